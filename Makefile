@@ -1,0 +1,77 @@
+# Needs python3 (3.11 or newer) and make, nothing else. Set-up happens once, and again when pyproject.toml changes.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+
+PIP_INSTALL = python -m pip install --quiet --disable-pip-version-check --no-compile
+# Without this, SAM reports home, and asks for a region that nothing here needs.
+SAM = SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 PATH="$(CURDIR)/.venv-sam/bin:$$PATH" sam
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL: # two extras share one environment
+
+.PHONY: help
+help: ## what there is
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+.PHONY: demo
+demo: .venv/.demo ## a client holds a conversation of three rounds with a function
+	@.venv/bin/python -m mcp_functions.local demo
+
+.PHONY: serve
+serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp
+	@.venv/bin/python -m mcp_functions.local serve
+
+.PHONY: test
+test: .venv/.dev .venv-sam/.sam check ## everything that can be checked on this machine
+	.venv/bin/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: check
+check: .venv/.dev ## linter, formatter, types, import order
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/lint-imports --no-logo
+
+.PHONY: catalog
+catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function changed
+	@.venv/bin/python -m mcp_functions.local catalog
+
+.PHONY: build
+build: .venv-sam/.sam ## the zips and layers that `sam deploy` sends
+	$(SAM) build
+
+.PHONY: validate
+validate: .venv-sam/.sam ## lint template.yaml
+	$(SAM) validate --lint
+
+.PHONY: clean
+clean: ## remove whatever make made
+	rm -rf .venv .venv-sam .aws-sam .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf layers/shared/*.egg-info
+	find functions layers tests -type d -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/.demo: pyproject.toml
+	@$(call venv,.venv)
+	.venv/bin/$(PIP_INSTALL) --editable '.[demo]'
+	@touch $@
+
+.venv/.dev: pyproject.toml
+	@$(call venv,.venv)
+	.venv/bin/$(PIP_INSTALL) --editable '.[dev]'
+	@touch .venv/.demo $@
+
+# SAM pins dozens of packages, so it has an environment to itself: the packages of the extra, without ours.
+.venv-sam/.sam: pyproject.toml
+	@$(call venv,.venv-sam)
+	.venv-sam/bin/$(PIP_INSTALL) $$($(PYTHON) -c "$(EXTRA)" sam)
+	@touch $@
+
+EXTRA = import sys, tomllib; \
+	print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies'][sys.argv[1]])
+
+define venv
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "mcp-functions needs python3.11 or newer: make PYTHON=/path/to/python3.11 ..." >&2; exit 2; }; \
+$(PYTHON) -m venv $(1) || { echo "python3 cannot make environments: apt-get install python3-venv" >&2; exit 2; }
+endef

@@ -1,0 +1,19 @@
+"""SEP-2322's first example: a tool that needs to know who asks."""
+
+from pydantic import BaseModel
+
+from mcp_functions import Elicit, serve, tool
+
+
+class GitHubLogin(BaseModel):
+    name: str
+
+
+@tool
+def get_weather(location: str, *, elicit: Elicit) -> str:
+    """Tell the current weather at a place."""
+    elicit("github_login", "Please provide your GitHub username", GitHubLogin)
+    return f"Current weather in {location}:\nTemperature: 72°F\nConditions: Partly cloudy"
+
+
+handler = serve(get_weather)

@@ -1,0 +1,84 @@
+"""MCP servers as serverless functions: the words an author needs.
+
+`from mcp_functions import Elicit, serve, tool` imports just what it names: a function that never asks does not load
+what asking needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcp_functions.authoring import prompt as prompt
+    from mcp_functions.authoring import resource as resource
+    from mcp_functions.authoring import tool as tool
+    from mcp_functions.capabilities import Cancelled as Cancelled
+    from mcp_functions.capabilities import Declined as Declined
+    from mcp_functions.capabilities import Elicit as Elicit
+    from mcp_functions.capabilities import InputResponses as InputResponses
+    from mcp_functions.capabilities import ListRoots as ListRoots
+    from mcp_functions.capabilities import Log as Log
+    from mcp_functions.capabilities import Progress as Progress
+    from mcp_functions.capabilities import RequestState as RequestState
+    from mcp_functions.capabilities import Sample as Sample
+    from mcp_functions.content import Audio as Audio
+    from mcp_functions.content import CallToolResult as CallToolResult
+    from mcp_functions.content import EmbeddedResource as EmbeddedResource
+    from mcp_functions.content import Image as Image
+    from mcp_functions.content import PromptMessage as PromptMessage
+    from mcp_functions.content import ResourceContents as ResourceContents
+    from mcp_functions.content import ResourceLink as ResourceLink
+    from mcp_functions.content import Text as Text
+    from mcp_functions.errors import ToolError as ToolError
+    from mcp_functions.forms import Titles as Titles
+    from mcp_functions.front_door import serve_catalog as serve_catalog
+    from mcp_functions.input_requests import CreateMessageRequest as CreateMessageRequest
+    from mcp_functions.input_requests import ElicitRequest as ElicitRequest
+    from mcp_functions.input_requests import InputRequiredResult as InputRequiredResult
+    from mcp_functions.input_requests import ListRootsRequest as ListRootsRequest
+    from mcp_functions.kinds import Header as Header
+    from mcp_functions.kinds import Number as Number
+    from mcp_functions.serving import serve as serve
+
+WORDS = {
+    "authoring": ("prompt", "resource", "tool"),
+    "capabilities": (
+        "Cancelled",
+        "Declined",
+        "Elicit",
+        "InputResponses",
+        "ListRoots",
+        "Log",
+        "Progress",
+        "RequestState",
+        "Sample",
+    ),
+    "content": (
+        "Audio",
+        "CallToolResult",
+        "EmbeddedResource",
+        "Image",
+        "PromptMessage",
+        "ResourceContents",
+        "ResourceLink",
+        "Text",
+    ),
+    "errors": ("ToolError",),
+    "forms": ("Titles",),
+    "front_door": ("serve_catalog",),
+    "input_requests": ("CreateMessageRequest", "ElicitRequest", "InputRequiredResult", "ListRootsRequest"),
+    "kinds": ("Header", "Number"),
+    "serving": ("serve",),
+}
+_HOME = {word: module for module, words in WORDS.items() for word in words}
+__all__ = sorted(_HOME)  # noqa: PLE0605 - a list of the words above
+
+
+def __getattr__(word: str) -> object:
+    """Import a word's module when the word is first used."""
+    if word not in _HOME:
+        message = f"module {__name__!r} has no attribute {word!r}"
+        raise AttributeError(message)
+    value = globals()[word] = getattr(import_module(f"{__name__}.{_HOME[word]}"), word)
+    return value

@@ -1,0 +1,171 @@
+"""A signature as `inputSchema`, and the client's arguments as the function's own.
+
+What stands before `*` in a handler's signature is what the client sends; wire names are parameter names (or their
+camelCase, by one switch).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.kinds import Header, Kind, camel, from_text, kind
+from mcp_functions.schemas import checker
+
+if TYPE_CHECKING:
+    import inspect
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+class InvalidArgument(Exception):
+    """An argument does not fit; the text names it and says why, never its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One parameter of a handler, as the client knows it."""
+
+    parameter: str
+    wire: str
+    kind: Kind
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RawArguments:
+    """Arguments under a schema that the author wrote: the function's one parameter before `*` takes them all."""
+
+    parameter: str
+    schema: Mapping[str, Any]
+    check: Callable[[Any], Any]
+
+    def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Check them as a whole.
+
+        Raises:
+            InvalidArgument: they do not fit the schema.
+
+        """
+        try:
+            return {self.parameter: self.check(given)}
+        except ValueError as error:
+            message = f"The arguments do not fit: {error}"
+            raise InvalidArgument(message) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """All that a client may send to one handler."""
+
+    every: tuple[Argument, ...]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The `inputSchema`: "MUST be a valid JSON Schema object (not null)", 2020-12 by default."""
+        schemas = {argument.wire: argument.kind.schema for argument in self.every}
+        definitions = _definitions(schemas.values())
+        properties = {
+            wire: {key: value for key, value in schema.items() if key != "$defs"} for wire, schema in schemas.items()
+        }
+        required = [argument.wire for argument in self.every if argument.required]
+        return {
+            "type": "object",
+            "properties": properties,
+            **({"required": required} if required else {}),
+            "additionalProperties": False,
+            **({"$defs": definitions} if definitions else {}),
+        }
+
+    def bind(self, given: Mapping[str, Any], *, text: bool = False) -> dict[str, Any]:
+        """Turn what the client sent into the function's keyword arguments.
+
+        Args:
+            given: the arguments by wire name.
+            text: they are strings by protocol (a prompt's arguments, a URI's variables), whatever they mean.
+
+        Raises:
+            InvalidArgument: one is missing, unknown, or does not fit its type.
+
+        """
+        known = {argument.wire for argument in self.every}
+        if unknown := sorted(set(given) - known):
+            message = f"Unknown argument {unknown[0]!r}; known are: {', '.join(sorted(known)) or 'none'}"
+            raise InvalidArgument(message)
+        return {
+            argument.parameter: _value(argument, given[argument.wire], text=text)
+            for argument in self.every
+            if _present(argument, given)
+        }
+
+
+def read(parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Arguments:
+    """Read the parameters before `*`.
+
+    Raises:
+        TypeError: a parameter has no type, or one that JSON cannot carry; the text names it.
+
+    """
+    every = tuple(_argument(parameter, hints, camel_case=camel_case) for parameter in parameters)
+    if len({argument.wire for argument in every}) != len(every):
+        message = "two parameters have the same name in camelCase: rename one"
+        raise TypeError(message)
+    return Arguments(every)
+
+
+def read_raw(parameters: Sequence[inspect.Parameter], schema: Mapping[str, Any]) -> RawArguments:
+    """Read the one parameter that takes all arguments under a raw schema.
+
+    Raises:
+        TypeError: there is not exactly one, or the schema may not be offered.
+
+    """
+    if len(parameters) != 1:
+        message = "with input_schema, the function has one parameter before *: arguments: dict[str, Any]"
+        raise TypeError(message)
+    return RawArguments(parameters[0].name, schema, checker(schema))
+
+
+def _argument(parameter: inspect.Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
+    if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.name not in hints:
+        message = f"{parameter}: every parameter needs a name (no *args, no /) and a type, which the client is told"
+        raise TypeError(message)
+    wire = camel(parameter.name) if camel_case else parameter.name
+    found = kind(hints[parameter.name])
+    if header := next((item for item in found.metadata if isinstance(item, Header)), None):
+        found = replace(found, schema={**found.schema, "x-mcp-header": header.name})
+    required = parameter.default is parameter.empty
+    if not required and _is_plain(parameter.default):
+        found = replace(found, schema={**found.schema, "default": parameter.default})
+    return Argument(parameter.name, wire, found, required)
+
+
+def _is_plain(default: object) -> bool:
+    return default is None or isinstance(default, str | int) or (isinstance(default, float) and isfinite(default))
+
+
+def _definitions(schemas: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for schema in schemas:
+        for name, definition in schema.get("$defs", {}).items():
+            if found.setdefault(name, definition) != definition:
+                message = f"two different types named {name!r} in one signature: rename one"
+                raise TypeError(message)
+    return found
+
+
+def _present(argument: Argument, given: Mapping[str, Any]) -> bool:
+    if argument.wire in given:
+        return True
+    if argument.required:
+        message = f"Argument {argument.wire!r}: it is missing"
+        raise InvalidArgument(message)
+    return False
+
+
+def _value(argument: Argument, value: Any, *, text: bool) -> Any:  # noqa: ANN401 - the author's own types
+    try:
+        return from_text(argument.kind, value) if text else argument.kind.check(value)
+    except ValueError as error:
+        message = f"Argument {argument.wire!r}: {error}"
+        raise InvalidArgument(message) from None

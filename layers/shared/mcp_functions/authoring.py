@@ -1,0 +1,134 @@
+"""The three decorators: `@tool`, `@prompt`, `@resource("uri")`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+
+from mcp_functions.handlers import Prompt, Resource, ResourceTemplate, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mcp_functions.schema import Annotations, Icon, ToolAnnotations
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    annotations: ToolAnnotations | None = None,
+    icons: Sequence[Icon] | None = None,
+    meta: Mapping[str, Any] | None = None,
+    input_schema: Mapping[str, Any] | None = None,
+    camel_case: bool = False,
+    answer_within: int = 600,
+) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
+def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
+    """Make a function a tool (server/tools).
+
+    Args:
+        function: what the model calls; its docstring is the description, its parameters before `*` the input schema.
+        options: `name`, `title`, `description`, `annotations` (hints), `icons`, `meta`; `input_schema`, a JSON Schema
+            of your own for a function with one parameter that takes all arguments; `camel_case=True` writes the names
+            of parameters and of forms in camelCase on the wire; `answer_within`, seconds for one answer, up to days.
+
+    Raises:
+        TypeError: the signature cannot be offered; the message says why.
+
+    """
+    return Tool(function) if function else lambda decorated: Tool(decorated, **options)
+
+
+@overload
+def prompt(function: Callable[P, R], /) -> Prompt[P, R]: ...
+@overload
+def prompt(
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    icons: Sequence[Icon] | None = None,
+    meta: Mapping[str, Any] | None = None,
+    camel_case: bool = False,
+    answer_within: int = 600,
+) -> Callable[[Callable[P, R]], Prompt[P, R]]: ...
+def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
+    """Make a function a prompt (server/prompts): text, messages, content, or a list of these is what the model reads.
+
+    Args:
+        function: what writes the prompt.
+        options: as for `tool`, without `annotations` and `input_schema`.
+
+    Raises:
+        TypeError: the signature cannot be offered; the message says why.
+
+    """
+    return Prompt(function) if function else lambda decorated: Prompt(decorated, **options)
+
+
+def resource(  # noqa: PLR0913 - each is a field of the specification's description
+    uri: str,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    mime_type: str | None = None,
+    size: int | None = None,
+    annotations: Annotations | None = None,
+    icons: Sequence[Icon] | None = None,
+    meta: Mapping[str, Any] | None = None,
+    camel_case: bool = False,
+    answer_within: int = 600,
+    ttl_ms: int = 0,
+    cache_scope: str = "private",
+) -> Callable[[Callable[P, R]], Resource[P, R]]:
+    """Make a function a resource, or a template of resources if `uri` has variables like `{name}` (server/resources).
+
+    Args:
+        uri: the URI or URI template; its variables are the function's parameters before `*`.
+        name: for programs; the function's name if left out.
+        title: for people.
+        description: the function's docstring if left out.
+        mime_type: of what it holds.
+        size: in bytes, if it is known.
+        annotations: hints about who should use it.
+        icons: to show beside it.
+        meta: `_meta` of its entry in the list.
+        camel_case: whether forms go to the wire in camelCase.
+        answer_within: seconds for one answer, up to days.
+        ttl_ms: milliseconds for which a client may keep what it read.
+        cache_scope: "private", or "public" where every caller reads the same.
+
+    Raises:
+        TypeError: the signature cannot be offered; the message says why.
+
+    """
+    made = ResourceTemplate if "{" in uri else Resource
+    more = {"size": size} if made is Resource else {}
+
+    def decorate(function: Callable[P, R]) -> Resource[P, R]:
+        return made(
+            function,
+            uri,
+            name=name,
+            title=title,
+            description=description,
+            mime_type=mime_type,
+            annotations=annotations,
+            icons=icons,
+            meta=meta,
+            camel_case=camel_case,
+            answer_within=answer_within,
+            ttl_ms=ttl_ms,
+            cache_scope=cache_scope,
+            **more,
+        )
+
+    return decorate

@@ -1,0 +1,270 @@
+"""The envelope `ks1.`: bytes sealed into a text that only functions of the same scope can open (see envelope.md).
+
+AES-256-GCM in the chunks of C2SP's chunked-encryption (Cobblestone-256), under a key derived for each token from a data
+key that KMS wrapped; the wrapped key travels in the token. The salt is hedged: it comes from `os.urandom` and from the
+message, so that clones of a snapshot that would draw the same randomness never use a key twice for different messages.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import logging
+import os
+import struct
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA512
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
+from mcp_functions.errors import InvalidRequestState, Misconfigured
+from mcp_functions.keys import MAX_WRAPPED, Header, Reason, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.keys import Keys
+
+PREFIX = "ks1."
+SUITE = 0x01
+INLINE = 0x01  # kd: the wrapped data key stands in the token; 0x02 is reserved and refused
+MAX_CHARS = 24 * 1024
+CEILING = 4 * 1024 * 1024
+MAX_AGE = 3600
+
+_FIXED = struct.Struct(">BBI4sH")  # suite, kd, born, kek, wlen
+_SALT, _COMMITMENT, _TAG, _CHUNK = 24, 32, 16, 16 * 1024
+_INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
+_log = logging.getLogger(__name__)
+
+
+class Codec(Protocol):
+    """Own crypto, second level: everything about the seal. Claims and binding stay the toolkit's."""
+
+    def seal(self, payload: bytes, /) -> str:
+        """Return a text that hides and authenticates `payload`."""
+
+    def unseal(self, token: str, /) -> bytes:
+        """Return what was sealed, or raise `InvalidRequestState` (any other surprise counts as that)."""
+
+
+class StateTooLarge(Misconfigured):
+    """The state does not fit into a token that this server would accept; `reason` says what to do about it."""
+
+
+class _Parts(NamedTuple):
+    """A token taken apart, with nothing authenticated yet. `head` is body[0 : 12 + wlen], the part in clear."""
+
+    head: bytes
+    header: Header
+    salt: bytes
+    commitment: bytes
+    ciphertext: bytes
+
+
+class Envelope:
+    """Seals bytes into a token and opens it again, in one scope and under one label."""
+
+    knows_callers: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        keys: Keys,
+        *,
+        label: bytes = b"ks1/request-state",
+        max_chars: int = MAX_CHARS,
+        max_age: float = MAX_AGE,
+        rand: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        """Remember the keys; no call is made.
+
+        Args:
+            keys: the data keys of the scope.
+            label: what is sealed; nothing sealed under one label opens under another.
+            max_chars: cap on a token, in characters, when sealing and when opening.
+            max_age: seconds that what is sealed may live; bounds the age of the data keys that open.
+            rand: `n` random bytes. `os.urandom` is the only source that differs between clones of a snapshot.
+
+        Raises:
+            Misconfigured: `max_chars` is over the ceiling of 4 MiB.
+
+        """
+        if not 0 < max_chars <= CEILING:
+            message = f"max_chars is {max_chars}: a token may have 1 to {CEILING} characters"
+            raise Misconfigured(message)
+        self.max_chars, self.max_age = max_chars, max_age
+        self._keys, self._rand, self._warned = keys, rand, False
+        self._context = label + b"\0" + b"".join(_lp16(part.encode()) for part in keys.scope)
+
+    def seal(self, payload: bytes) -> str:
+        """Seal `payload` into a token.
+
+        Raises:
+            StateTooLarge: the token would be over the cap.
+            TemporarilyUnavailable: no data key can be had now.
+            Misconfigured: no data key can be had until the operator acts.
+
+        """
+        key = self._keys.sealing()
+        head = _FIXED.pack(SUITE, INLINE, key.born, key.kek, len(key.wrapped)) + key.wrapped
+        self._fits(len(payload), len(head))
+        context = self._context + head
+        body = head + encrypt(key.plaintext, context, payload, self._rand(32))
+        return PREFIX + base64.urlsafe_b64encode(body).rstrip(b"=").decode()
+
+    def unseal(self, token: str, *, caller: str = "") -> bytes:
+        """Open a token.
+
+        Args:
+            token: what a client sent.
+            caller: who pays for an unwrap that leads nowhere: the principal's digest, or the source address.
+
+        Raises:
+            InvalidRequestState: the token is not one that this scope sealed, or its key is too old.
+            TemporarilyUnavailable: KMS cannot answer, or the caller has no budget left: no verdict.
+            Misconfigured: KMS will not answer until the operator acts.
+
+        """
+        parts = _parse(token, self.max_chars)
+        key = self._keys.opening(parts.header, caller, max_age=self.max_age)
+        try:
+            payload = decrypt(key.plaintext, self._context + parts.head, parts.salt, parts.commitment, parts.ciphertext)
+        except InvalidRequestState:
+            self._keys.refuted(key, caller)
+            raise
+        self._keys.proven(key)
+        return payload
+
+    def _fits(self, payload: int, head: int) -> None:
+        """Refuse, when sealing, what opening would refuse: "a server never mints a token that it would not accept"."""
+        body = head + _SALT + _COMMITMENT + payload + _TAG * (payload // _CHUNK + 1)
+        chars = len(PREFIX) + (body * 4 + 2) // 3
+        if chars > self.max_chars:
+            message = (
+                f"the state is {payload} bytes, its token would have {chars} of at most {self.max_chars} characters:"
+                f" keep references in the state instead of documents, or raise max_chars (up to {CEILING})"
+            )
+            raise StateTooLarge(message)
+        if chars > self.max_chars // 4 and not self._warned:
+            self._warned = True
+            warning = "a token has %d characters, the cap is %d: clients carry it twice a round"
+            _log.warning(warning, chars, self.max_chars)
+
+
+def describe(token: str) -> dict[str, Any]:
+    """Say what a token shows to everyone: suite, key kind, key, sizes. Nothing of it is authenticated here.
+
+    Raises:
+        InvalidRequestState: it does not have the shape of a token.
+
+    """
+    parts = _parse(token, CEILING)
+    chunks = (len(parts.ciphertext) - 1) // (_CHUNK + _TAG) + 1
+    return {
+        "suite": SUITE,
+        "kd": INLINE,
+        "born": parts.header.born,
+        "kek": parts.header.kek.hex(),
+        "key": name_of(parts.header.wrapped),
+        "wrapped_bytes": len(parts.header.wrapped),
+        "payload_bytes": len(parts.ciphertext) - chunks * _TAG,
+        "chars": len(token),
+        "jti": base64.urlsafe_b64encode(parts.commitment[:16]).rstrip(b"=").decode(),
+    }
+
+
+def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
+    """Return salt, commitment and chunks (§4). `entropy` is 32 random bytes; the message hedges them."""
+    salt = hedged_salt(data_key, context, payload, entropy)
+    key, nonce, commitment = derive(data_key, salt, context)
+    gcm = AESGCM(key)
+    if len(payload) < _CHUNK:
+        return salt + commitment + gcm.encrypt(nonce, payload, None)
+    # "a chunk shorter than 16 KiB ends the message": one of zero bytes, if need be
+    chunks = [
+        gcm.encrypt(_nonce(nonce, number), payload[start : start + _CHUNK], None)
+        for number, start in enumerate(range(0, len(payload) + 1, _CHUNK))
+    ]
+    return salt + commitment + b"".join(chunks)
+
+
+def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
+    """Return the payload (§4).
+
+    Raises:
+        InvalidRequestState: another key, another context, or a changed bit.
+
+    """
+    key, nonce, expected = derive(data_key, salt, context)
+    # "The commitment is compared, in constant time, before anything is decrypted."
+    if not hmac.compare_digest(commitment, expected):
+        raise InvalidRequestState(Reason.COMMITMENT)
+    gcm, step = AESGCM(key), _CHUNK + _TAG
+    try:
+        if len(ciphertext) < step:
+            return gcm.decrypt(nonce, ciphertext, None)
+        # A message of whole chunks only has no end: its last chunk is then an empty text, and that fails as a tag.
+        return b"".join(
+            gcm.decrypt(_nonce(nonce, number), ciphertext[start : start + step], None)
+            for number, start in enumerate(range(0, len(ciphertext) + 1, step))
+        )
+    except (InvalidTag, ValueError):
+        raise InvalidRequestState(Reason.TAG) from None
+
+
+def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return this token's key (32 bytes), base nonce (12) and commitment (32)."""
+    output = HKDFExpand(SHA512(), 76, _INFO + salt + context).derive(data_key)
+    return output[:32], output[32:44], output[44:]
+
+
+def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
+    """Return 24 bytes: uniform if `entropy` is; if it repeats, still different for every different message (§4.2)."""
+    hedge = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
+    message = b"".join((entropy, len(context).to_bytes(4, "big"), context, payload))
+    return hmac.digest(hedge, message, "sha512")[:_SALT]
+
+
+def _parse(token: str, max_chars: int) -> _Parts:
+    """Take a token apart, in the order of §7: every refusal here costs neither KMS nor a key derivation."""
+    if not isinstance(token, str) or not token.startswith(PREFIX):
+        raise InvalidRequestState(Reason.PREFIX)
+    if len(token) > max_chars:
+        raise InvalidRequestState(Reason.LENGTH)
+    body = _decode(token[len(PREFIX) :])
+    if len(body) < _FIXED.size:
+        raise InvalidRequestState(Reason.TRUNCATED)
+    suite, kind, born, kek, wrapped_size = _FIXED.unpack_from(body)
+    if suite != SUITE:
+        raise InvalidRequestState(Reason.SUITE)
+    if kind != INLINE:
+        raise InvalidRequestState(Reason.KEY_KIND)
+    at = _FIXED.size + wrapped_size
+    if not 1 <= wrapped_size <= MAX_WRAPPED or len(body) < at + _SALT + _COMMITMENT + _TAG:
+        raise InvalidRequestState(Reason.TRUNCATED)
+    header = Header(born, kek, body[_FIXED.size : at])
+    salt, commitment = body[at : at + _SALT], body[at + _SALT : at + _SALT + _COMMITMENT]
+    return _Parts(body[:at], header, salt, commitment, body[at + _SALT + _COMMITMENT :])
+
+
+def _decode(text: str) -> bytes:
+    """Decode base64url. "Only the canonical encoding is accepted": a token has one spelling, in ledgers too."""
+    try:
+        body = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (ValueError, binascii.Error):
+        raise InvalidRequestState(Reason.ENCODING) from None
+    # The decoder skips characters it does not know and ignores spare bits of the last one; encoding again shows both.
+    if base64.urlsafe_b64encode(body).rstrip(b"=").decode() != text:
+        raise InvalidRequestState(Reason.ENCODING)
+    return body
+
+
+def _nonce(base: bytes, number: int) -> bytes:
+    return (int.from_bytes(base, "big") ^ number).to_bytes(12, "big")
+
+
+def _lp16(part: bytes) -> bytes:
+    return struct.pack(">H", len(part)) + part

@@ -1,0 +1,174 @@
+"""Every error that reaches the wire, with its code and its HTTP status.
+
+An error is raised where it is known, and nobody maps it later: `gateway` reads `code` and `status` off it. One sentence
+goes to the wire; `reason`, an enumerated word, goes to the log. Codes and statuses are those of the specification's
+transport page.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class McpError(Exception):
+    """A JSON-RPC error: `code`, HTTP `status`, one sentence, and `data` if the specification asks for it."""
+
+    code: ClassVar[int] = -32603
+    status: ClassVar[int] = 500
+    sentence: ClassVar[str] = "Internal error"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        data: object = None,
+        *,
+        reason: str | None = None,
+        id: str | int | None = None,  # noqa: A002 - the wire's word
+    ) -> None:
+        """Remember what goes to the wire (`message`, `data`, `id` if it was read) and to the log (`reason`)."""
+        super().__init__(message or self.sentence)
+        self.id = id
+        self.message = message or self.sentence
+        self.data = data
+        self.reason = reason or type(self).__name__
+
+
+class ParseError(McpError):
+    """The body is not JSON that this server reads."""
+
+    code, status, sentence = -32700, 400, "Parse error"
+
+
+class InvalidRequest(McpError):
+    """The JSON is not one JSON-RPC request or notification."""
+
+    code, status, sentence = -32600, 400, "Invalid request"
+
+
+class ContentTooLarge(InvalidRequest):
+    """The body is over the size limit; nothing of it was read."""
+
+    status, sentence = 413, "Request body too large"
+
+
+class UnsupportedMediaType(InvalidRequest):
+    """The body is something else than plain JSON."""
+
+    status, sentence = 415, "The body must be application/json"
+
+
+class MethodNotFound(McpError):
+    """The method does not exist, or its capability was not advertised: HTTP 404 with a JSON-RPC body."""
+
+    code, status, sentence = -32601, 404, "Method not found"
+
+
+class InvalidParams(McpError):
+    """The params do not have the shape that the method asks for."""
+
+    code, status, sentence = -32602, 400, "Invalid params"
+
+
+class UnknownName(InvalidParams):
+    """A well-formed request names a tool, prompt or cursor that is not here: the protocol worked, so HTTP says 200."""
+
+    status = 200
+
+
+class InvalidArguments(InvalidParams):
+    """An argument of a prompt or a variable of a URI is missing or does not fit; the protocol itself worked."""
+
+    status = 200
+
+
+class Unanswered(InvalidParams):
+    """The user declined a question without whose answer a prompt or resource cannot go on."""
+
+    status = 200
+
+
+class ResourceNotFound(UnknownName):
+    """No resource has this URI. "Servers SHOULD return … -32602", with the `uri` in `data`."""
+
+    def __init__(self, uri: str) -> None:
+        """Name the URI the client asked for."""
+        super().__init__("Resource not found", {"uri": uri})
+
+
+class InvalidRequestState(InvalidParams):
+    """One frozen answer for every `requestState` that is no good; why, only the log knows (`reason`)."""
+
+    sentence = "Invalid or expired requestState"
+
+    def __init__(self, reason: str) -> None:
+        """Take an enumerated `reason` for the log; the wire always gets the same bytes."""
+        super().__init__(data={"reason": "invalid_request_state"}, reason=reason)
+
+
+class HeaderMismatch(McpError):
+    """A header is missing, malformed, or says something else than the body."""
+
+    code, status, sentence = -32020, 400, "Header mismatch"
+
+
+class MissingRequiredClientCapability(McpError):
+    """The client did not declare on this request what this request needs."""
+
+    code, status, sentence = -32021, 400, "The client lacks a required capability"
+
+    def __init__(self, required: dict[str, object]) -> None:
+        """Take the `ClientCapabilities` object that would have been enough."""
+        super().__init__(data={"requiredCapabilities": required})
+
+
+class UnsupportedProtocolVersion(McpError):
+    """The request asks for a revision that this server does not speak."""
+
+    code, status, sentence = -32022, 400, "Unsupported protocol version"
+
+    def __init__(self, requested: str, supported: tuple[str, ...]) -> None:
+        """Take the version asked for and those that would do."""
+        super().__init__(data={"supported": list(supported), "requested": requested})
+
+
+class InternalError(McpError):
+    """Something here is broken; the log says what."""
+
+
+class NotAnsweredInTime(InternalError):
+    """The function did not answer; whether it acted, nobody knows. So this is not an invitation to try again."""
+
+    status, sentence = 504, "The function did not answer in time"
+
+
+class ResultTooLarge(InternalError):
+    """The result is over what Lambda can return; the client learns why instead of a gateway's 502."""
+
+    sentence = "The result is larger than this server can send (6 MB)"
+
+
+class Misconfigured(InternalError):
+    """The operator has to act: a missing setting, a denied key, a state too large. `reason` goes to the log."""
+
+    def __init__(self, reason: str) -> None:
+        """Take what the operator must know; the wire only hears "Internal error"."""
+        super().__init__(reason=reason)
+
+
+class TemporarilyUnavailable(McpError):
+    """KMS or a table cannot answer now. The client keeps its state and tries again; nothing is lost."""
+
+    code, status, sentence = -32603, 503, "Temporarily unavailable"
+
+    def __init__(self, reason: str, *, retry_after: int = 2) -> None:
+        """Take an enumerated `reason` for the log and the seconds for `Retry-After`."""
+        super().__init__(data={"retryable": True}, reason=reason)
+        self.retry_after = retry_after
+
+
+class ToolError(Exception):
+    """Raised by an author's function: the tool failed, and this text is what the model should know about it."""
+
+
+class DeveloperError(Exception):
+    """An author's function breaks a rule of the toolkit; the message names the rule and the fix, and may be logged."""

@@ -1,0 +1,97 @@
+"""An event is an HTTP request: payload 2.0 (HTTP API, function URL), payload 1.0 (HTTP and REST API), ALB; one type.
+
+`sam local` writes them a little differently from AWS (header case, empty fields for absent ones): both are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Source: TypeAlias = Literal["2.0", "1.0", "alb"]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """What came over HTTP, whoever brought it.
+
+    Attributes:
+        began: when the gateway got it, unix milliseconds; 0 if it does not say.
+        context: `requestContext`, where the authorizer's word stands.
+
+    """
+
+    source: Source
+    method: str
+    headers: Mapping[str, str]  # names in lower case
+    body: str
+    is_base64: bool
+    address: str
+    began: int
+    context: Mapping[str, Any]
+
+
+def read(event: Mapping[str, Any]) -> HttpRequest:
+    """Read an event.
+
+    Raises:
+        ValueError: it is none of the shapes that bring HTTP to a Lambda.
+
+    """
+    match event:
+        case {"version": "2.0", "requestContext": {"http": {"method": str(method), **http}, **more}}:
+            received = _headers(event)
+            return _request("2.0", event, method, received, http.get("sourceIp"), more.get("timeEpoch"))
+        case {"httpMethod": str(method), "requestContext": {"elb": _}}:
+            received = _headers(event)
+            # the load balancer appends whom it saw; what stands before that, anybody can write
+            address = received.get("x-forwarded-for", "").rpartition(",")[2].strip()
+            return _request("alb", event, method, received, address, 0)
+        case {"httpMethod": str(method), "requestContext": dict(context)}:
+            known: dict[str, Any] = context.get("identity") or {}
+            began = context.get("requestTimeEpoch")
+            return _request("1.0", event, method, _headers(event), known.get("sourceIp"), began)
+    message = "the event is not an HTTP request of API Gateway, a function URL or a load balancer"
+    raise ValueError(message)
+
+
+def response(request: HttpRequest, status: int, headers: Mapping[str, str], body: str) -> dict[str, Any]:
+    """Write a response as the sender of `request` reads it."""
+    written: dict[str, Any] = {"statusCode": status, "headers": dict(headers), "body": body, "isBase64Encoded": False}
+    if request.source == "alb":  # with multi-value headers on, a load balancer reads nothing else
+        written["multiValueHeaders"] = {name: [value] for name, value in headers.items()}
+    return written
+
+
+def _request(  # noqa: PLR0913, PLR0917 - one constructor for three shapes
+    source: Source,
+    event: Mapping[str, Any],
+    method: str,
+    headers: Mapping[str, str],
+    address: Any,  # noqa: ANN401 - whatever stands there
+    began: Any,  # noqa: ANN401 - whatever stands there
+) -> HttpRequest:
+    return HttpRequest(
+        source=source,
+        method=method,
+        headers=headers,
+        body=event.get("body") or "",
+        is_base64=bool(event.get("isBase64Encoded")),
+        address=address if isinstance(address, str) else "",
+        began=began if isinstance(began, int) else 0,
+        context=event["requestContext"],
+    )
+
+
+def _headers(event: Mapping[str, Any]) -> dict[str, str]:
+    # A header sent twice must not be readable in two ways: joined, it equals nothing that the body says.
+    many = event.get("multiValueHeaders") or {}
+    single = event.get("headers") or {}
+    joined: dict[str, str] = {}
+    for name, values in many.items() if many else ((name, [value]) for name, value in single.items()):
+        lower, text = name.lower(), ",".join(values)
+        joined[lower] = f"{joined[lower]},{text}" if lower in joined else text
+    return joined

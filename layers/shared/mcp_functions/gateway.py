@@ -1,0 +1,212 @@
+"""The door between HTTP and JSON-RPC: an event comes in, a request goes on; an answer or an error goes out.
+
+The only place that turns an exception into an answer: an `McpError` has its own code and status; anything else is
+-32603 and a log line of type and frames, never its text, which may quote arguments or answers.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import time
+import traceback
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from mcp_functions import events, headers, identity, jsonrpc
+from mcp_functions.errors import (
+    ContentTooLarge,
+    InternalError,
+    McpError,
+    ParseError,
+    ResultTooLarge,
+    TemporarilyUnavailable,
+    UnsupportedMediaType,
+)
+from mcp_functions.jsonrpc import is_request
+from mcp_functions.messages import Answer, Forwarded, Request
+from mcp_functions.request_state import principal_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.events import HttpRequest
+    from mcp_functions.handlers import Handler
+    from mcp_functions.schema import JSONRPCRequest, RequestId
+    from mcp_functions.settings import Settings
+
+Response: TypeAlias = "dict[str, Any]"
+
+log = logging.getLogger("mcp_functions")
+
+GATEWAY_SECONDS = 30.0  # API Gateway's own limit for an HTTP API
+RECENT_SECONDS = 60.0
+MAX_RESPONSE_BYTES = 6 * 1024 * 1024 - 64 * 1024  # Lambda's 6 MB, less some for headers and what Lambda adds
+SURELY_FITS = MAX_RESPONSE_BYTES // 6  # characters, if each of them had to be escaped
+SERVER_ERROR = 500
+COMMON = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+
+
+class Endpoint(NamedTuple):
+    """What is behind this door: a deployment's settings, and who answers a request."""
+
+    settings: Settings
+    answer: Callable[[Request], Answer | Forwarded]
+
+
+class LambdaFunction:
+    """A Lambda entry point: `handler(event, context)`.
+
+    Attributes:
+        handlers: what it offers, for the catalog and for tests.
+
+    """
+
+    def __init__(
+        self,
+        wire: Callable[[str], Endpoint],
+        handlers: tuple[Handler[..., Any], ...] = (),
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Hold what is needed; `wire` is called at the first event, with the Lambda's physical name."""
+        self.handlers = handlers
+        self._wire = wire
+        self._now = now
+        self._endpoint: Endpoint | None = None
+
+    def __call__(self, event: Mapping[str, Any], context: Any) -> Response:  # noqa: ANN401 - Lambda's context object
+        """Answer one event.
+
+        Args:
+            event: HTTP, as API Gateway, a function URL or a load balancer writes it.
+            context: Lambda's context.
+
+        Raises:
+            ValueError: the event is not HTTP at all, so there is nobody to answer.
+
+        """
+        http = events.read(event)
+        id_: RequestId | None = None
+        try:
+            endpoint = self._endpoint = self._endpoint or self._wire(context.function_name)
+            if refused := _refuse(http, endpoint.settings):
+                return refused
+            message = jsonrpc.parse(_body(http, endpoint.settings.max_body_bytes))
+            if not is_request(message):
+                return _empty(http, 202)  # "the server MUST return HTTP status code 202 Accepted with no body"
+            id_ = message["id"]
+            request = _request(message, http, event, context, endpoint.settings, self._now())
+            return _answered(http, endpoint.answer(request), id_)
+        except McpError as error:
+            level = logging.ERROR if error.status >= SERVER_ERROR else logging.INFO
+            log.log(level, "refused: %d %s", error.code, error.reason)
+            return _failed(http, error, error.id if id_ is None else id_)
+        except Exception as error:  # noqa: BLE001 - the last door: nothing may pass it
+            log.error("failed: %s", frames(error))  # noqa: TRY400 - the exception's text must not be logged
+            return _failed(http, InternalError(), id_)
+
+
+def frames(error: BaseException) -> str:
+    """Say where an exception came from, without a word of its text: `ValueError at app.py:12 in update < …`."""
+    places = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
+    return f"{type(error).__name__} at {' < '.join(reversed(places))}"
+
+
+def _refuse(http: HttpRequest, settings: Settings) -> Response | None:
+    origin = http.headers.get("origin")
+    # "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
+    if origin is not None and origin not in settings.allowed_origins:
+        return _empty(http, 403)
+    if http.method != "POST":
+        return _empty(http, 405, {"allow": "POST"})
+    return None
+
+
+def _body(http: HttpRequest, limit: int) -> bytes:
+    if http.headers.get("content-encoding", "identity") != "identity":
+        message = "A compressed body is not read here"
+        raise UnsupportedMediaType(message)
+    media = http.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if media != "application/json":
+        raise UnsupportedMediaType
+    if len(http.body) > limit * 2:  # no need to look closer: base64 adds a third
+        raise ContentTooLarge
+    try:
+        body = base64.b64decode(http.body, validate=True) if http.is_base64 else http.body.encode()
+    except ValueError:  # not base64, or half of a surrogate pair
+        raise ParseError from None
+    if len(body) > limit:
+        raise ContentTooLarge
+    return body
+
+
+def _request(  # noqa: PLR0913, PLR0917 - what makes a request, each from its own source
+    message: JSONRPCRequest,
+    http: HttpRequest,
+    event: Mapping[str, Any],
+    context: Any,  # noqa: ANN401 - Lambda's context object
+    settings: Settings,
+    now: float,
+) -> Request:
+    headers.admit(message, http.headers)
+    principal = identity.principal(http, settings.auth_mode)
+    return Request(
+        message=message,
+        headers=http.headers,
+        principal=principal,
+        caller=principal_digest(principal) or http.address,
+        deadline=_deadline(http, context, now),
+        event=event,
+    )
+
+
+def _deadline(http: HttpRequest, context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context object
+    function_ends = now + context.get_remaining_time_in_millis() / 1000
+    # API Gateway writes milliseconds; SAM local writes seconds of its own start, which say nothing about this request
+    began = http.began / 1000
+    if not now - RECENT_SECONDS < began <= now:
+        began = now
+    return float(min(function_ends, began + GATEWAY_SECONDS))
+
+
+def _answered(http: HttpRequest, answer: Answer | Forwarded, id_: RequestId) -> Response:
+    if isinstance(answer, Forwarded):
+        return dict(answer.response)
+    message = {"jsonrpc": "2.0", "id": id_, "result": answer.result}
+    if answer.notifications and _takes_stream(http):
+        # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
+        body = "".join(f"event: message\ndata: {jsonrpc.dumps(said)}\n\n" for said in (*answer.notifications, message))
+        stream = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
+        return _fitting(events.response(http, 200, {**COMMON, **stream}, body))
+    return _fitting(_json(http, 200, message))
+
+
+def _takes_stream(http: HttpRequest) -> bool:
+    accepted = http.headers.get("accept", "*/*")
+    return any(media in accepted for media in ("text/event-stream", "text/*", "*/*"))
+
+
+def _failed(http: HttpRequest, error: McpError, id_: RequestId | None) -> Response:
+    told = {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
+    retry = {"retry-after": str(error.retry_after)} if isinstance(error, TemporarilyUnavailable) else {}
+    named = {} if id_ is None else {"id": id_}
+    return _json(http, error.status, {"jsonrpc": "2.0", **named, "error": told}, retry)
+
+
+def _json(
+    http: HttpRequest, status: int, message: Mapping[str, Any], more: Mapping[str, str] | None = None
+) -> Response:
+    sent = {**COMMON, "content-type": "application/json", **(more or {})}
+    return events.response(http, status, sent, jsonrpc.dumps(message))
+
+
+def _empty(http: HttpRequest, status: int, more: Mapping[str, str] | None = None) -> Response:
+    return events.response(http, status, {**COMMON, **(more or {})}, "")
+
+
+def _fitting(response: Response) -> Response:
+    """Let nothing out that Lambda would not carry: a crash of the gateway tells a client nothing."""
+    if len(response["body"]) > SURELY_FITS and len(json.dumps(response)) > MAX_RESPONSE_BYTES:
+        raise ResultTooLarge
+    return response

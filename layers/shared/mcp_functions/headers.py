@@ -1,0 +1,169 @@
+"""What a request must carry before anybody acts on it: `_meta`, headers that repeat the body, a revision we speak.
+
+Every Lambda that reads a body checks this again, also behind the front door: "servers that process the message body
+MUST reject requests where the values specified in the headers do not match". The body is the truth; the order is the
+specification's.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
+from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, SUPPORTED_VERSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mcp_functions.schema import JSONRPCRequest
+
+PREFIX, SUFFIX = "=?base64?", "?="
+TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+INTEGRAL = re.compile(r"(-?\d+)\.0+")
+DATA = ("enum", "const", "default", "examples")  # values in a schema, not schemas
+
+
+def admit(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
+    """Check that a request may be read at all.
+
+    Args:
+        message: one JSON-RPC request.
+        headers: of the HTTP request, names in lower case.
+
+    Raises:
+        InvalidParams: `_meta` lacks what every request must carry (basic, "Request metadata").
+        HeaderMismatch: a header is missing or says something else than the body (transports, "Request headers").
+        UnsupportedProtocolVersion: headers and body agree on a revision this server does not speak (versioning).
+
+    """
+    version = _check_meta(message)
+    _check_equal("MCP-Protocol-Version", headers, version)
+    _check_equal("Mcp-Method", headers, message["method"])
+    parameter = CALLS.get(message["method"])
+    if parameter and isinstance(name := message["params"].get(parameter), str):
+        _check_equal("Mcp-Name", headers, name)
+    if version not in SUPPORTED_VERSIONS:
+        raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
+
+
+def decode(value: str) -> str:
+    """Read a header value, which holds what a header cannot say as `=?base64?…?=`.
+
+    Raises:
+        ValueError: it is marked as base64 and is not (strictly, with padding), or not UTF-8.
+
+    """
+    value = value.strip(" \t")
+    if not (value.startswith(PREFIX) and value.endswith(SUFFIX) and len(value) >= len(PREFIX) + len(SUFFIX)):
+        return value
+    encoded = value[len(PREFIX) : -len(SUFFIX)]
+    decoded = binascii.a2b_base64(encoded, strict_mode=True)
+    if binascii.b2a_base64(decoded, newline=False).decode() != encoded:
+        raise ValueError(encoded)
+    return decoded.decode()
+
+
+def declared(schema: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], str]]:
+    """Find the arguments that clients repeat in headers (server/tools, "x-mcp-header").
+
+    Args:
+        schema: an inputSchema.
+
+    Returns:
+        Lower-case header name to (path of the property, its JSON type).
+
+    Raises:
+        ValueError: an annotation breaks a rule, for which a client would drop the tool; the message names the rule.
+
+    """
+    found = dict(_declared(schema, ()))
+    if len(found) != _mentions(schema):
+        message = (
+            "x-mcp-header names must be unique, and may only stand on properties reached through `properties` alone"
+        )
+        raise ValueError(message)
+    return found
+
+
+def check_parameters(schema: Mapping[str, Any], arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+    """Check that every `Mcp-Param-*` header says what the argument says.
+
+    Raises:
+        HeaderMismatch: one is missing, superfluous, malformed, or different; the message names the header.
+
+    """
+    for name, (path, type_) in declared(schema).items():
+        value: Any = arguments
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is None and name in headers:
+            text = f"The header {name} is there, but the argument is not"
+            raise HeaderMismatch(text)
+        if value is not None:
+            _check_equal(name, headers, _written(value), number=type_ == "integer")
+
+
+def _declared(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, tuple[tuple[str, ...], str]]]:
+    properties = schema.get("properties")
+    for key, member in properties.items() if isinstance(properties, dict) else ():
+        if not isinstance(member, dict):
+            continue
+        if (name := member.get("x-mcp-header")) is not None:
+            if not isinstance(name, str) or not TOKEN.fullmatch(name):
+                message = f"x-mcp-header on {key!r} must be an RFC 9110 token"
+                raise ValueError(message)
+            if member.get("type") not in ("string", "integer", "boolean"):
+                message = f"x-mcp-header on {key!r}: only strings, integers and booleans may be repeated in a header"
+                raise ValueError(message)
+            yield f"mcp-param-{name.lower()}", ((*path, key), member["type"])
+        yield from _declared(member, (*path, key))
+
+
+def _mentions(schema: object) -> int:
+    match schema:
+        case dict():
+            properties = schema.get("properties")
+            named = sum(map(_mentions, properties.values())) if isinstance(properties, dict) else 0
+            rest = sum(_mentions(value) for key, value in schema.items() if key not in ("properties", *DATA))
+            return ("x-mcp-header" in schema) + named + rest
+        case list():
+            return sum(map(_mentions, schema))
+    return 0
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _check_meta(message: JSONRPCRequest) -> str:
+    match message["params"].get("_meta"):
+        case {**meta} if isinstance(version := meta.get(META_PROTOCOL_VERSION), str):
+            if isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
+                return version
+            text = f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
+        case {**_meta}:
+            text = f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
+        case _:
+            text = f"params must hold _meta, with {META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
+    raise InvalidParams(text)
+
+
+def _check_equal(name: str, headers: Mapping[str, str], expected: str, *, number: bool = False) -> None:
+    if (value := headers.get(name.lower())) is None:
+        text = f"The header {name} is missing"
+        raise HeaderMismatch(text)
+    try:
+        decoded = decode(value)
+    except ValueError:
+        text = f"The header {name} is not valid base64"
+        raise HeaderMismatch(text) from None
+    # "integer values SHOULD be compared numerically": 42 and 42.0 are one number
+    if decoded != expected and not (number and _integral(decoded) == expected):
+        text = f"The header {name} does not say what the body says"
+        raise HeaderMismatch(text)
+
+
+def _integral(text: str) -> str:
+    return INTEGRAL.sub(r"\1", text) if INTEGRAL.fullmatch(text) else text

@@ -1,0 +1,165 @@
+"""What a server may ask of a client, what the client must have declared for it, and what pins an answer to it.
+
+The classes are an author's words for the three requests; `wire()` writes the message.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import forms
+from mcp_functions.errors import DeveloperError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from mcp_functions.schema import InputRequest, JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class ElicitRequest:
+    """Asks the user to fill in a form, or (`ElicitRequest.url`) to open a page (client/elicitation)."""
+
+    message: str
+    form: type[BaseModel] | None
+    page: str | None = None
+
+    @classmethod
+    def url(cls, message: str, url: str) -> ElicitRequest:
+        """Ask the user to open `url`. An accept is consent to open it, not completion of what happens there."""
+        return cls(message, None, url)
+
+    def wire(self, *, camel_case: bool = False) -> InputRequest:
+        """Write it as ElicitRequest.
+
+        Raises:
+            DeveloperError: the form cannot be expressed, or the URL is none that a client could open.
+
+        """
+        if self.form:
+            schema = forms.requested_schema(self.form, camel_case=camel_case)
+            return {
+                "method": "elicitation/create",
+                "params": {"mode": "form", "message": self.message, "requestedSchema": schema},
+            }
+        if not self.page or not self.page.startswith(("https://", "http://")):
+            message = "an elicitation in URL mode needs an absolute https:// URL"
+            raise DeveloperError(message)
+        return {"method": "elicitation/create", "params": {"mode": "url", "message": self.message, "url": self.page}}
+
+
+@dataclass(frozen=True, slots=True)
+class CreateMessageRequest:
+    """Asks the client's model (client/sampling).
+
+    Args:
+        messages: the conversation, as SamplingMessage objects; a string is one message of the user.
+        max_tokens: the most that the answer may have.
+        options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
+
+    """
+
+    messages: str | Sequence[JSONObject]
+    max_tokens: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def wire(self, *, camel_case: bool = False) -> InputRequest:  # noqa: ARG002 - the wire names are the protocol's
+        """Write it as CreateMessageRequest."""
+        said = self.messages
+        if isinstance(said, str):
+            said = [{"role": "user", "content": {"type": "text", "text": said}}]
+        params = {"messages": list(said), **self.options, "maxTokens": self.max_tokens}
+        return {"method": "sampling/createMessage", "params": params}
+
+
+@dataclass(frozen=True, slots=True)
+class ListRootsRequest:
+    """Asks the client which folders it works in (client/roots)."""
+
+    def wire(self, *, camel_case: bool = False) -> InputRequest:  # noqa: ARG002 - one shape for all three
+        """Write it as ListRootsRequest."""
+        return {"method": "roots/list", "params": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class InputRequiredResult:
+    """What a function of the low level returns to end a round.
+
+    Args:
+        input_requests: what the client has to answer, under keys of the author's choice; empty to go on without.
+        request_state: what the function wants to find again in `RequestState.value`; sealed on its way.
+
+    """
+
+    input_requests: Mapping[str, ElicitRequest | CreateMessageRequest | ListRootsRequest] = field(default_factory=dict)
+    request_state: BaseModel | None = None
+
+
+def fingerprint(request: InputRequest) -> str:
+    """Name one exact question, 22 characters: an answer counts only for the question it was asked for."""
+    text = json.dumps(request, sort_keys=True, separators=(",", ":"))
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:16]).rstrip(b"=").decode()
+
+
+def asked_again(request: InputRequest, reason: str) -> InputRequest:
+    """Write a question once more, and why the last answer would not do."""
+    match request:
+        case {
+            "method": "elicitation/create",
+            "params": {"mode": "form", "message": str(message), "requestedSchema": schema},
+        }:
+            again = f"{message} (Please answer again: {reason}.)"
+            return {
+                "method": "elicitation/create",
+                "params": {"mode": "form", "message": again, "requestedSchema": schema},
+            }
+    return request
+
+
+def missing(requests: Iterable[InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what of the client's capabilities these requests need and the client did not declare; empty if nothing.
+
+    "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
+    """
+    lacking: dict[str, Any] = {}
+    for request in requests:
+        needed = _needed(request)
+        if not _declares(declared, needed):
+            lacking = _merged(lacking, {"elicitation": {}} if _plain_form(declared, needed) else needed)
+    return lacking
+
+
+def _needed(request: InputRequest) -> dict[str, Any]:
+    match request:
+        case {"method": "elicitation/create", "params": {"mode": "url"}}:
+            return {"elicitation": {"url": {}}}
+        case {"method": "elicitation/create"}:
+            return {"elicitation": {"form": {}}}
+        case {"method": "sampling/createMessage", "params": {"tools": _} | {"toolChoice": _}}:
+            return {"sampling": {"tools": {}}}
+        case {"method": "sampling/createMessage"}:
+            return {"sampling": {}}
+    return {"roots": {}}
+
+
+def _declares(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
+    # "an empty capabilities object is equivalent to declaring support for form mode only"
+    if "elicitation" in declared and declared["elicitation"] == {}:
+        declared = {**declared, "elicitation": {"form": {}}}
+    return all(
+        isinstance(found := declared.get(key), dict) and _declares(found, value) for key, value in needed.items()
+    )
+
+
+def _plain_form(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
+    return needed == {"elicitation": {"form": {}}} and "elicitation" not in declared
+
+
+def _merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _merged(left.get(key, {}), right.get(key, {})) for key in {**left, **right}}

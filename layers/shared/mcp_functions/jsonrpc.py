@@ -1,0 +1,136 @@
+"""Text to one message, and one message to text.
+
+Requests come from strangers, so the reader is strict: one object, no duplicate keys (two readers would see two
+requests), no NaN, bounded depth, whole Unicode. A JSON number without a fraction is an int, however it was written: 1.0
+and 1 are the same number to every later reader, the argument digest included.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
+
+from mcp_functions.errors import InvalidRequest, ParseError
+
+if TYPE_CHECKING:
+    from mcp_functions.schema import JSONRPCNotification, JSONRPCRequest
+
+MAX_DEPTH = 64
+EXACT = 2**53  # beyond it a double no longer names one integer
+
+
+def parse(body: str | bytes) -> JSONRPCRequest | JSONRPCNotification:
+    """Read one JSON-RPC request or notification.
+
+    Args:
+        body: of a POST; UTF-8 if bytes.
+
+    Raises:
+        ParseError: it is not JSON, or JSON that two readers could understand differently.
+        InvalidRequest: it is JSON, but not one request or notification (basic, "Messages").
+
+    """
+    match loads(body):
+        # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
+        case {"jsonrpc": "2.0", "method": str(), "id": id_} as message if _is_id(id_):
+            _check_params(message, id_)
+            return cast("JSONRPCRequest", message)
+        case {"jsonrpc": "2.0", "method": str()} as message if "id" not in message:
+            _check_params(message, None)
+            return cast("JSONRPCNotification", message)
+        case list():
+            text = "Batches are not part of this revision: send one request"
+        case {"jsonrpc": "2.0", "result": _} | {"jsonrpc": "2.0", "error": _}:
+            text = "A server of this revision sends no requests, so it takes no responses"
+        case {"jsonrpc": "2.0", "method": str(), "id": _}:
+            text = "The request id must be a string or an integer"
+        case {"id": id_} if _is_id(id_):
+            raise InvalidRequest(id=id_)
+        case _:
+            text = InvalidRequest.sentence
+    raise InvalidRequest(text)
+
+
+def is_request(message: JSONRPCRequest | JSONRPCNotification) -> TypeGuard[JSONRPCRequest]:
+    """Tell a request from a notification: "Notifications MUST NOT include an ID"."""
+    return "id" in message
+
+
+def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
+    """Read JSON strictly.
+
+    Raises:
+        ParseError: it is not JSON, or ambiguous, too deep, or not whole Unicode.
+
+    """
+    try:
+        string = text if isinstance(text, str) else text.decode()
+        string.encode()  # a string of Python can hold half of a surrogate pair
+        value = json.loads(string, object_pairs_hook=_object, parse_float=_number, parse_constant=_constant)
+    except ParseError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ParseError(reason=type(error).__name__) from None
+    if string.count("[") + string.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        message = f"JSON is nested deeper than {MAX_DEPTH} levels"
+        raise ParseError(message)
+    if "\\ud" in string or "\\uD" in string:
+        _check_unicode(value)
+    return value
+
+
+def dumps(value: object) -> str:
+    """Write JSON on one line, without blanks; NaN is refused, for no JSON reader takes it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _check_params(message: dict[str, Any], id_: str | int | None) -> None:
+    if not isinstance(message.setdefault("params", {}), dict):
+        text = "params must be an object"
+        raise InvalidRequest(text, id=id_)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        message = "A JSON object holds the same key twice"
+        raise ParseError(message)
+    return found
+
+
+def _number(text: str) -> int | float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        message = "A JSON number is too large"
+        raise ParseError(message)
+    return int(value) if value.is_integer() and abs(value) <= EXACT else value
+
+
+def _constant(_name: str) -> NoReturn:
+    message = "NaN and Infinity are not JSON"
+    raise ParseError(message)
+
+
+def _depth(value: object) -> int:
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+    return depth
+
+
+def _check_unicode(value: object) -> None:
+    try:
+        dumps(value).encode()
+    except UnicodeEncodeError:
+        message = "A JSON string holds half of a surrogate pair"
+        raise ParseError(message) from None

@@ -1,0 +1,143 @@
+"""What a data key is, and which one to seal under: plain data and one pure function (envelope.md §6).
+
+No container knows its siblings; they meet in the tokens. A container that has opened a token under a sibling's key
+seals under that key from then on, so a fleet converges on about one key per epoch without anybody to agree with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+KEY_BYTES = 32
+MAX_WRAPPED = 1024
+
+
+class Reason(StrEnum):
+    """Why a token is refused, as the log and the metric say it; the wire never does (§8)."""
+
+    PREFIX = "prefix"
+    LENGTH = "length"
+    ENCODING = "encoding"
+    TRUNCATED = "truncated"
+    SUITE = "suite"
+    KEY_KIND = "key_kind"
+    KEK_UNKNOWN = "kek_unknown"
+    BORN_FUTURE = "born_future"
+    BORN_PAST = "born_past"
+    WRAPPED_KEY = "wrapped_key"
+    KEK_RETIRED = "kek_retired"
+    COMMITMENT = "commitment"
+    TAG = "tag"
+
+
+class Header(NamedTuple):
+    """What a token says in clear about its data key: `born` in unix seconds, `kek` four bytes, the `wrapped` key."""
+
+    born: int
+    kek: bytes
+    wrapped: bytes
+
+
+class DataKey(NamedTuple):
+    """An opened data key: its header's three fields, and the 32 bytes that must never be printed."""
+
+    born: int
+    kek: bytes
+    wrapped: bytes
+    plaintext: bytes
+
+    def __repr__(self) -> str:
+        """Name the key without showing it."""
+        return f"DataKey(born={self.born}, kek={self.kek.hex()}, wrapped={name_of(self.wrapped)})"
+
+    @property
+    def header(self) -> Header:
+        """The part of this key that stands in tokens."""
+        return Header(self.born, self.kek, self.wrapped)
+
+
+class Scope(NamedTuple):
+    """Who shares keys: `service` ("<stack>/<function>" or a shared audience), `stage`, `generation`."""
+
+    service: str
+    stage: str
+    generation: str
+
+
+class Rules(NamedTuple):
+    """The life of a data key, in seconds (envelope.md §6). `adopt=False` means one key per container and epoch."""
+
+    epoch: int = 900
+    grace: int = 225
+    stale: int = 900
+    skew: int = 60
+    pause: int = 5
+    adopt: bool = True
+
+
+class Choice(NamedTuple):
+    """Seal under `key`; if there is none, generate one; if KMS cannot, seal under `stale`."""
+
+    key: DataKey | None
+    stale: DataKey | None = None
+
+
+def name_of(wrapped: bytes) -> str:
+    """Give a wrapped key the short name that logs may show."""
+    return hashlib.sha256(wrapped).hexdigest()[:16]
+
+
+def kek_hint(key_id: str) -> bytes:
+    """Return the four bytes that stand for a wrapping key in a header; `key_id` is the id without the ARN (§3)."""
+    return hashlib.sha256(b"ks1/kek\0" + key_id.encode()).digest()[:4]
+
+
+def rank(key: DataKey) -> tuple[int, bytes]:
+    """Order keys the same way in every container: the oldest first, and an arbitrary but common order among twins."""
+    return key.born, hashlib.sha256(key.wrapped).digest()
+
+
+def choose(mine: Iterable[DataKey], adopted: Iterable[DataKey], now: float, early: float, rules: Rules) -> Choice:
+    """Choose the data key to seal under (§6.2). Pure: no clock, no KMS, no state.
+
+    Args:
+        mine: keys that this container generated.
+        adopted: siblings' keys that this container has proven.
+        now: unix seconds.
+        early: seconds by which this container leaves the grace period early, drawn anew for each epoch.
+        rules: lengths in seconds; `adopt=False` reduces all of this to one key per container and epoch.
+
+    """
+    known = [*mine, *adopted] if rules.adopt else [*mine]
+    epoch = int(now // rules.epoch)
+
+    def oldest(of: int) -> DataKey | None:
+        return min((key for key in known if key.born // rules.epoch == of), key=rank, default=None)
+
+    # "the oldest proven key of the current epoch": two containers that know the same keys choose the same one.
+    current = oldest(epoch)
+    if current:
+        return Choice(current)
+    # "a few containers roll early, their key spreads through tokens, the rest adopt it within the grace period."
+    previous = oldest(epoch - 1)
+    if previous and rules.adopt and now - epoch * rules.epoch < rules.grace - early:
+        return Choice(previous)
+    # "while KMS cannot answer, a proven key serves for `stale` seconds after its epoch": the newest such epoch.
+    alive = {key.born // rules.epoch for key in known if now < end_of(key.born, rules) + rules.stale}
+    past = [born for born in alive if born < epoch]
+    return Choice(None, oldest(max(past)) if past else None)
+
+
+def end_of(born: int, rules: Rules) -> int:
+    """Return the unix second at which the epoch of a key born at `born` ends."""
+    return (born // rules.epoch + 1) * rules.epoch
+
+
+def last_use(born: int, rules: Rules) -> int:
+    """Return the unix second after which nobody seals under a key born at `born`, whatever happens."""
+    return end_of(born, rules) + max(rules.grace, rules.stale)

@@ -1,0 +1,237 @@
+"""A type as JSON sees it: its schema, and a check of one value.
+
+JSON's own types (str, int, float, bool, None, Literal, list, dict[str, …] and unions of these) are read here, because
+importing pydantic would cost a scalar tool most of its cold start; any other type is pydantic's. A property test says
+both ways agree. A check never quotes the value: its words go back to the client and may be logged.
+"""
+
+from __future__ import annotations
+
+import types
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+
+from mcp_functions.errors import ParseError
+from mcp_functions.jsonrpc import dumps, loads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Marks an argument that clients repeat in the header `Mcp-Param-<name>`: `Annotated[str, Header("Region")]`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One type: its JSON Schema, and how a JSON value becomes one of it (ValueError says why not, never the value)."""
+
+    schema: dict[str, Any]
+    check: Callable[[Any], Any]
+    description: str | None = None
+    metadata: tuple[Any, ...] = ()
+
+
+def camel(name: str) -> str:
+    """`work_item_id` as `workItemId`."""
+    first, *rest = name.split("_")
+    return first + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+def kind(annotation: Any) -> Kind:  # noqa: ANN401 - an annotation is any value
+    """Read one annotation.
+
+    Args:
+        annotation: a resolved type hint; a string inside `Annotated` is its description.
+
+    Raises:
+        TypeError: nobody knows how to write this type in JSON.
+
+    """
+    metadata: tuple[Any, ...] = ()
+    description = None
+    inner = annotation
+    if get_origin(annotation) is Annotated:
+        inner, *extra = get_args(annotation)
+        description = next((item for item in extra if isinstance(item, str)), None)
+        metadata = tuple(item for item in extra if not isinstance(item, str))
+    native = None if any(_is_pydantic(item) for item in metadata) else _native(inner)
+    schema, check = native or _pydantic(annotation)
+    if description:
+        schema = {**schema, "description": description}
+    return Kind(schema, check, schema.get("description"), metadata)
+
+
+def from_text(expected: Kind, text: str) -> Any:  # noqa: ANN401 - a value of the kind
+    """Read a value out of a URI or a prompt's argument, which are always text.
+
+    Raises:
+        ValueError: the text does not say a value of this kind.
+
+    """
+    try:
+        return expected.check(text)
+    except ValueError:
+        try:
+            value = loads(text)
+        except ParseError:
+            value = text
+        if isinstance(value, dict | list | str):
+            raise
+        return expected.check(value)
+
+
+def _native(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:  # noqa: ANN401
+    if annotation in (Any, object):
+        return {}, _same
+    if isinstance(annotation, type) and annotation in SCALARS:
+        return SCALARS[annotation]
+    return _composed(annotation)
+
+
+def _composed(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:  # noqa: ANN401
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return _literal(args)
+    if origin in (Union, types.UnionType):
+        return _union(args)
+    if annotation is list or origin is list:
+        return _array(args)
+    if annotation is dict or (origin is dict and args[0] is str):
+        return _object(args)
+    return None
+
+
+def _scalar(name: str, article: str, *accepted: type) -> tuple[dict[str, Any], Callable[[Any], Any]]:
+    def check(value: object) -> object:
+        if type(value) not in accepted:
+            message = f"must be {article} {name}"
+            raise ValueError(message)
+        return value
+
+    return {"type": name}, check
+
+
+def _same(value: object) -> object:
+    return value
+
+
+SCALARS: dict[type, tuple[dict[str, Any], Callable[[Any], Any]]] = {
+    str: _scalar("string", "a", str),
+    int: _scalar("integer", "an", int),
+    float: _scalar("number", "a", int, float),
+    bool: _scalar("boolean", "a", bool),
+    type(None): _scalar("null", "a", type(None)),
+}
+
+
+def _literal(values: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
+    if not all(type(value) in (str, int, bool, type(None)) for value in values):
+        return None
+    accepted = {(type(value), value) for value in values}
+
+    def check(value: object) -> object:
+        if not isinstance(value, str | int | None) or (type(value), value) not in accepted:
+            message = "must be one of " + ", ".join(dumps(value) for value in values)
+            raise ValueError(message)
+        return value
+
+    names = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
+    one = {type(value) for value in values}
+    schema: dict[str, Any] = {"type": names[one.pop()]} if len(one) == 1 else {}
+    return {**schema, "enum": list(values)}, check
+
+
+def _union(members: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
+    if set(members) == {int, float}:
+        return SCALARS[float]
+    kinds = [_native(member) for member in members]
+    if None in kinds:
+        return None
+    known = [found for found in kinds if found]
+
+    def check(value: object) -> object:
+        reasons = []
+        for _schema, member in known:
+            try:
+                return member(value)
+            except ValueError as error:
+                reasons.append(str(error))
+        raise ValueError(" or ".join(reasons))
+
+    return {"anyOf": [schema for schema, _check in known]}, check
+
+
+def _array(args: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
+    item = _native(args[0]) if args else ({}, _same)
+    if item is None:
+        return None
+    schema, inner = item
+
+    def check(value: object) -> list[Any]:
+        if not isinstance(value, list):
+            message = "must be an array"
+            raise ValueError(message)  # noqa: TRY004 - every refusal of a value is a ValueError
+        return [_inside(f"item {index}", inner, element) for index, element in enumerate(value)]
+
+    return {"type": "array", "items": schema} if schema else {"type": "array"}, check
+
+
+def _object(args: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
+    member = _native(args[1]) if args else ({}, _same)
+    if member is None:
+        return None
+    schema, inner = member
+
+    def check(value: object) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            message = "must be an object"
+            raise ValueError(message)  # noqa: TRY004 - every refusal of a value is a ValueError
+        return {key: _inside("a value", inner, element) for key, element in value.items()}
+
+    return {"type": "object", "additionalProperties": schema} if schema else {"type": "object"}, check
+
+
+def _inside(where: str, check: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401
+    try:
+        return check(value)
+    except ValueError as error:
+        message = f"{where} {error}"
+        raise ValueError(message) from None
+
+
+def _is_pydantic(item: object) -> bool:
+    return type(item).__module__.partition(".")[0] in ("pydantic", "annotated_types", "pydantic_core")
+
+
+def _pydantic(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]]:  # noqa: ANN401
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - a scalar tool never pays for it
+    from pydantic.errors import PydanticUserError  # noqa: PLC0415
+
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+        schema = adapter.json_schema()
+    except PydanticUserError as error:
+        message = f"{annotation!r} cannot be written as JSON"
+        raise TypeError(message) from error
+
+    def check(value: object) -> object:
+        try:
+            return adapter.validate_json(dumps(value), strict=True)
+        except ValidationError as error:
+            raise ValueError(first_reason(error)) from None
+
+    return schema, check
+
+
+def first_reason(error: Any) -> str:  # noqa: ANN401 - pydantic's ValidationError, not imported here
+    """Say in a few words where and why a value does not fit, without the value itself."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    reason = first["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    return f"{where} {reason}" if where else str(reason)

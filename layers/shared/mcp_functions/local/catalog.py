@@ -1,0 +1,104 @@
+"""`catalog`: writes what all functions offer to functions/mcp/catalog.json.
+
+From it the front door answers the lists without calling anybody, and knows which function to call.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import catalog
+from mcp_functions.local import environment
+from mcp_functions.local.functions import FRONT_DOOR, Function, Functions
+from mcp_functions.local.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+FILE = "catalog.json"
+
+
+def generate(directory: Path) -> dict[str, Any]:
+    """Import every function and describe what they offer.
+
+    Args:
+        directory: that holds a folder for each function.
+
+    Returns:
+        tools, prompts, resources, resourceTemplates as the lists show them, and `functions`: the folder of each name.
+
+    Raises:
+        Problem: a function does not load, or two offer the same name.
+
+    """
+    with environment.applied(environment.CREDENTIALS), Functions(directory, without=frozenset({FRONT_DOOR})) as loaded:
+        return describe(loaded.by_folder.values())
+
+
+def describe(functions: Iterable[Function]) -> dict[str, Any]:
+    """Describe what loaded functions offer; the front door's own folder offers nothing.
+
+    Raises:
+        Problem: two offer the same name.
+
+    """
+    offering = [function for function in functions if function.folder != FRONT_DOOR]
+    try:
+        return catalog.merge(catalog.of(function.handlers, function.folder) for function in offering)
+    except ValueError as error:
+        raise Problem(str(error)) from error
+
+
+def text(catalog_: Mapping[str, Any]) -> str:
+    """Write a catalog the same way every time."""
+    return json.dumps(catalog_, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def read(directory: Path) -> dict[str, Any]:
+    """Read the catalog that is there; empty if there is none, or none that can be read."""
+    try:
+        there = json.loads((directory / FRONT_DOOR / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return there if isinstance(there, dict) else {}
+
+
+def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
+    """Write a catalog beside the front door's app.py.
+
+    Raises:
+        Problem: there is no front door.
+
+    """
+    folder = directory / FRONT_DOOR
+    if not folder.is_dir():
+        missing = f"there is no {folder}: the catalog lives beside the front door's app.py"
+        raise Problem(missing)
+    (folder / FILE).write_text(text(catalog_), encoding="utf-8")
+    return folder / FILE
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Say what differs, one line a name: "+ tools add", "- prompts plan", "~ tools add" (its entry or its folder)."""
+    lines = []
+    for listed in catalog.KINDS.values():
+        before, after = _named(old, listed), _named(new, listed)
+        for name in sorted(before.keys() | after.keys()):
+            if before.get(name) != after.get(name):
+                sign = "~" if name in before and name in after else "+" if name in after else "-"
+                lines.append(f"{sign} {listed} {name}")
+    return lines
+
+
+def _named(catalog_: Mapping[str, Any], listed: str) -> dict[str, Any]:
+    try:
+        folders = catalog_["functions"][listed]
+        return {_key(entry): (folders.get(_key(entry)), entry) for entry in catalog_[listed]}
+    except (KeyError, TypeError, AttributeError):
+        return {}  # no catalog of ours
+
+
+def _key(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("uriTemplate") or entry.get("uri") or entry.get("name"))

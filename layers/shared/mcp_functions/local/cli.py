@@ -1,0 +1,157 @@
+"""The command line: `serve`, `demo`, `next`, `catalog`.
+
+Whatever its user can put right is one line on stderr and exit code 2; SIGINT and SIGTERM end it quietly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import signal
+import sys
+import traceback
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, NoReturn
+
+from mcp_functions.local import catalog, following, greeting
+from mcp_functions.local.harness import Harness
+from mcp_functions.local.problems import Problem, Surprise, first_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp_functions.local.lambdas import Invocation
+
+USAGE = 2  # exit code for what the user can put right
+INTERRUPTED = 130  # exit code of what Ctrl-C ended before it was done
+DEFAULT_PORT = 8000
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: its words, without the program's own.
+
+    Returns:
+        The exit code: 0; 1 for `catalog --check` that found a difference and a `demo` that went wrong; 2 for a problem.
+
+    """
+    options = _parser().parse_args(argv)
+    try:
+        return int(options.run(options))
+    except Problem as problem:
+        if options.debug and problem.__cause__:
+            traceback.print_exception(problem.__cause__)
+        sys.stderr.write(f"mcp-functions: {problem}\n")
+        return USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m mcp_functions.local", description="MCP functions on this machine")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--debug", action="store_true", help="show tracebacks")
+    project = argparse.ArgumentParser(add_help=False, parents=[common])
+    project.add_argument("--functions", type=Path, default=Path("functions"), metavar="DIR", help="default: functions")
+
+    serve = commands.add_parser("serve", parents=[project], help="serve every function until Ctrl-C")
+    serve.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="N", help=f"default: {DEFAULT_PORT}; 0: any")
+    serve.set_defaults(run=_serve)
+
+    demo = commands.add_parser("demo", parents=[project], help="watch the official client hold a conversation")
+    demo.set_defaults(run=_demo)
+
+    follow = commands.add_parser("next", parents=[common], help="fill a response's requestState into the next event")
+    follow.add_argument("response", metavar="RESPONSE", help="what the Lambda returned: a file, or -")
+    follow.add_argument("event", metavar="EVENT", help="an event whose body has {{requestState}}: a file, or -")
+    follow.set_defaults(run=_next)
+
+    listed = commands.add_parser("catalog", parents=[project], help="write functions/mcp/catalog.json")
+    listed.add_argument("--check", action="store_true", help="write nothing; exit 1 and say what differs")
+    listed.set_defaults(run=_catalog)
+    return parser
+
+
+def _serve(options: argparse.Namespace) -> int:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    logging.basicConfig(stream=sys.stderr, format="  %(message)s")
+    logging.getLogger("mcp_functions").setLevel(logging.INFO)
+    with (
+        contextlib.suppress(_Stopped),
+        Harness(options.functions, port=options.port, debug=options.debug, ended=_tell) as harness,
+    ):
+        _say(greeting.text(harness.url, harness.functions))
+        offered = catalog.describe(harness.functions.values())
+        if changed := catalog.differences(catalog.read(options.functions), offered):
+            _say(greeting.stale(changed))
+        Event().wait()
+    return 0
+
+
+def _tell(invocation: Invocation) -> None:
+    _say(f"  {invocation.error or invocation.status}  {invocation.folder}  {invocation.milliseconds:.0f} ms")
+
+
+def _demo(options: argparse.Namespace) -> int:
+    try:
+        from mcp_functions.local import demo  # noqa: PLC0415 - the only command that needs the official client
+    except ModuleNotFoundError as error:
+        missing = f"{error.name} is not installed: pip install 'mcp-functions[demo]'"
+        raise Problem(missing) from error
+    try:
+        demo.run(options.functions, sys.stdout)
+    except Surprise as surprise:
+        if options.debug:
+            traceback.print_exception(surprise)
+        sys.stderr.write(f"mcp-functions: the demo went wrong: {surprise}\n")
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def _next(options: argparse.Namespace) -> int:
+    if options.response == options.event == "-":
+        both = "only one of RESPONSE and EVENT can be -"
+        raise Problem(both)
+    sys.stdout.write(following.follow(_read(options.response), _read(options.event)))
+    return 0
+
+
+def _read(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        unreadable = f"{name} cannot be read: {first_line(error)}"
+        raise Problem(unreadable) from error
+
+
+def _catalog(options: argparse.Namespace) -> int:
+    made = catalog.generate(options.functions)
+    if options.check:
+        changed = catalog.differences(catalog.read(options.functions), made)
+        _say(greeting.stale(changed) if changed else "the catalog is up to date")
+        return 1 if changed else 0
+    written = catalog.write(options.functions, made)
+    count = sum(len(entries) for entries in made["functions"].values())
+    _say(f"{written}: {count} handlers")
+    return 0
+
+
+class _Stopped(BaseException):
+    """A signal asks to stop: no exception of a function, so that nothing on the way catches it."""
+
+
+def _stop(_number: int, _frame: object) -> NoReturn:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # it is stopping already
+    raise _Stopped
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -1,0 +1,54 @@
+"""What Lambda passes to a function beside the event, and the account and region that all names here are in."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass, field
+
+ACCOUNT = "123456789012"
+REGION = "us-east-1"
+TIMEOUT = 29.0  # seconds that the context promises, as in the template; nothing here ends a function that takes longer
+
+
+@dataclass(frozen=True)
+class Context:
+    """What Lambda passes beside the event, attribute by attribute."""
+
+    function_name: str
+    aws_request_id: str
+    invoked_function_arn: str
+    log_group_name: str
+    log_stream_name: str
+    function_version: str = "$LATEST"
+    memory_limit_in_mb: str = "512"  # text, as AWS has it
+    client_context: None = None
+    identity: None = None
+    tenant_id: None = None
+    deadline: float = field(default=0.0, repr=False)
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Say how long the function may still run."""
+        return max(0, int((self.deadline - time.monotonic()) * 1000))
+
+
+def context_of(name: str) -> Context:
+    """Make the context of one invocation.
+
+    Args:
+        name: of the function, "<stack>-<folder>".
+
+    """
+    return Context(
+        function_name=name,
+        aws_request_id=str(uuid.uuid4()),
+        invoked_function_arn=arn(name),
+        log_group_name=f"/aws/lambda/{name}",
+        log_stream_name=f"{time.strftime('%Y/%m/%d', time.gmtime())}/[$LATEST]{uuid.uuid4().hex}",
+        deadline=time.monotonic() + TIMEOUT,
+    )
+
+
+def arn(name: str) -> str:
+    """Name a function as AWS does."""
+    return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"

@@ -1,0 +1,85 @@
+"""The environment that template.yaml gives a function on AWS, and what points boto3 at the harness instead."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mcp_functions.local.context import REGION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+STACK = "local"
+LOOPBACK = "127.0.0.1,localhost,::1"
+
+# no account of the developer's may be reached by mistake: these credentials are nobody's
+CREDENTIALS: dict[str, str | None] = {
+    "AWS_ACCESS_KEY_ID": "local",
+    "AWS_SECRET_ACCESS_KEY": "local",
+    "AWS_SESSION_TOKEN": None,
+    "AWS_PROFILE": None,
+    "AWS_DEFAULT_PROFILE": None,
+    "AWS_REGION": REGION,
+    "AWS_DEFAULT_REGION": REGION,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": None,
+}
+
+
+def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
+    """Write what the template sets (MCP_*), for one stack on this machine.
+
+    Args:
+        port: that clients connect to; pages served from it may call, no others.
+        name: what the server calls itself.
+        key_arn: the key that seals.
+
+    """
+    return {
+        "MCP_STACK": STACK,
+        "MCP_STAGE": "local",
+        "MCP_KMS_KEYS": key_arn,
+        "MCP_AUTH_MODE": "none",
+        "MCP_SERVER_NAME": name,
+        "MCP_SERVER_VERSION": "local",
+        "MCP_ALLOWED_ORIGINS": f"http://localhost:{port},http://127.0.0.1:{port}",
+    }
+
+
+def endpoints(*, kms: str, invoke: str) -> dict[str, str | None]:
+    """Point boto3's clients at the harness, past any proxy.
+
+    Args:
+        kms: URL of the KMS endpoint.
+        invoke: URL of the Lambda endpoint.
+
+    """
+    around = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
+    without_proxy = f"{around},{LOOPBACK}" if around and LOOPBACK not in around else around or LOOPBACK
+    return {
+        "AWS_ENDPOINT_URL_KMS": kms,
+        "AWS_ENDPOINT_URL_LAMBDA": invoke,
+        "NO_PROXY": without_proxy,
+        "no_proxy": without_proxy,
+    }
+
+
+@contextmanager
+def applied(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """Set variables (None: unset) until the end of the block, then put back what was there."""
+    before = {name: os.environ.get(name) for name in variables}
+    _set(variables)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

@@ -1,0 +1,197 @@
+"""HTTP to an API Gateway event, and a Lambda's result to HTTP: payload format 2.0 of an HTTP API, as AWS writes it.
+
+The facts are AWS's documentation and what is reported of the real service, where SAM's own emulator differs: header
+names in lower case, cookies only in `cookies`, no `body` key without a body, everything but text and JSON in base64,
+milliseconds, a request id of its own for every request.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+
+from mcp_functions.local.context import ACCOUNT
+from mcp_functions.local.exchange import HttpResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.local.exchange import HttpRequest
+
+API = "local00000"
+HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
+PLAIN = frozenset({"application/json", "application/xml", "application/javascript"})
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+INTERNAL_ERROR = HttpResponse(500, (("content-type", "application/json"),), b'{"message":"Internal Server Error"}')
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What makes one request unlike any other: when it came (unix seconds), its id, and its trace."""
+
+    now: float
+    request_id: str
+    trace_id: str
+
+    @classmethod
+    def at(cls, now: float) -> Moment:
+        """Draw fresh ids."""
+        return cls(now, base64.b64encode(os.urandom(11)).decode(), f"Root=1-{int(now):08x}-{os.urandom(12).hex()}")
+
+
+def event(request: HttpRequest, route: str, moment: Moment) -> dict[str, Any]:
+    """Write the event of one request.
+
+    Args:
+        request: as it came.
+        route: its path in the API, e.g. "/mcp"; every route answers ANY method.
+        moment: when, and under which ids.
+
+    """
+    path, _, query = request.target.partition("?")
+    cookies, headers = _cookies(request), _headers(request, moment)
+    parameters = _joined(parse_qsl(query, keep_blank_values=True))
+    return {
+        "version": "2.0",
+        "routeKey": f"ANY {route}",
+        "rawPath": unquote(path),
+        "rawQueryString": query,
+        **({"cookies": cookies} if cookies else {}),
+        "headers": headers,
+        **({"queryStringParameters": parameters} if parameters else {}),
+        "requestContext": _context(request, route, unquote(path), moment),
+        **_body(request, headers.get("content-type", "")),
+    }
+
+
+def _context(request: HttpRequest, route: str, path: str, moment: Moment) -> dict[str, Any]:
+    domain = re.sub(r":\d+$", "", request.header("host"))
+    return {
+        "accountId": ACCOUNT,
+        "apiId": API,
+        "domainName": domain,
+        "domainPrefix": domain.partition(".")[0],
+        "http": {
+            "method": request.method,
+            "path": path,
+            "protocol": request.protocol,
+            "sourceIp": request.source_ip,
+            "userAgent": request.header("user-agent"),
+        },
+        "requestId": moment.request_id,
+        "routeKey": f"ANY {route}",
+        "stage": "$default",
+        "time": datetime.fromtimestamp(moment.now, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000"),
+        "timeEpoch": int(moment.now * 1000),
+    }
+
+
+def _headers(request: HttpRequest, moment: Moment) -> dict[str, str]:
+    came = [(name.lower(), value) for name, value in request.headers]
+    kept = _joined([(name, value) for name, value in came if name not in HOP_BY_HOP and name != "cookie"])
+    forwarded = kept.get("x-forwarded-for")
+    written = {
+        "content-length": str(len(request.body or b"")),
+        "x-amzn-trace-id": kept.get("x-amzn-trace-id", moment.trace_id),
+        "x-forwarded-for": f"{forwarded}, {request.source_ip}" if forwarded else request.source_ip,
+        "x-forwarded-port": str(request.port),
+        "x-forwarded-proto": "http",
+    }
+    return dict(sorted({**kept, **written}.items()))
+
+
+def _joined(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for name, value in pairs:
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    return joined
+
+
+def _cookies(request: HttpRequest) -> list[str]:
+    lines = [value for name, value in request.headers if name.lower() == "cookie"]
+    return [cookie.strip() for line in lines for cookie in line.split(";") if cookie.strip()]
+
+
+def _body(request: HttpRequest, content_type: str) -> dict[str, Any]:
+    if request.body is None:
+        return {"isBase64Encoded": False}
+    media = content_type.partition(";")[0].strip().lower()
+    if media in PLAIN or media.startswith("text/"):
+        try:
+            return {"body": request.body.decode(), "isBase64Encoded": False}
+        except UnicodeDecodeError:
+            pass  # not text, whatever it says
+    return {"body": base64.b64encode(request.body).decode(), "isBase64Encoded": True}
+
+
+def response(payload: bytes, moment: Moment) -> HttpResponse:
+    """Turn what a Lambda returned into HTTP.
+
+    Args:
+        payload: the function's result, as JSON.
+        moment: of the request.
+
+    Returns:
+        500 and API Gateway's own words if the result is no HTTP response.
+
+    """
+    result = json.loads(payload)
+    # "If your Lambda function returns valid JSON and doesn't return a statusCode, API Gateway" infers 200 and JSON
+    if not isinstance(result, dict) or "statusCode" not in result:
+        return HttpResponse(200, (("content-type", "application/json"), _request_id(moment)), payload)
+    try:
+        return HttpResponse(_status(result), (*_response_headers(result), _request_id(moment)), _response_body(result))
+    except (TypeError, ValueError, AttributeError):
+        return INTERNAL_ERROR
+
+
+def _request_id(moment: Moment) -> tuple[str, str]:
+    return ("apigw-requestid", moment.request_id)
+
+
+def _status(result: Mapping[str, Any]) -> int:
+    status = int(result["statusCode"])
+    if not 200 <= status <= 599:  # noqa: PLR2004 - an HTTP status that ends a request
+        raise ValueError
+    return status
+
+
+def _response_headers(result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    headers = {_name(name): _text(value) for name, value in (result.get("headers") or {}).items()}
+    headers = {name: value for name, value in headers.items() if name not in HOP_BY_HOP and name != "content-length"}
+    headers.setdefault("content-type", "text/plain;charset=UTF-8")
+    cookies = tuple(("set-cookie", _text(cookie)) for cookie in result.get("cookies") or ())
+    return (*headers.items(), *cookies)
+
+
+def _name(name: str) -> str:
+    if not TOKEN.fullmatch(name):
+        raise ValueError
+    return name.lower()
+
+
+def _text(value: object) -> str:
+    text = json.dumps(value) if isinstance(value, bool | int | float) else value
+    if not isinstance(text, str) or not text.isprintable():  # a line break would begin another header
+        raise ValueError
+    text.encode("latin-1")
+    return text
+
+
+def _response_body(result: Mapping[str, Any]) -> bytes:
+    body = result.get("body")
+    if body is None:
+        return b""
+    if not isinstance(body, str):
+        raise TypeError
+    try:
+        return base64.b64decode(body, validate=True) if result.get("isBase64Encoded") else body.encode()
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise ValueError from error

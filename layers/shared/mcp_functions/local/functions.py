@@ -1,0 +1,102 @@
+"""The functions of a project: every folder with an app.py whose `handler` is what Lambda calls."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from mcp_functions.local.loading import Folder
+from mcp_functions.local.problems import Problem, first_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FRONT_DOOR = "mcp"  # the folder that answers /mcp itself
+NAME = re.compile(r"[A-Za-z0-9_-]+")  # what may stand in a Lambda's name
+
+
+@dataclass(frozen=True)
+class Function:
+    """One loaded function: its folder's name, its app.py and what Lambda would call."""
+
+    folder: str
+    app: Path
+    handler: Callable[[dict[str, Any], Any], Any]
+
+    @property
+    def handlers(self) -> tuple[Any, ...]:
+        """What it offers (`kind`, `name`, `key`, `asks`, `describe()`); none for the front door or a plain function."""
+        return tuple(getattr(self.handler, "handlers", ()))
+
+
+class Functions:
+    """The loaded functions by folder, importable until `close` or the end of the block."""
+
+    def __init__(self, directory: Path, *, without: frozenset[str] = frozenset()) -> None:
+        """Find and import every function.
+
+        Args:
+            directory: that holds a folder for each function.
+            without: folders to leave out.
+
+        Raises:
+            Problem: there are none, or one of them does not load.
+
+        """
+        self._folders: list[Folder] = []
+        self.by_folder: dict[str, Function] = {}
+        for app in find(directory):
+            if app.parent.name not in without:
+                self.by_folder[app.parent.name] = self._load(app, f"{directory.name}/{app.parent.name}/app.py")
+
+    def _load(self, app: Path, shown: str) -> Function:
+        folder = Folder(app.parent)
+        self._folders.append(folder)
+        try:
+            module = folder.load("app")
+        except (Exception, SystemExit) as error:
+            self.close()
+            failed = f"{shown} does not load: {first_line(error)}"
+            raise Problem(failed) from error
+        handler = getattr(module, "handler", None)
+        if not callable(handler):
+            self.close()
+            missing = f"{shown} has no `handler`: end it with `handler = serve(your_tool)`"
+            raise Problem(missing)
+        return Function(app.parent.name, app, handler)
+
+    def close(self) -> None:
+        """Forget the modules of every function."""
+        for folder in self._folders:
+            folder.close()
+
+    def __enter__(self) -> Self:
+        """Be loaded already."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Forget the modules."""
+        self.close()
+
+
+def find(directory: Path) -> list[Path]:
+    """Find every app.py, sorted by folder.
+
+    Raises:
+        Problem: the directory is missing, holds no function, or a folder's name cannot be a Lambda's.
+
+    """
+    if not directory.is_dir():
+        missing = f"there is no folder {directory}: start where functions/ is, or name it with --functions"
+        raise Problem(missing)
+    apps = sorted(app for app in directory.resolve().glob("*/app.py") if app.parent.name[0] not in "._")
+    if not apps:
+        none = f"no functions in {directory}: a function is a folder with an app.py that ends in `handler = serve(…)`"
+        raise Problem(none)
+    for app in apps:
+        if not NAME.fullmatch(app.parent.name):
+            bad = f"{directory}/{app.parent.name}: rename it; a Lambda's name has letters, digits, _ and - only"
+            raise Problem(bad)
+    return apps

@@ -1,0 +1,56 @@
+"""What `serve` says when it starts: where it is, what is there, and how to connect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_functions.local.functions import FRONT_DOOR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_functions.local.functions import Function
+
+KINDS = {"tool": "tool", "prompt": "prompt", "resource": "resource", "resource_template": "template"}
+
+STALE = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
+GREETING = """\
+mcp-functions serves {url}
+
+{functions}
+
+Connect a client; it must speak 2026-07-28.
+  Python       from mcp import Client  # pip install "mcp>=2.3"; give it elicitation_callback=... to answer questions
+               async with Client("{url}") as client:
+                   print(await client.list_tools())
+  TypeScript   new Client(info, {{ versionNegotiation: {{ mode: {{ pin: "2026-07-28" }} }} }})  // its default is older
+  others       {{"mcpServers": {{"local": {{"type": "http", "url": "{url}"}}}}}}
+
+AuthMode is none: states are bound to nobody here, and who holds a requestState may use it.
+Ctrl-C stops."""
+
+
+def text(url: str, functions: Mapping[str, Function]) -> str:
+    """Greet.
+
+    Args:
+        url: of the endpoint.
+        functions: by folder.
+
+    """
+    listed = [line for function in functions.values() if function.folder != FRONT_DOOR for line in _lines(function)]
+    if FRONT_DOOR not in functions:
+        listed.append(f"  (no functions/{FRONT_DOOR}: {url} is not there, only {url}/<folder> is)")
+    return GREETING.format(url=url, functions="\n".join(listed))
+
+
+def stale(differences: Sequence[str]) -> str:
+    """Say that the catalog is not what the functions say."""
+    return "\n".join([STALE, *(f"  {line}" for line in differences)])
+
+
+def _lines(function: Function) -> list[str]:
+    if not function.handlers:
+        return [f"  function   {function.folder}"]
+    named = [(KINDS[handler.kind], str(handler.key), handler.asks) for handler in function.handlers]
+    return [f"  {kind:<9}  {key:<32}{'may ask' if asks else ''}".rstrip() for kind, key, asks in named]

@@ -1,0 +1,97 @@
+"""Many functions in one interpreter, each as if it were alone in its Lambda.
+
+Every folder has an app.py, and may have other modules beside it with any name. On Lambda the folder is on `sys.path`;
+here each folder is a package under a name of its own, and an absolute import that names a module of the folder means
+that module. So two folders may both have a `forms.py`, imports inside functions work too, and `sys.path` stays clean.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from types import ModuleType
+
+_numbers = count(1)
+
+
+class Folder(MetaPathFinder):
+    """A folder of modules, importable until `close`, whose modules see each other under their own file names."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the folder; nothing is imported yet."""
+        self.path = path
+        self.package = f"_function_{next(_numbers)}_{path.name}"
+        importlib.invalidate_caches()
+        sys.meta_path.insert(0, self)
+
+    def load(self, module: str) -> ModuleType:
+        """Import one module of the folder.
+
+        Raises:
+            Exception: whatever the module raises.
+
+        """
+        return importlib.import_module(f"{self.package}.{module}")
+
+    def close(self) -> None:
+        """Forget the folder and its modules."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for name in [name for name in sys.modules if name.partition(".")[0] == self.package]:
+            del sys.modules[name]
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find a module of this folder; importlib calls it."""
+        top, _, rest = fullname.partition(".")
+        if top != self.package:
+            return None
+        if not rest:
+            package = ModuleSpec(fullname, None, is_package=True)
+            package.submodule_search_locations = [str(self.path)]
+            return package
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Loader(fullname, spec.loader.path, self)
+        return spec
+
+    def import_(
+        self,
+        name: str,
+        globals: Mapping[str, object] | None = None,  # noqa: A002 - the signature of __import__
+        locals: Mapping[str, object] | None = None,  # noqa: A002
+        fromlist: Sequence[str] = (),
+        level: int = 0,
+    ) -> Any:  # noqa: ANN401
+        """Do what `import` does, with the folder first on the path."""
+        top = name.partition(".")[0]
+        if level or not self._holds(top):
+            return builtins.__import__(name, globals, locals, fromlist, level)
+        module = builtins.__import__(f"{self.package}.{name}", globals, locals, fromlist, 0)
+        return module if fromlist else sys.modules[f"{self.package}.{top}"]
+
+    def _holds(self, top: str) -> bool:
+        return (self.path / f"{top}.py").is_file() or (self.path / top / "__init__.py").is_file()
+
+
+class _Loader(SourceFileLoader):
+    def __init__(self, fullname: str, path: str, folder: Folder) -> None:
+        super().__init__(fullname, path)
+        self._folder = folder
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": self._folder.import_}
+        super().exec_module(module)
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:  # noqa: ANN401 - a buffer
+        """Write no bytecode: the folder is what SAM packages."""

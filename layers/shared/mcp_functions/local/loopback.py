@@ -1,0 +1,183 @@
+"""One HTTP/1.1 server for the three endpoints of the harness: 127.0.0.1 only, a name check, and a clean end.
+
+A page in a browser can reach loopback too, by a name of its own that it lets resolve to 127.0.0.1 (DNS rebinding); so
+the Host header must be one of this machine's names. Nagle's algorithm is off: with it, answers wait for delayed ACKs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from mcp_functions.local.bodies import BadBody, TooLarge, read_body
+from mcp_functions.local.exchange import HOST, HttpRequest, HttpResponse, json_response
+from mcp_functions.local.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OUR_NAMES = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+DRAIN_SECONDS = 2.0  # for answers under way when the server stops
+
+
+class Loopback:
+    """Listens on 127.0.0.1 from the start of its block to the end of it; one thread a connection."""
+
+    def __init__(self, *, port: int = 0, max_body: int) -> None:
+        """Bind; nothing is answered before `start`.
+
+        Args:
+            port: 0 for any free one.
+            max_body: bytes of a request's body; more is 413.
+
+        Raises:
+            Problem: the port is in use, or not ours to take.
+
+        """
+        try:
+            self._server = _Server((HOST, port), _Connection)
+        except (OSError, OverflowError) as error:
+            reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else "ports are 0 to 65535"
+            taken = f"port {port} cannot be used ({reason}): stop what listens there, or choose another with --port"
+            raise Problem(taken) from error
+        self._server.max_body = max_body
+        self._thread: Thread | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that was bound."""
+        return self._server.server_port
+
+    @property
+    def url(self) -> str:
+        """The address without a path."""
+        return f"http://{HOST}:{self.port}"
+
+    def start(self, answer: Callable[[HttpRequest], HttpResponse]) -> None:
+        """Answer from now on; `answer` is called in the connection's own thread."""
+        self._server.answer = answer
+        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take no more requests, let answers under way go out, close every connection. Again is nothing."""
+        if self._thread:
+            self._server.shutdown()
+            self._thread.join()
+            self._thread = None
+        self._server.server_close()
+        self._server.drain(DRAIN_SECONDS)
+
+    def __enter__(self) -> Self:
+        """Be bound already."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop."""
+        self.stop()
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+    answer: Callable[[HttpRequest], HttpResponse]
+    max_body: int
+
+    def __init__(self, address: tuple[str, int], connection: type[_Connection]) -> None:
+        self._open: dict[Thread, socket.socket] = {}
+        self._lock = Lock()
+        super().__init__(address, connection)
+
+    def server_bind(self) -> None:
+        TCPServer.server_bind(self)  # HTTPServer's own asks the DNS for this machine's name
+        self.server_name, self.server_port = HOST, self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
+        thread = Thread(target=self._serve, args=(request, client_address), daemon=True)
+        with self._lock:
+            self._open[thread] = request
+        thread.start()
+
+    def _serve(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
+        try:
+            self.process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                self._open = {thread: open_ for thread, open_ in self._open.items() if open_ is not request}
+
+    def drain(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        with self._lock:
+            left = dict(self._open)
+        for how in (socket.SHUT_RD, socket.SHUT_RDWR):  # first nothing more comes in; at last nothing goes out either
+            for connection in left.values():
+                with contextlib.suppress(OSError):
+                    connection.shutdown(how)
+            for thread in left:
+                thread.join(max(0.0, until - time.monotonic()))
+
+    def handle_error(self, _request: Any, _client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
+        error = sys.exc_info()[1]
+        if not isinstance(error, ConnectionError | TimeoutError):  # a client may hang up whenever it likes
+            sys.stderr.write(f"a connection failed: {type(error).__name__}\n")
+
+
+class _Connection(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # an answer is one write, not one for its head and one for its body
+    server: _Server
+    bodiless: ClassVar[frozenset[int]] = frozenset({204, 304})
+
+    def _any(self) -> None:
+        if not OUR_NAMES.fullmatch(self.headers.get("Host", "")):
+            return self._refuse(403, "Forbidden")
+        try:
+            body = read_body(self.rfile, self.headers, self.server.max_body)
+        except TooLarge:
+            return self._refuse(413, "Request Entity Too Large")
+        except BadBody:
+            return self._refuse(400, "Bad Request")
+        return self._send(self.server.answer(self._request(body)))
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _any  # noqa: N815 - http.server's names
+
+    def _request(self, body: bytes | None) -> HttpRequest:
+        headers = tuple(self.headers.items())
+        source_ip, port = self.client_address[0], self.server.server_port
+        return HttpRequest(self.command, self.path, headers, body, self.request_version, source_ip, port)
+
+    def _refuse(self, status: int, message: str) -> None:
+        self.close_connection = True  # where the next request would begin, nobody can say
+        self.request_version = self.protocol_version  # of 0.9 http.server writes no status
+        self._send(json_response(status, {"message": message}, ("connection", "close")))
+
+    def _send(self, response: HttpResponse) -> None:
+        self.send_response(response.status)
+        for name, value in response.headers:
+            self.send_header(name, value)
+        silent = response.status in self.bodiless
+        if not silent:
+            self.send_header("content-length", str(len(response.body)))
+        self.end_headers()
+        if not silent and self.command != "HEAD":
+            self.wfile.write(response.body)
+
+    def send_error(self, code: int, message: str | None = None, _explain: str | None = None) -> None:
+        """Answer what http.server itself refuses in API Gateway's words, not in HTML."""
+        self.command = getattr(self, "command", None) or "GET"
+        self._refuse(code, message or self.responses.get(code, ("Bad Request",))[0])
+
+    def version_string(self) -> str:
+        """Name the server, without the interpreter's version."""
+        return "mcp-functions-local"
+
+    def log_message(self, *_args: object) -> None:
+        """Stay silent: what is worth a line is said where it is known."""

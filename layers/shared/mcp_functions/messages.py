@@ -1,0 +1,65 @@
+"""The two types that pass every door: `Request` on the way in, `Answer` on the way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.names import META_CLIENT_CAPABILITIES, META_SERVER_INFO
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.schema import JSONRPCRequest
+
+
+class Principal(NamedTuple):
+    """Who calls, as API Gateway's authorizer says: never a token, never a header of the client."""
+
+    iss: str
+    sub: str
+    client: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One JSON-RPC request as it arrived over HTTP."""
+
+    message: JSONRPCRequest
+    headers: Mapping[str, str]  # names in lower case
+    principal: Principal | None
+    caller: str  # whom to charge for failed attempts: the principal, or else the source address
+    deadline: float  # unix seconds; after it nobody waits for the answer
+    event: Mapping[str, Any]  # what API Gateway sent, for a front door to pass on unchanged
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The params of the message."""
+        return self.message["params"]
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What the client declared on this very request: "servers MUST NOT infer capabilities from prior requests"."""
+        declared = self.params["_meta"][META_CLIENT_CAPABILITIES]
+        return declared if isinstance(declared, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A result, and the notifications that go before it."""
+
+    result: Mapping[str, Any]
+    notifications: tuple[Mapping[str, Any], ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """Another Lambda's HTTP response, to be passed on unchanged."""
+
+    response: Mapping[str, Any]
+
+
+def complete(result: Mapping[str, Any], server: Mapping[str, str]) -> dict[str, Any]:
+    """Stamp a result: "every result MUST include a resultType", and the server SHOULD name itself in `_meta`."""
+    meta = {**result.get("_meta", {}), META_SERVER_INFO: dict(server)}
+    return {"resultType": "complete", **result, "_meta": meta}

@@ -1,0 +1,25 @@
+"""The names that the specification fixes: revision, `_meta` keys, and the methods that call a handler."""
+
+from __future__ import annotations
+
+PROTOCOL_VERSION = "2026-07-28"
+SUPPORTED_VERSIONS = (PROTOCOL_VERSION,)
+
+META_PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
+META_CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+META_CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+
+# The requests that name a handler, and the parameter that holds the name: also what `Mcp-Name` repeats.
+# "Servers MUST NOT send InputRequiredResult responses on any other client requests."
+CALLS = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
+
+LISTS = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")

@@ -1,0 +1,375 @@
+"""What one round leaves for the next, bound to the request it belongs to. Specification: envelope.md §9.
+
+A state that opens only proves that this server sealed it. The claims inside say for whom, for which call with which
+arguments, until when, and which questions were asked; `RequestStates.open` compares every one of them with the request
+at hand. It works over any codec, and knows neither keys nor KMS.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import math
+import os
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp_functions.errors import (
+    DeveloperError,
+    InvalidParams,
+    InvalidRequestState,
+    Misconfigured,
+    TemporarilyUnavailable,
+)
+from mcp_functions.names import CALLS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.envelope import Codec, Envelope
+    from mcp_functions.messages import Principal
+
+VERSION = 1
+MAX_DEPTH = 64  # of arguments
+MAX_RECORD_DEPTH = 200  # of what a round leaves: shallower than any parser's limit
+FLOW_FACTOR = 6  # a conversation may last as long as six answers, if an author allows a longer wait for one
+SKEW_MS = 60_000
+_FLOW_BYTES = 16
+_CLAIMS = {"v", "aud", "m", "t", "a", "p", "iat", "exp", "fx", "f", "r", "q", "s"}
+
+_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_write_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
+class Reason(StrEnum):
+    """Why claims are refused, as the log and the metric say it; the wire never does (§9.5)."""
+
+    CODEC = "codec"
+    CLAIMS = "claims"
+    AUDIENCE = "audience"
+    PRINCIPAL = "principal"
+    METHOD = "method"
+    TARGET = "target"
+    ARGUMENTS = "arguments"
+    ISSUED_FUTURE = "issued_future"
+    LIFETIME = "lifetime"
+    EXPIRED = "expired"
+    ROUND = "round"
+
+
+class RoundBudgetExceeded(Exception):
+    """The conversation has used its rounds or its time. The text may be shown to the model and the user."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The request that a state belongs to."""
+
+    audience: str
+    method: str
+    target: str
+    arguments_digest: str
+    principal: str | None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a verified state says.
+
+    `flow` names the conversation, `round` counts its rounds from 1, `asked` maps wire keys to fingerprints of
+    questions, `record` is what the engine left, `issued` and `flow_deadline` are unix milliseconds.
+    """
+
+    flow: str
+    round: int
+    asked: dict[str, str]
+    record: dict[str, Any]
+    issued: int
+    flow_deadline: int
+
+
+def binding(audience: str, method: str, params: Mapping[str, Any], principal: Principal | None) -> Binding:
+    """Say what a state for this request is bound to (§9.2).
+
+    Args:
+        audience: "<service>/<stage>".
+        method: one of `CALLS`.
+        params: of the request; only the target's name and `arguments` count, `_meta` and `inputResponses` may change.
+        principal: who asks, or None on a server that knows nobody.
+
+    Raises:
+        InvalidParams: the arguments have no canonical form: nested too deep, or a number that is none.
+
+    """
+    arguments = params.get("arguments") if method != "resources/read" else None
+    try:
+        # Absent, null and an empty object are the same arguments: the handler sees none in each case.
+        digest = _digest(b"ks1/args\0", canonical({} if arguments is None else arguments))
+    except ValueError as error:
+        message = f"Invalid arguments: {error}"
+        raise InvalidParams(message) from None
+    return Binding(audience, method, str(params.get(CALLS[method], "")), digest, principal_digest(principal))
+
+
+def principal_digest(principal: Principal | None) -> str | None:
+    """Return the name that stands for a principal in claims, logs and budgets; a length before each part (§9.2)."""
+    if principal is None:
+        return None
+    parts = [part.encode("utf-8", "surrogatepass") for part in principal]
+    return _digest(b"ks1/principal\0", b"".join(len(part).to_bytes(2, "big") + part for part in parts))
+
+
+def canonical(value: object) -> bytes:
+    """Write a JSON value in the one form that all its spellings share (§9.3).
+
+    Integers are exact, integral floats are integers, keys are sorted, strings are ASCII with escapes.
+
+    Raises:
+        ValueError: nested deeper than 64, or a number that JSON does not have.
+
+    """
+    try:
+        text = _write_sorted(value)
+        # A float always shows a point or an exponent; without either, what the C encoder wrote is already canonical.
+        if "." in text or "e+" in text or "e-" in text:
+            text = _write_sorted(_exact(value))
+    except (TypeError, ValueError, RecursionError):
+        message = "not a JSON value, or nested too deep"
+        raise ValueError(message) from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        message = f"nested deeper than {MAX_DEPTH}"
+        raise ValueError(message)
+    return text.encode("ascii")
+
+
+class RequestStates:
+    """Seals what a round leaves, and opens it for the request that continues the conversation."""
+
+    def __init__(  # noqa: PLR0913 - every limit of §9 is a parameter
+        self,
+        codec: Codec,
+        *,
+        now: Callable[[], float] = time.time,
+        lifetime_seconds: int = 600,
+        flow_seconds: int = 3600,
+        max_rounds: int = 16,
+        anonymous: bool = False,
+        rand: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        """Remember the limits.
+
+        Args:
+            codec: hides and authenticates bytes: an `Envelope`, or an author's own.
+            now: unix seconds, wall clock.
+            lifetime_seconds: how long one answer may take, where a handler does not say otherwise.
+            flow_seconds: how long a whole conversation may take; at least six answers' time.
+            max_rounds: how many states one conversation may leave.
+            anonymous: whether states may be bound to nobody (a server without authentication).
+            rand: `n` random bytes, for the name of a conversation.
+
+        """
+        self._codec, self._now, self._rand = codec, now, rand
+        self._lifetime, self._flow, self._max_rounds = lifetime_seconds, flow_seconds, max_rounds
+        self._anonymous = anonymous
+        # An envelope charges callers for what it asks of KMS in vain; an own codec is told nothing but the token.
+        self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
+
+    def seal(
+        self,
+        binding: Binding,
+        previous: Opened | None,
+        *,
+        asked: Mapping[str, str],
+        record: Mapping[str, Any],
+        lifetime: int | None = None,
+    ) -> str:
+        """Seal what a round leaves.
+
+        Args:
+            binding: the request of this round.
+            previous: the state that this round began with, or None in the first.
+            asked: wire key -> fingerprint of each question now open.
+            record: JSON, as the engine left it.
+            lifetime: the handler's own, in seconds; up to days.
+
+        Raises:
+            RoundBudgetExceeded: the conversation has used its rounds or its time.
+            DeveloperError: the record is not JSON.
+            StateTooLarge, TemporarilyUnavailable, Misconfigured: the codec cannot seal it.
+
+        """
+        self._check_principal_mode(binding)
+        issued = int(self._now() * 1000)
+        lifetime_ms, flow_ms = self._limits_ms(lifetime)
+        number = previous.round + 1 if previous else 1
+        deadline = previous.flow_deadline if previous else issued + flow_ms
+        if number > self._max_rounds:
+            message = f"This conversation has used its {self._max_rounds} rounds. Start again."
+            raise RoundBudgetExceeded(message)
+        if deadline <= issued:
+            message = "This conversation has used its time. Start again."
+            raise RoundBudgetExceeded(message)
+        claims = {
+            "v": VERSION,
+            "aud": binding.audience,
+            "m": binding.method,
+            "t": binding.target,
+            "a": binding.arguments_digest,
+            "p": binding.principal,
+            "iat": issued,
+            "exp": min(issued + lifetime_ms, deadline),
+            "fx": deadline,
+            "f": previous.flow if previous else _b64(self._rand(_FLOW_BYTES)),
+            "r": number,
+            "q": dict(asked),
+            "s": dict(record),
+        }
+        return self._codec.seal(_encode(claims))
+
+    def open(self, token: str, binding: Binding, *, caller: str = "", lifetime: int | None = None) -> Opened:
+        """Open a state for the request at hand, or refuse it.
+
+        Args:
+            token: what the client sent.
+            binding: the request it came with.
+            caller: who pays for a failed unwrap: the principal's digest, or without one the source address.
+            lifetime: the handler's own, in seconds, as it is configured now.
+
+        Raises:
+            InvalidRequestState: it is not a state for this request; `reason` says why, for the log.
+            TemporarilyUnavailable, Misconfigured: nobody can tell now.
+
+        """
+        self._check_principal_mode(binding)
+        payload = self._unseal(token, caller)
+        claims = _decode(payload)
+        _same_request(claims, binding)
+        self._in_time(claims, lifetime)
+        if not 1 <= claims["r"] <= self._max_rounds:
+            raise InvalidRequestState(Reason.ROUND)
+        return Opened(claims["f"], claims["r"], claims["q"], claims["s"], claims["iat"], claims["fx"])
+
+    def _unseal(self, token: str, caller: str) -> bytes:
+        """Ask the codec. "Whatever an own codec raises, a state that did not open is a bad state": it fails closed."""
+        try:
+            envelope = self._envelope
+            payload = envelope.unseal(token, caller=caller) if envelope else self._codec.unseal(token)
+        except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
+            raise
+        except Exception:  # noqa: BLE001 - nobody knows what an own codec raises; its text may hold anything
+            raise InvalidRequestState(Reason.CODEC) from None
+        if not isinstance(payload, bytes):
+            raise InvalidRequestState(Reason.CODEC)
+        return payload
+
+    def _in_time(self, claims: dict[str, Any], lifetime: int | None) -> None:
+        now = int(self._now() * 1000)
+        lifetime_ms, flow_ms = self._limits_ms(lifetime)
+        issued, expires, deadline = claims["iat"], claims["exp"], claims["fx"]
+        if issued > now + SKEW_MS:
+            raise InvalidRequestState(Reason.ISSUED_FUTURE)
+        # "exp - iat is never over the lifetime that is configured now": shortening it takes effect at once. The deadline
+        # is older than the state, so the clocks of two containers stand between them.
+        if not 0 < expires - issued <= lifetime_ms or expires > deadline or deadline - issued > flow_ms + SKEW_MS:
+            raise InvalidRequestState(Reason.LIFETIME)
+        if now >= expires:
+            raise InvalidRequestState(Reason.EXPIRED)
+
+    def _limits_ms(self, lifetime: int | None) -> tuple[int, int]:
+        seconds = self._lifetime if lifetime is None else lifetime
+        max_age = getattr(self._codec, "max_age", None)
+        if max_age is not None and seconds > max_age:
+            message = f"a state may live {seconds} s, its envelope {max_age} s: raise Envelope(max_age=...)"
+            raise Misconfigured(message)
+        return seconds * 1000, max(self._flow, FLOW_FACTOR * seconds) * 1000
+
+    def _check_principal_mode(self, binding: Binding) -> None:
+        # "A missing principal is an error, unless the deployment says that it knows nobody."
+        if binding.principal is None and not self._anonymous:
+            message = "no principal: set RequestStates(anonymous=True) for a server without authentication"
+            raise Misconfigured(message)
+
+
+def _same_request(claims: dict[str, Any], binding: Binding) -> None:
+    """Compare every claim about the request; the principal's drift counts both ways (None to some, some to None)."""
+    checks: tuple[tuple[str, str | None, Reason], ...] = (
+        ("aud", binding.audience, Reason.AUDIENCE),
+        ("p", binding.principal, Reason.PRINCIPAL),
+        ("m", binding.method, Reason.METHOD),
+        ("t", binding.target, Reason.TARGET),
+        ("a", binding.arguments_digest, Reason.ARGUMENTS),
+    )
+    for claim, expected, reason in checks:
+        if not _equal(claims[claim], expected):
+            raise InvalidRequestState(reason)
+
+
+def _equal(claim: str | None, expected: str | None) -> bool:
+    if claim is None or expected is None:
+        return claim is expected
+    return hmac.compare_digest(claim.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass"))
+
+
+def _encode(claims: dict[str, Any]) -> bytes:
+    """Write the claims as one compact JSON document. A lone surrogate in an answer survives: it is encoded as it is."""
+    try:
+        text = _write(claims)
+    except (TypeError, ValueError, RecursionError):
+        message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
+        raise DeveloperError(message) from None
+    if text.count("[") + text.count("{") > MAX_RECORD_DEPTH and _depth(claims["s"]) > MAX_RECORD_DEPTH:
+        message = f"the state is nested deeper than {MAX_RECORD_DEPTH}"
+        raise DeveloperError(message)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decode(payload: bytes) -> dict[str, Any]:
+    """Read the claims: all of them, nothing else, each of its type. "Integers only": a bool or a float is malformed."""
+    try:
+        claims = json.loads(payload.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        raise InvalidRequestState(Reason.CLAIMS) from None
+    if not isinstance(claims, dict) or claims.get("v") != VERSION or claims.keys() != _CLAIMS:
+        raise InvalidRequestState(Reason.CLAIMS)
+    strings = all(isinstance(claims[name], str) for name in ("aud", "m", "t", "a", "f"))
+    integers = all(type(claims[name]) is int for name in ("v", "iat", "exp", "fx", "r"))
+    objects = isinstance(claims["q"], dict) and isinstance(claims["s"], dict)
+    if not (strings and integers and objects and isinstance(claims["p"], str | None)):
+        raise InvalidRequestState(Reason.CLAIMS)
+    if not all(isinstance(fingerprint, str) for fingerprint in claims["q"].values()):
+        raise InvalidRequestState(Reason.CLAIMS)
+    return claims
+
+
+def _exact(value: object) -> object:
+    """Turn integral floats into integers, all the way down."""
+    match value:
+        case float() if math.isfinite(value) and value.is_integer():
+            return int(value)
+        case dict():
+            return {key: _exact(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_exact(item) for item in value]
+        case _:
+            return value
+
+
+def _depth(value: object) -> int:
+    """Count how deep a value is nested, without recursion."""
+    depth, level = 0, [value]
+    while level := [item for item in level if isinstance(item, dict | list | tuple)]:
+        depth += 1
+        level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
+    return depth
+
+
+def _digest(label: bytes, content: bytes) -> str:
+    return _b64(hashlib.sha256(label + content).digest())
+
+
+def _b64(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()

@@ -1,0 +1,186 @@
+"""A method finds its handler, and what the handler did becomes a result: the dispatch on `resultType`.
+
+This is the one place that opens and seals a `requestState`. The state is checked before anything of the request is
+believed, also for a handler that would not have read it; it is sealed when the signal `InputRequired` ends a round.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp_functions import catalog
+from mcp_functions.errors import (
+    DeveloperError,
+    InternalError,
+    InvalidParams,
+    InvalidRequestState,
+    MethodNotFound,
+    Misconfigured,
+    MissingRequiredClientCapability,
+    ResourceNotFound,
+)
+from mcp_functions.input_requests import missing
+from mcp_functions.messages import Answer, complete
+from mcp_functions.names import CALLS, LISTS, LOG_LEVELS, META_LOG_LEVEL
+from mcp_functions.request_state import RoundBudgetExceeded, binding
+from mcp_functions.rounds import InputRequired, Round
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mcp_functions.handlers import Completing, Handler
+    from mcp_functions.messages import Request
+    from mcp_functions.request_state import Binding, Opened, RequestStates
+    from mcp_functions.settings import Settings
+
+
+class Server:
+    """Answers for the handlers of one Lambda.
+
+    Args:
+        handlers: what this Lambda offers.
+        settings: what the deployment decided.
+        audience: who may read a state sealed here, `<stack>/<function>/<stage>`.
+        states: makes what seals and opens for a lifetime in seconds; None where this Lambda may not ask.
+
+    """
+
+    def __init__(
+        self,
+        handlers: Sequence[Handler[..., Any]],
+        settings: Settings,
+        audience: str,
+        states: Callable[[int], RequestStates] | None,
+    ) -> None:
+        """Describe the handlers once, for every list to come."""
+        self._handlers = handlers
+        self._settings = settings
+        self._audience = audience
+        self._states = states
+        self._catalog = catalog.of(handlers)
+
+    def answer(self, request: Request) -> Answer:
+        """Answer one request that has been admitted.
+
+        Raises:
+            McpError: whatever was wrong with it, or with this server.
+
+        """
+        method, params = request.message["method"], request.params
+        if method in CALLS:
+            return self._call(request)
+        if method == "completion/complete":
+            return self._completed(self._complete(request))
+        if method == "server/discover":
+            return self._completed(catalog.discover(self._catalog, self._settings.cache))
+        if method in LISTS:
+            page = catalog.page(self._catalog, method, params, self._settings.cache, self._settings.page_size)
+            return self._completed(page)
+        raise MethodNotFound
+
+    def _completed(self, result: dict[str, Any], notifications: Sequence[dict[str, Any]] = ()) -> Answer:
+        return Answer(complete(result, self._settings.server_info), tuple(notifications))
+
+    def _call(self, request: Request) -> Answer:
+        handler = self._handler(request.message["method"], request.params)
+        if request.message["method"] == "tools/call":
+            catalog.check_headers(self._catalog, request.params, request.headers)
+        _check_shape(request)
+        # Bound to what the client sent: before the handler runs, for authors do change their arguments.
+        bound = binding(self._audience, request.message["method"], request.params, request.principal)
+        opened = self._open(request, handler, bound)
+        round_ = Round(
+            record=opened.record if opened else {},
+            asked=opened.asked if opened else {},
+            responses=request.params.get("inputResponses", {}),
+            camel_case=handler.camel_case,
+            meta=request.params["_meta"],
+        )
+        try:
+            result = handler.call(request.params, round_)
+        except InputRequired:
+            result = self._input_required(request, handler, bound, opened, round_)
+        except DeveloperError as error:
+            raise InternalError(reason=str(error)) from None
+        if "requestState" in request.params or "inputResponses" in request.params:
+            result = _uncached(result)
+        return self._completed(result, round_.notifications)
+
+    def _handler(self, method: str, params: dict[str, Any]) -> Handler[..., Any]:
+        catalog.function_of(self._catalog, method, params)  # raises what the specification wants for an unknown name
+        return self._named(method, params[CALLS[method]])
+
+    def _named(self, method: str, name: str) -> Handler[..., Any]:
+        family = method.partition("/")[0]
+        fitting = [handler for handler in self._handlers if catalog.CAPABILITIES[catalog.KINDS[handler.kind]] == family]
+        for handler in fitting:
+            if handler.key == name:
+                return handler
+        for handler in fitting:
+            if handler.matches(name) is not None:
+                return handler
+        raise ResourceNotFound(name)
+
+    def _open(self, request: Request, handler: Handler[..., Any], bound: Binding) -> Opened | None:
+        if "requestState" not in request.params:
+            return None
+        token = request.params["requestState"]
+        if self._states is None or not isinstance(token, str):
+            reason = "shape" if self._states else "function_has_no_keys"
+            raise InvalidRequestState(reason)
+        return self._states(handler.answer_within).open(token, bound, caller=request.caller)
+
+    def _input_required(
+        self, request: Request, handler: Handler[..., Any], bound: Binding, opened: Opened | None, round_: Round
+    ) -> dict[str, Any]:
+        # "MUST NOT send an inputRequests that the client has not declared support for in its capabilities"
+        if lacking := missing(round_.requests.values(), request.capabilities):
+            raise MissingRequiredClientCapability(lacking)
+        if self._states is None:
+            reason = f"{handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
+            raise Misconfigured(reason)
+        states = self._states(handler.answer_within)
+        try:
+            token = states.seal(bound, opened, asked=round_.leave_asked(), record=round_.leave())
+        except RoundBudgetExceeded as error:
+            return handler.failed(str(error))
+        # `inputRequests` is there even when it is empty: one widespread client takes its absence for a final result.
+        return {"resultType": "input_required", "inputRequests": round_.requests, "requestState": token}
+
+    def _complete(self, request: Request) -> dict[str, Any]:
+        catalog.completing(self._catalog, request.params)
+        handler = self._named(*catalog.referred(request.params))
+        match request.params.get("argument"):
+            case {"name": str(name), "value": str(value)}:
+                context = request.params.get("context", {})
+                known = context.get("arguments", {}) if isinstance(context, dict) else None
+                if isinstance(known, dict) and all(isinstance(other, str) for other in known.values()):
+                    return cast("Completing[..., Any]", handler).completion(name, value, known)
+                text = "params.context.arguments must be an object of strings"
+            case _:
+                text = 'params.argument must be {"name": …, "value": …}, both strings'
+        raise InvalidParams(text)
+
+
+def _check_shape(request: Request) -> None:
+    params, meta = request.params, request.params["_meta"]
+    arguments, responses = params.get("arguments"), params.get("inputResponses", {})
+    if not isinstance(arguments, dict | None):
+        text = "params.arguments must be an object"
+    elif request.message["method"] == "prompts/get" and not all(isinstance(v, str) for v in (arguments or {}).values()):
+        text = "The arguments of a prompt must be strings"
+    # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
+    elif not isinstance(responses, dict) or not all(isinstance(response, dict) for response in responses.values()):
+        text = "params.inputResponses must be an object of objects"
+    elif meta.get(META_LOG_LEVEL, LOG_LEVELS[0]) not in LOG_LEVELS:
+        text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
+    elif not isinstance(meta.get("progressToken", ""), str | int) or isinstance(meta.get("progressToken"), bool):
+        text = "_meta.progressToken must be a string or an integer"
+    else:
+        return
+    raise InvalidParams(text)
+
+
+def _uncached(result: dict[str, Any]) -> dict[str, Any]:
+    # "results of requests that carry inputResponses or requestState MUST NOT be cached"
+    return {**result, "ttlMs": 0, "cacheScope": "private"} if "ttlMs" in result else result

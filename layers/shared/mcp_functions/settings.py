@@ -1,0 +1,93 @@
+"""What a deployment decides, read from the environment once, at a function's first event.
+
+The template (or the harness) sets these variables; nothing else in the toolkit reads the environment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from mcp_functions.errors import Misconfigured
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+AuthMode: TypeAlias = Literal["iam", "jwt", "none"]
+AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "none": "none"}
+
+LIST_TTL_MS = 60_000
+PAGE_SIZE = 100
+MAX_BODY_BYTES = 4 * 1024 * 1024  # of a request, before it is parsed; Lambda itself stops at 6 MB of event
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One deployment's decisions, the same in all of its functions."""
+
+    stack: str
+    kms_keys: tuple[str, ...] = ()
+    stage: str = "prod"
+    generation: str = "1"
+    auth_mode: AuthMode = "iam"
+    allowed_origins: frozenset[str] = frozenset()
+    server_name: str = "mcp-functions"
+    server_version: str = "0"
+    max_body_bytes: int = MAX_BODY_BYTES
+    list_ttl_ms: int = LIST_TTL_MS
+    page_size: int = PAGE_SIZE
+
+    @property
+    def server_info(self) -> dict[str, str]:
+        """`serverInfo`, which every result carries."""
+        return {"name": self.server_name, "version": self.server_version}
+
+    @property
+    def cache(self) -> dict[str, Any]:
+        """How long a client may keep the lists; they are shared only where nobody has to sign in to read them."""
+        return {"ttlMs": self.list_ttl_ms, "cacheScope": "public" if self.auth_mode == "none" else "private"}
+
+
+def read(environ: Mapping[str, str]) -> Settings:
+    """Read the settings of this deployment.
+
+    Args:
+        environ: the environment, as `os.environ`.
+
+    Raises:
+        Misconfigured: a variable is missing or holds a value that means nothing.
+
+    """
+    stack = environ.get("MCP_STACK", "")
+    if not stack:
+        message = "MCP_STACK is not set: the template sets it to the stack's name"
+        raise Misconfigured(message)
+    auth_mode = environ.get("MCP_AUTH_MODE", "iam")
+    if auth_mode not in AUTH_MODES:
+        message = "MCP_AUTH_MODE must be iam, jwt or none"
+        raise Misconfigured(message)
+    return Settings(
+        stack=stack,
+        kms_keys=_listed(environ.get("MCP_KMS_KEYS", "")),
+        stage=environ.get("MCP_STAGE", "prod"),
+        generation=environ.get("MCP_GENERATION", "1"),
+        auth_mode=AUTH_MODES[auth_mode],
+        allowed_origins=frozenset(_listed(environ.get("MCP_ALLOWED_ORIGINS", ""))),
+        server_name=environ.get("MCP_SERVER_NAME", stack),
+        server_version=environ.get("MCP_SERVER_VERSION", "0"),
+        max_body_bytes=_number(environ, "MCP_MAX_BODY_BYTES", MAX_BODY_BYTES),
+        list_ttl_ms=_number(environ, "MCP_LIST_TTL_MS", LIST_TTL_MS),
+        page_size=max(1, _number(environ, "MCP_PAGE_SIZE", PAGE_SIZE)),
+    )
+
+
+def _number(environ: Mapping[str, str], name: str, default: int) -> int:
+    value = environ.get(name, str(default))
+    if not value.isdecimal():
+        message = f"{name} must be a whole number"
+        raise Misconfigured(message)
+    return int(value)
+
+
+def _listed(value: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in value.split(",") if item.strip())

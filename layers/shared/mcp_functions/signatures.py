@@ -1,0 +1,123 @@
+"""What a signature says besides its arguments: the capabilities after `*`, and what the function promises to return."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
+
+from mcp_functions.capabilities import (
+    Capability,
+    Elicit,
+    InputResponses,
+    ListRoots,
+    Log,
+    Progress,
+    RequestState,
+    Sample,
+)
+from mcp_functions.errors import DeveloperError
+from mcp_functions.input_requests import InputRequiredResult
+from mcp_functions.kinds import Kind, kind
+
+if TYPE_CHECKING:
+    import inspect
+    from collections.abc import Callable, Iterable, Mapping
+
+CAPABILITIES: tuple[type[Capability], ...] = (Elicit, Sample, ListRoots, InputResponses, RequestState, Progress, Log)
+
+
+class where:  # noqa: N801 - a context manager that reads as a word
+    """Puts the author's file, line and function before whatever is wrong with a signature."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """Remember where the function stands."""
+        code = function.__code__
+        self._where = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}()"
+
+    def __enter__(self) -> None:
+        """Begin to read the signature."""
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        """Name the place, if something is wrong.
+
+        Raises:
+            TypeError: it is.
+
+        """
+        if isinstance(error, TypeError | ValueError | NameError | DeveloperError):
+            message = f"{self._where}: {error}"
+            raise TypeError(message) from error
+
+
+def injected(
+    parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any]
+) -> dict[str, tuple[type[Capability], tuple[Any, ...]]]:
+    """Read what the function may do: parameter to capability, and what stands in its brackets.
+
+    Raises:
+        TypeError: a capability stands before `*`, something else after it, or both levels of asking are mixed.
+
+    """
+    found: dict[str, tuple[type[Capability], tuple[Any, ...]]] = {}
+    for parameter in parameters:
+        hint = hints.get(parameter.name)
+        capability: Any = get_origin(hint) or hint
+        after = parameter.kind is parameter.KEYWORD_ONLY
+        if capability in CAPABILITIES and not after:
+            message = f"{parameter}: what the function may do stands after *, as in (…, *, {parameter})"
+            raise TypeError(message)
+        if after:
+            if capability not in CAPABILITIES:
+                _refuse(parameter)
+            found[parameter.name] = (capability, get_args(hint))
+    _check_levels(found)
+    return found
+
+
+def returned(annotation: Any) -> Kind | None:  # noqa: ANN401 - an annotation is any value
+    """Read what a tool promises to return as structured content; None for text, content, or nothing.
+
+    Raises:
+        TypeError: it is nothing that JSON can carry.
+
+    """
+    members = [member for member in _members(annotation) if member is not InputRequiredResult]
+    if annotation is None or any(member in (str, type(None)) or _is_content(member) for member in members):
+        return None
+    if len(members) == len(_members(annotation)):
+        return kind(annotation)
+    promised = members[0]
+    for member in members[1:]:
+        promised = promised | member
+    return kind(promised)
+
+
+def _refuse(parameter: inspect.Parameter) -> None:
+    names = ", ".join(capability.__name__ for capability in CAPABILITIES)
+    message = f"{parameter}: after * stands what the function may do ({names}); what the client sends stands before it"
+    raise TypeError(message)
+
+
+def _check_levels(found: Mapping[str, tuple[type[Capability], tuple[Any, ...]]]) -> None:
+    levels = {capability.low_level for capability, _args in found.values() if capability.asks}
+    if len(levels) > 1:
+        message = (
+            "InputResponses and RequestState are the low level: a function that uses them does not ask inline as well"
+        )
+        raise TypeError(message)
+    for name, (capability, args) in found.items():
+        if capability is RequestState:
+            if not args:
+                message = f"{name}: RequestState needs its model in brackets, as in RequestState[Draft]"
+                raise TypeError(message)
+            args[0]()  # the first round begins with an empty one, so every field needs a default
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 - an annotation is any value
+    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+
+
+def _is_content(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
+    if hasattr(annotation, "wire") or hasattr(annotation, "wire_result"):
+        return True
+    return any(_is_content(member) for member in get_args(annotation))

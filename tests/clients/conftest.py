@@ -1,0 +1,28 @@
+"""The harness in front of the sample functions, for clients that nobody here wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_functions.local import Harness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FUNCTIONS = Path(__file__).parents[2] / "functions"
+
+
+@pytest.fixture(scope="module")
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
+    with Harness(FUNCTIONS, state_dir=tmp_path_factory.mktemp("state")) as running:
+        yield running
+
+
+@pytest.fixture(params=["through the front door", "at the function's own endpoint"])
+def at(request: pytest.FixtureRequest, harness: Harness) -> Callable[[str], str]:
+    if request.param == "through the front door":
+        return lambda _function: harness.url
+    return lambda function: f"{harness.url}/{function}"

@@ -1,0 +1,47 @@
+"""One leg of a loop that a client drives itself: `python one_leg.py URL FILE [ANSWERS]`.
+
+FILE carries the conversation from one process to the next: the call as it was first made, and the state to send back.
+ANSWERS is `inputResponses` as JSON; what the server said is printed as JSON. Same tool, same arguments, every leg.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import Client
+from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, InputResponses
+
+
+async def leg(url: str, kept: dict[str, Any], responses: InputResponses | None) -> CallToolResult | InputRequiredResult:
+    # the callback only declares that this client can ask a person; the driving is ours
+    async with Client(url, mode="2026-07-28", elicitation_callback=never) as client:
+        return await client.session.call_tool(
+            kept["name"],
+            kept["arguments"],
+            input_responses=responses,
+            request_state=kept.get("requestState"),
+            allow_input_required=True,
+        )
+
+
+async def never(context: object, params: object) -> ElicitResult:
+    raise NotImplementedError(context, params)
+
+
+def main(url: str, file: Path, answers: str = "{}") -> None:
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    responses: InputResponses = {key: ElicitResult(**answer) for key, answer in json.loads(answers).items()}
+    said = anyio.run(leg, url, kept, responses or None)
+    if isinstance(said, InputRequiredResult):
+        file.write_text(json.dumps({**kept, "requestState": said.request_state}), encoding="utf-8")
+    else:
+        file.unlink()
+    sys.stdout.write(said.model_dump_json(by_alias=True, exclude_none=True))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

@@ -1,0 +1,150 @@
+"""The official Python client completes every sample function, at the front door and at its own endpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from mcp import Client, MCPError
+
+from tests.clients.people import CANCEL, DECLINE, Person, accept, talk, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_types import ElicitResult
+
+    from mcp_functions.local import Harness
+
+    At = Callable[[str], str]
+
+RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
+HOW = "Resolving Bug #4522 requires a resolution. How was this bug resolved?"
+WHICH = "Since this is a duplicate, which work item is the original?"
+DUPLICATE = "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
+
+stopping = pytest.mark.parametrize(
+    ("answer", "did"),
+    [(DECLINE, "declined to answer"), (CANCEL, "dismissed without answering")],
+    ids=["decline", "cancel"],
+)
+
+
+def test_every_sample_function_is_listed_under_its_name(harness: Harness) -> None:
+    async def lists(client: Client) -> list[str]:
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        templates = [template.name for template in (await client.list_resource_templates()).resource_templates]
+        resources = [resource.name for resource in (await client.list_resources()).resources]
+        return tools + prompts + templates + resources
+
+    offered = [handler.name for function in harness.functions.values() for handler in function.handlers]
+    assert sorted(Person().use(harness.url, lists)) == sorted(offered)
+
+
+def test_every_sample_function_has_a_conversation_in_this_file(harness: Harness) -> None:
+    assert set(harness.functions) == {"mcp", "update_work_item", "get_weather", "add", "briefing", "ticket"}
+
+
+def test_resolving_as_a_duplicate_takes_three_rounds(at: At) -> None:
+    person = Person(accept(resolution="Duplicate"), accept(duplicateOfId=4301))
+    result = person.call_tool(at("update_work_item"), "update_work_item", RESOLVE)
+    assert (text(result), result.is_error) == (DUPLICATE, False)
+    assert [message for message, _form in person.asked] == [HOW, WHICH]
+
+
+def test_the_form_offers_the_resolutions_as_choices(at: At) -> None:
+    person = Person(accept(resolution="Fixed"))
+    result = person.call_tool(at("update_work_item"), "update_work_item", RESOLVE)
+    ((_message, form),) = person.asked
+    assert form["properties"]["resolution"]["enum"] == ["Fixed", "Won't Fix", "Duplicate", "By Design"]
+    assert text(result) == "Bug #4522 resolved as Fixed. State set to Resolved."
+
+
+def test_an_update_that_resolves_nothing_asks_nothing(at: At) -> None:
+    person = Person()
+    arguments = {"workItemId": 4522, "fields": {"System.Title": "Paper jam"}}
+    result = person.call_tool(at("update_work_item"), "update_work_item", arguments)
+    assert (text(result), person.asked) == ("Bug #4522 updated: System.Title.", [])
+
+
+@stopping
+def test_a_person_who_does_not_say_how_ends_the_tool_with_an_error_for_the_model(
+    at: At, answer: ElicitResult, did: str
+) -> None:
+    result = Person(answer).call_tool(at("update_work_item"), "update_work_item", RESOLVE)
+    assert (text(result), result.is_error) == (f"The user {did}: {HOW}", True)
+
+
+@stopping
+def test_a_person_may_stop_at_the_second_question_as_well(at: At, answer: ElicitResult, did: str) -> None:
+    person = Person(accept(resolution="Duplicate"), answer)
+    result = person.call_tool(at("update_work_item"), "update_work_item", RESOLVE)
+    assert (text(result), result.is_error) == (f"The user {did}: {WHICH}", True)
+
+
+def test_an_answer_that_is_none_of_the_choices_is_asked_for_again(at: At) -> None:
+    person = Person(accept(resolution="Forgotten"), accept(resolution="Fixed"))
+    result = person.call_tool(at("update_work_item"), "update_work_item", RESOLVE)
+    assert text(result) == "Bug #4522 resolved as Fixed. State set to Resolved."
+    assert [message.startswith(HOW) for message, _form in person.asked] == [True, True]
+
+
+def test_the_weather_is_told_to_a_person_with_a_name(at: At) -> None:
+    person = Person(accept(name="octocat"))
+    result = person.call_tool(at("get_weather"), "get_weather", {"location": "New York"})
+    assert text(result) == "Current weather in New York:\nTemperature: 72°F\nConditions: Partly cloudy"
+    assert [message for message, _form in person.asked] == ["Please provide your GitHub username"]
+
+
+@stopping
+def test_the_weather_is_not_told_to_a_person_without_a_name(at: At, answer: ElicitResult, did: str) -> None:
+    result = Person(answer).call_tool(at("get_weather"), "get_weather", {"location": "New York"})
+    assert (text(result), result.is_error) == (f"The user {did}: Please provide your GitHub username", True)
+
+
+def test_two_numbers_are_added_without_a_question(at: At) -> None:
+    person = Person()
+    result = person.call_tool(at("add"), "add", {"a": 2, "b": 40})
+    assert (text(result), result.structured_content, person.asked) == ("42", 42, [])
+
+
+def test_a_prompt_asks_for_its_audience_and_is_written_for_it(at: At) -> None:
+    person = Person(accept(audience="executives", minutes=2))
+    result = person.get_prompt(at("briefing"), "briefing", {"topic": "floor 3"})
+    assert text(result) == "Write a briefing on floor 3 for executives, to be read in 2 minutes."
+    assert [message for message, _form in person.asked] == ["Who is the briefing on floor 3 for?"]
+
+
+@stopping
+def test_a_prompt_without_an_audience_is_refused(at: At, answer: ElicitResult, did: str) -> None:
+    with pytest.raises(MCPError) as refused:
+        Person(answer).get_prompt(at("briefing"), "briefing", {"topic": "floor 3"})
+    expected = f"The user {did}: Who is the briefing on floor 3 for?"
+    assert (refused.value.code, refused.value.message) == (-32602, expected)
+
+
+def test_a_ticket_is_read_by_a_person_with_a_reason(at: At) -> None:
+    person = Person(accept(reason="I have the extinguisher"))
+    result = person.read_resource(at("ticket"), "tickets://IT/42")
+    expected = "IT-42: the printer on floor 3 is on fire. (Read because: I have the extinguisher)"
+    assert text(result) == expected
+    assert [message for message, _form in person.asked] == ["Why do you need to read IT-42?"]
+
+
+@pytest.mark.parametrize("answer", [DECLINE, CANCEL], ids=["decline", "cancel"])
+def test_a_ticket_is_redacted_for_a_person_without_a_reason(at: At, answer: ElicitResult) -> None:
+    assert text(Person(answer).read_resource(at("ticket"), "tickets://IT/42")) == "IT-42: [redacted]"
+
+
+@pytest.mark.parametrize("function", ["update_work_item", "get_weather"])
+def test_a_client_that_cannot_ask_its_user_learns_what_it_lacks(at: At, function: str) -> None:
+    arguments = RESOLVE if function == "update_work_item" else {"location": "New York"}
+    with pytest.raises(MCPError) as refused:
+        talk(Client(at(function)), lambda client: client.call_tool(function, arguments))
+    assert (refused.value.code, refused.value.data) == (-32021, {"requiredCapabilities": {"elicitation": {}}})
+
+
+def test_a_client_that_cannot_ask_its_user_can_still_add(at: At) -> None:
+    result = talk(Client(at("add")), lambda client: client.call_tool("add", {"a": 1, "b": 1}))
+    assert text(result) == "2"

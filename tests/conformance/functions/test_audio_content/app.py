@@ -1,0 +1,19 @@
+"""A tool that answers with a sound."""
+
+import io
+import wave
+
+from mcp_functions import Audio, serve, tool
+
+
+@tool
+def test_audio_content() -> Audio:
+    """Return a tenth of a second of silence."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setparams((1, 1, 8000, 0, "NONE", ""))
+        sound.writeframes(bytes([128]) * 800)
+    return Audio(file.getvalue(), "audio/wav")
+
+
+handler = serve(test_audio_content)

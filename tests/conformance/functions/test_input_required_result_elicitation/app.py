@@ -1,0 +1,28 @@
+"""A tool of the low level that needs a name.
+
+The suite sends its second round cold, without the state of a first. Nothing proves that such an answer was asked for, so
+it is `unproven`: this tool takes a name from it, as it would from an argument. The inline `elicit` would ask again.
+"""
+
+from pydantic import BaseModel
+
+from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, serve, tool
+
+
+class Name(BaseModel):
+    name: str
+
+
+@tool
+def test_input_required_result_elicitation(*, input_responses: InputResponses) -> str | InputRequiredResult:
+    """Greet somebody by name."""
+    proven = input_responses.accepted("user_name", Name)
+    if proven:
+        return f"Hello, {proven.name}!"
+    match input_responses.unproven.get("user_name"):
+        case {"action": "accept", "content": {"name": str(name)}}:
+            return f"Hello, {name}!"
+    return InputRequiredResult(input_requests={"user_name": ElicitRequest("What is your name?", Name)})
+
+
+handler = serve(test_input_required_result_elicitation)

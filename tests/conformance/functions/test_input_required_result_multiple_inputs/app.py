@@ -1,0 +1,38 @@
+"""A tool of the low level that needs three things from the client in one round."""
+
+from pydantic import BaseModel
+
+from mcp_functions import (
+    CreateMessageRequest,
+    ElicitRequest,
+    InputRequiredResult,
+    InputResponses,
+    ListRootsRequest,
+    serve,
+    tool,
+)
+
+
+class Name(BaseModel):
+    name: str
+
+
+NEEDED = {
+    "user_name": ElicitRequest("What is your name?", Name),
+    "greeting": CreateMessageRequest("Generate a greeting", max_tokens=50),
+    "client_roots": ListRootsRequest(),
+}
+
+
+@tool
+def test_input_required_result_multiple_inputs(*, input_responses: InputResponses) -> str | InputRequiredResult:
+    """Greet somebody, in the model's words, in the client's folders."""
+    missing = {key: request for key, request in NEEDED.items() if key not in input_responses}
+    if missing:
+        return InputRequiredResult(missing)
+    name = input_responses.accepted("user_name", Name)
+    greeting, roots = input_responses["greeting"]["content"], input_responses["client_roots"]["roots"]
+    return f"{greeting['text']} {name.name if name else 'Stranger'}, in {len(roots)} folders."
+
+
+handler = serve(test_input_required_result_multiple_inputs)

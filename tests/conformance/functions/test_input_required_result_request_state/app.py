@@ -1,0 +1,27 @@
+"""A tool of the low level that keeps a typed state between its rounds."""
+
+from pydantic import BaseModel
+
+from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, RequestState, serve, tool
+
+
+class Progress(BaseModel):
+    asked: bool = False
+
+
+class Confirmation(BaseModel):
+    ok: bool
+
+
+@tool
+def test_input_required_result_request_state(
+    *, input_responses: InputResponses, request_state: RequestState[Progress]
+) -> str | InputRequiredResult:
+    """Confirm, and find the state again."""
+    confirmed = input_responses.accepted("confirm", Confirmation)
+    if confirmed and request_state.value.asked:
+        return "state-ok"
+    return InputRequiredResult({"confirm": ElicitRequest("Please confirm", Confirmation)}, Progress(asked=True))
+
+
+handler = serve(test_input_required_result_request_state)

@@ -1,0 +1,96 @@
+"""What every test has around it: a deployment with a KMS of its own, and events/ kept true by the conversations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import settings
+
+from mcp_functions.gateway import LambdaFunction
+from mcp_functions.local.events import Moment
+from mcp_functions.testing import Conversation, deployed
+from tests import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+ROOT = Path(__file__).parent.parent
+
+# No timed assertions: a slow machine is not a failing one.
+settings.register_profile("project", deadline=None)
+settings.load_profile("project")
+
+
+# Recorded conversations begin at one moment, under one id: events/ changes only where a conversation does.
+MOMENT = Moment(1_785_000_000.0, "JKJaXmPLvHcESHA=", "Root=1-6a63e840-0123456789abcdef01234567")
+
+
+@pytest.fixture
+def moment() -> Callable[[], Moment]:
+    return lambda: MOMENT
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-events", action="store_true", help="write events/ from what the conversations say")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _deployed() -> Iterator[None]:
+    with deployed():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _judged() -> Iterator[None]:
+    """Every message that any test makes a function emit is judged by the official types."""
+    answer = LambdaFunction.__call__
+
+    def judged(self: LambdaFunction, event: Mapping[str, Any], context: object) -> dict[str, Any]:
+        response = answer(self, event, context)
+        for message in wire.messages(response) if response["body"] else ():
+            wire.check(message, _method(event))
+        return response
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LambdaFunction, "__call__", judged)
+        yield
+
+
+def _method(event: Mapping[str, Any]) -> str:
+    try:
+        return str(json.loads(event["body"])["method"])
+    except (KeyError, TypeError, ValueError):
+        return ""  # nothing that could be answered with a result
+
+
+@pytest.fixture
+def recorded(request: pytest.FixtureRequest) -> Callable[[Conversation, list[str]], None]:
+    """Says that events/<function>/ holds this conversation, one file per round; or writes it."""
+    update = request.config.getoption("--update-events")
+
+    def check(talk: Conversation, names: list[str]) -> None:
+        assert len(names) == len(talk.rounds)
+        for number, (name, (sent, _response)) in enumerate(zip(names, talk.rounds, strict=True), start=1):
+            folder = ROOT / "events" / talk.function
+            written = folder / f"{number}-{name}.json"
+            text = json.dumps(_without_state(sent), indent=2, ensure_ascii=False) + "\n"
+            if update:
+                folder.mkdir(parents=True, exist_ok=True)
+                written.write_text(text, encoding="utf-8")
+            assert written.exists(), f"{written} is missing: pytest --update-events"
+            assert written.read_text(encoding="utf-8") == text, f"{written} is out of date: pytest --update-events"
+
+    return check
+
+
+def _without_state(sent: dict[str, object]) -> dict[str, object]:
+    message = json.loads(str(sent["body"]))
+    if "requestState" not in message["params"]:
+        return sent
+    message["params"]["requestState"] = "{{requestState}}"
+    headers = dict(sent["headers"])  # type: ignore[call-overload]  # of a JSON event
+    body = json.dumps(message, ensure_ascii=False)
+    return {**sent, "body": body, "headers": {**headers, "content-length": str(len(body.encode()))}}

@@ -1,0 +1,228 @@
+"""A KMS for tests that refuses what AWS refuses, as far as moto does not.
+
+Key states, key policies, an EncryptionContext that is matched exactly, `KeyId` mismatches, validation limits, multi-Region keys,
+outages on demand, and a log of every call. Its blobs are as long as AWS's and, on purpose, malleable: their last bytes are not
+authenticated, because nobody promises that AWS's are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from botocore.exceptions import ClientError
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from mcp_functions.envelope import Envelope
+from mcp_functions.keys import Keys, KmsKey, Rules, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BLOB_BYTES = 184
+ACCOUNT = "111122223333"
+START = 1_767_225_600.0  # 2026-01-01T00:00:00Z, the start of an epoch
+SCOPE = Scope("demo/update_work_item", "prod", "1")
+
+_HTTP_STATUS = {
+    "KMSInternalException": 500,
+    "DependencyTimeoutException": 503,
+    "KeyUnavailableException": 500,
+    "ServiceUnavailable": 503,
+}
+
+
+class Clock:
+    """A wall clock that only moves when told."""
+
+    def __init__(self, at: float = START) -> None:
+        self.at = at
+
+    def __call__(self) -> float:
+        return self.at
+
+    def advance(self, seconds: float) -> None:
+        self.at += seconds
+
+
+class Call(NamedTuple):
+    """One request that KMS has seen."""
+
+    operation: str
+    key_id: str | None
+    context: dict[str, str]
+    outcome: str
+
+
+@dataclass
+class _Key:
+    region: str
+    usage: str
+    materials: list[bytes]
+    state: str = "Enabled"
+
+
+def kms_error(code: str, operation: str = "Decrypt") -> ClientError:
+    """Build the exception that boto3 raises for an answer of KMS."""
+    status = _HTTP_STATUS.get(code, 400)
+    response: Any = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(response, operation)
+
+
+@dataclass
+class StrictKms:
+    """KMS in one Region; as a boto3 client it has the two operations that the toolkit uses."""
+
+    region: str = "eu-west-1"
+    keys: dict[str, _Key] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    weather: Callable[[str], Exception | None] = field(default=lambda _operation: None)
+    policy: Callable[[str, str, dict[str, str]], bool] = field(default=lambda _operation, _key_id, _context: True)
+    answer: Callable[[dict[str, Any]], dict[str, Any]] = field(default=lambda answer: answer)
+
+    def create_key(self, *, multi_region: bool = False, usage: str = "ENCRYPT_DECRYPT") -> str:
+        number = len(self.keys) + 1
+        key_id = f"mrk-{number:032x}" if multi_region else f"00000000-0000-4000-8000-{number:012x}"
+        self.keys[key_id] = _Key(self.region, usage, [os.urandom(32)])
+        return self.arn(key_id)
+
+    def replicate(self, arn: str, into: StrictKms) -> str:
+        """Make the replica of a multi-Region key: the same id and material, a state and policy of its own."""
+        key_id = arn.rpartition("/")[2]
+        assert key_id.startswith("mrk-")
+        into.keys[key_id] = _Key(into.region, "ENCRYPT_DECRYPT", self.keys[key_id].materials)
+        return into.arn(key_id)
+
+    def arn(self, key_id: str) -> str:
+        return f"arn:aws:kms:{self.region}:{ACCOUNT}:key/{key_id}"
+
+    def rotate(self, arn: str) -> None:
+        """Do what automatic rotation does: new material wraps, the old keeps opening."""
+        self.keys[arn.rpartition("/")[2]].materials.append(os.urandom(32))
+
+    def set_state(self, arn: str, state: str) -> None:
+        self.keys[arn.rpartition("/")[2]].state = state
+
+    def count(self, operation: str) -> int:
+        return sum(call.operation == operation for call in self.calls)
+
+    def generate_data_key(
+        self, *, KeyId: str, KeySpec: str, EncryptionContext: dict[str, str]
+    ) -> dict[str, Any]:  # boto3's names
+        def run() -> dict[str, Any]:
+            assert KeySpec == "AES_256"
+            key_id = self._usable("GenerateDataKey", KeyId, EncryptionContext)
+            plaintext = os.urandom(32)
+            return {
+                "KeyId": self.arn(key_id),
+                "Plaintext": plaintext,
+                "CiphertextBlob": self._wrap(key_id, plaintext, EncryptionContext),
+            }
+
+        return self._logged("GenerateDataKey", KeyId, EncryptionContext, run)
+
+    def decrypt(
+        self, *, CiphertextBlob: bytes, EncryptionContext: dict[str, str], KeyId: str | None = None
+    ) -> dict[str, Any]:
+        def run() -> dict[str, Any]:
+            if not 1 <= len(CiphertextBlob) <= 6144:
+                raise kms_error("ValidationException")
+            named = _key_id_of(CiphertextBlob)
+            key_id = self._usable("Decrypt", KeyId or named, EncryptionContext)
+            if named not in self.keys:
+                raise kms_error("InvalidCiphertextException")
+            if named != key_id:
+                raise kms_error("IncorrectKeyException")
+            plaintext = self._unwrap(key_id, CiphertextBlob, EncryptionContext)
+            return {"KeyId": self.arn(key_id), "Plaintext": plaintext}
+
+        return self._logged("Decrypt", KeyId, EncryptionContext, run)
+
+    def _logged(
+        self, operation: str, key_id: str | None, context: dict[str, str], run: Callable[[], dict[str, Any]]
+    ) -> dict[str, Any]:
+        trouble = self.weather(operation)
+        try:
+            if trouble:
+                raise trouble
+            answer = self.answer(run())
+        except ClientError as error:
+            self.calls.append(Call(operation, key_id, context, error.response["Error"]["Code"]))
+            raise
+        except Exception as error:
+            self.calls.append(Call(operation, key_id, context, type(error).__name__))
+            raise
+        self.calls.append(Call(operation, key_id, context, "ok"))
+        return answer
+
+    def _usable(self, operation: str, key: str, context: dict[str, str]) -> str:
+        key_id = key.rpartition("/")[2]
+        if not all(isinstance(text, str) for pair in context.items() for text in pair) or len(str(context)) > 8192:
+            raise kms_error("ValidationException", operation)
+        if key.startswith("arn:") and key.split(":")[3] != self.region:
+            raise kms_error("NotFoundException", operation)
+        if key_id in self.keys and not self.policy(operation, key_id, context):
+            raise kms_error("AccessDeniedException", operation)
+        if key_id not in self.keys:
+            raise kms_error("NotFoundException", operation)
+        if self.keys[key_id].usage != "ENCRYPT_DECRYPT":
+            raise kms_error("InvalidKeyUsageException", operation)
+        if self.keys[key_id].state == "Disabled":
+            raise kms_error("DisabledException", operation)
+        if self.keys[key_id].state != "Enabled":
+            raise kms_error("KMSInvalidStateException", operation)
+        return key_id
+
+    def _wrap(self, key_id: str, plaintext: bytes, context: dict[str, str]) -> bytes:
+        materials, nonce = self.keys[key_id].materials, os.urandom(12)
+        head = b"\x01\x02" + bytes([len(key_id)]) + key_id.encode() + bytes([len(materials) - 1]) + nonce
+        sealed = AESGCM(materials[-1]).encrypt(nonce, plaintext, head + _exactly(context))
+        return (head + sealed).ljust(BLOB_BYTES, b"\x30")
+
+    def _unwrap(self, key_id: str, blob: bytes, context: dict[str, str]) -> bytes:
+        end = 3 + blob[2] + 1 + 12
+        try:
+            material = self.keys[key_id].materials[blob[end - 13]]
+            return AESGCM(material).decrypt(blob[end - 12 : end], blob[end : end + 48], blob[:end] + _exactly(context))
+        except (InvalidTag, IndexError, ValueError):
+            raise kms_error("InvalidCiphertextException") from None
+
+
+def _key_id_of(blob: bytes) -> str:
+    if len(blob) < 3 or blob[:2] != b"\x01\x02":
+        raise kms_error("InvalidCiphertextException")
+    return blob[3 : 3 + blob[2]].decode("latin-1")
+
+
+def _exactly(context: dict[str, str]) -> bytes:
+    """Encode a context without ambiguity: moto runs names and values together, AWS does not."""
+    parts = [text.encode() for name in sorted(context) for text in (name, context[name])]
+    return hashlib.sha256(b"".join(struct.pack(">I", len(part)) + part for part in parts)).digest()
+
+
+def make_keys(
+    kms: StrictKms,
+    *arns: str,
+    scope: Scope = SCOPE,
+    clock: Callable[[], float] | None = None,
+    rules: Rules | None = None,
+    rand: Callable[[int], bytes] = os.urandom,
+) -> Keys:
+    """Make a container's keys: a container is nothing but this, an envelope, and what they have learnt."""
+    now = clock or Clock()
+    return Keys([KmsKey(arn, lambda: kms) for arn in arns], scope, now=now, rand=rand, rules=rules or Rules())
+
+
+def make_envelope(
+    kms: StrictKms,
+    *arns: str,
+    scope: Scope = SCOPE,
+    clock: Callable[[], float] | None = None,
+    label: bytes = b"ks1/request-state",
+    max_age: float = 600,
+) -> Envelope:
+    return Envelope(make_keys(kms, *arns, scope=scope, clock=clock), label=label, max_age=max_age)

@@ -1,0 +1,225 @@
+"""Text to one message: what a stranger may send, and everything that two readers could understand differently."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_functions import jsonrpc
+from mcp_functions.errors import InvalidRequest, ParseError
+
+REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {}}}
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=20
+)
+
+
+def nested(levels: int) -> str:
+    return "[" * levels + "]" * levels
+
+
+def test_a_request_is_read_whole() -> None:
+    assert jsonrpc.parse(json.dumps(REQUEST)) == REQUEST
+
+
+def test_bytes_are_read_as_utf_8() -> None:
+    sent = {**REQUEST, "params": {"text": "żółw 🐢"}}
+    assert jsonrpc.parse(json.dumps(sent, ensure_ascii=False).encode()) == sent
+
+
+def test_a_notification_has_no_id() -> None:
+    read = jsonrpc.parse('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}')
+    assert "id" not in read
+
+
+def test_params_may_be_left_out() -> None:
+    assert jsonrpc.parse('{"jsonrpc":"2.0","id":1,"method":"ping"}')["params"] == {}
+
+
+@pytest.mark.parametrize("id_", [0, -7, 2**70, "", "1", "ключ"])
+def test_an_id_keeps_its_type(id_: str | int) -> None:
+    read: Any = jsonrpc.parse(json.dumps({**REQUEST, "id": id_}))
+    assert read["id"] == id_
+    assert type(read["id"]) is type(id_)
+
+
+@pytest.mark.parametrize("id_", ["null", "true", "1.5", "[]", "{}"])
+def test_an_id_is_a_string_or_an_integer(id_: str) -> None:
+    with pytest.raises(InvalidRequest, match="must be a string or an integer") as caught:
+        jsonrpc.parse('{"jsonrpc":"2.0","method":"x","id":' + id_ + "}")
+    assert caught.value.id is None
+
+
+def test_null_is_an_invalid_id_and_not_a_notification() -> None:
+    with pytest.raises(InvalidRequest):
+        jsonrpc.parse('{"jsonrpc":"2.0","method":"x","id":null,"params":{}}')
+
+
+def test_a_batch_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="Batches"):
+        jsonrpc.parse(json.dumps([REQUEST]))
+
+
+@pytest.mark.parametrize("member", ['"result":{}', '"error":{"code":1,"message":"x"}'])
+def test_a_response_is_refused(member: str) -> None:
+    with pytest.raises(InvalidRequest, match="takes no responses"):
+        jsonrpc.parse('{"jsonrpc":"2.0","id":1,' + member + "}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["1", '"x"', "null", "true", "{}", '{"jsonrpc":"2.0"}', '{"method":"x"}', '{"jsonrpc":2.0,"method":"x"}'],
+)
+def test_other_json_is_no_request(body: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        jsonrpc.parse(body)
+    assert caught.value.id is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"jsonrpc":"1.0","id":"a","method":"x"}',
+        '{"jsonrpc":"2.0","id":"a"}',
+        '{"jsonrpc":"2.0","id":"a","method":7}',
+        '{"jsonrpc":"2.0","id":"a","method":"x","params":[1]}',
+        '{"jsonrpc":"2.0","id":"a","method":"x","params":null}',
+    ],
+)
+def test_a_refusal_names_the_id_if_there_is_one(body: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        jsonrpc.parse(body)
+    assert caught.value.id == "a"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"{'a':1}",
+        b'{"a":1,}',
+        b'{"a":1} {"a":1}',
+        b'{"a":01}',
+        b'{"a":+1}',
+        b'{"a":"\x00"}',
+        b'\xef\xbb\xbf{"a":1}',
+        b'{"a":"\xff"}',
+        b'{"a":"\xed\xa0\x80"}',
+    ],
+)
+def test_what_is_not_json_in_utf_8_is_a_parse_error(body: bytes) -> None:
+    with pytest.raises(ParseError):
+        jsonrpc.loads(body)
+
+
+@pytest.mark.parametrize("body", ['{"a":1,"a":1}', '{"b":{"a":1,"a":2}}', r'{"a":1,"\u0061":2}', '[{"a":1,"a":2}]'])
+def test_a_key_that_comes_twice_is_refused(body: str) -> None:
+    with pytest.raises(ParseError, match="twice"):
+        jsonrpc.loads(body)
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity", "[NaN]"])
+def test_nan_and_infinity_are_not_json(word: str) -> None:
+    with pytest.raises(ParseError, match="not JSON"):
+        jsonrpc.loads(word)
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400"])
+def test_a_number_too_large_for_a_double_is_refused(number: str) -> None:
+    with pytest.raises(ParseError, match="too large"):
+        jsonrpc.loads(number)
+
+
+def test_an_integer_of_more_digits_than_python_reads_is_a_parse_error() -> None:
+    with pytest.raises(ParseError):
+        jsonrpc.loads("9" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1.0", 1), ("1e3", 1000), ("-0.0", 0), ("9007199254740992.0", 2**53), ("12300e-2", 123)],
+)
+def test_a_number_without_a_fraction_is_an_int(text: str, value: int) -> None:
+    read = jsonrpc.loads(text)
+    assert read == value
+    assert type(read) is int
+
+
+@pytest.mark.parametrize("text", ["1.5", "1e300", "-2.5e-3"])
+def test_a_fraction_or_a_number_beyond_2_to_the_53_stays_a_float(text: str) -> None:
+    read = jsonrpc.loads(text)
+    assert read == float(text)
+    assert type(read) is float
+
+
+def test_an_integer_is_exact_however_large() -> None:
+    assert jsonrpc.loads("9007199254740993") == 2**53 + 1
+
+
+def test_64_levels_are_read_and_65_are_not() -> None:
+    assert jsonrpc.loads(nested(64))
+    with pytest.raises(ParseError, match="deeper than 64"):
+        jsonrpc.loads(nested(65))
+
+
+@pytest.mark.parametrize("levels", [1000, 200_000])
+def test_the_deepest_nesting_is_only_a_parse_error(levels: int) -> None:
+    with pytest.raises(ParseError):
+        jsonrpc.loads(nested(levels))
+
+
+def test_a_wide_value_is_not_a_deep_one() -> None:
+    assert len(jsonrpc.loads("[" + ",".join(["[]"] * 500) + "]")) == 500
+
+
+@pytest.mark.parametrize("text", [r'"\ud800"', r'"\uDC00"', r'{"\udfff":1}', '"\ud800"', r'["\ud83d"]'])
+def test_half_of_a_surrogate_pair_is_refused(text: str) -> None:
+    with pytest.raises(ParseError):
+        jsonrpc.loads(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [(r'"\ud83d\udc22"', "🐢"), (r'"\\ud800"', r"\ud800")])
+def test_a_whole_pair_and_an_escaped_backslash_are_text(text: str, value: str) -> None:
+    assert jsonrpc.loads(text) == value
+
+
+def test_a_parse_error_says_nothing_of_the_text() -> None:
+    with pytest.raises(ParseError) as caught:
+        jsonrpc.loads('{"password": hunter2}')
+    assert "hunter2" not in f"{caught.value} {caught.value.reason} {caught.value.__cause__}"
+
+
+def test_what_is_written_is_one_line_without_blanks() -> None:
+    assert jsonrpc.dumps({"a": [1, "ż\n"], "b": None}) == '{"a":[1,"ż\\n"],"b":null}'
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), [float("-inf")]])
+def test_nan_is_not_written(value: object) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        jsonrpc.dumps(value)
+
+
+@given(values)
+def test_what_is_written_is_read_back(value: object) -> None:
+    assert jsonrpc.loads(jsonrpc.dumps(value)) == value
+
+
+@given(values)
+def test_reading_agrees_with_the_standard_library(value: object) -> None:
+    assert jsonrpc.loads(json.dumps(value)) == value
+
+
+@given(st.binary() | st.text().map(str.encode) | values.map(lambda value: json.dumps(value).encode()))
+def test_no_body_leads_to_anything_but_a_message_or_an_error_of_the_protocol(body: bytes) -> None:
+    try:
+        read = jsonrpc.parse(body)
+    except (ParseError, InvalidRequest):
+        return
+    assert read["jsonrpc"] == "2.0"

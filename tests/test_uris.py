@@ -1,0 +1,83 @@
+"""URI templates, matched back: a value that was put into a template comes out of the URI unchanged."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_functions import uris
+
+RESERVED = ":/?#[]@!$&'()*+,;="
+
+
+def test_variables_are_named_in_order() -> None:
+    assert uris.variables("tickets://{project}/{number}{+rest}") == ("project", "number", "rest")
+
+
+def test_a_plain_uri_has_no_variables() -> None:
+    assert uris.variables("config://app") == ()
+
+
+@pytest.mark.parametrize(
+    "template", ["a://{?q}", "a://{x*}", "a://{x,y}", "a://{/x}", "a://{}", "a://{x", "a://x}", "a://{1x}"]
+)
+def test_more_of_rfc_6570_is_refused(template: str) -> None:
+    with pytest.raises(ValueError, match=r"only \{name\} and \{\+name\} can be matched back from a URI"):
+        uris.variables(template)
+
+
+def test_a_variable_stands_once() -> None:
+    with pytest.raises(ValueError, match="uses a variable twice"):
+        uris.variables("a://{x}/{+x}")
+
+
+def test_a_uri_is_read_back() -> None:
+    assert uris.match("tickets://{project}/{number}", "tickets://APP/17") == {"project": "APP", "number": "17"}
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "tickets://APP",
+        "tickets://APP/",
+        "tickets://APP/17/x",
+        "ticketz://APP/17",
+        "tickets://APP/1?x",
+        " tickets://APP/1",
+    ],
+)
+def test_another_uri_does_not_fit(uri: str) -> None:
+    assert uris.match("tickets://{project}/{number}", uri) is None
+
+
+def test_the_rest_of_a_template_is_literal() -> None:
+    assert uris.match("a://x.y/{v}", "a://xzy/1") is None
+    assert uris.match("a://x.y(1)/{v}", "a://x.y(1)/1") == {"v": "1"}
+
+
+def test_a_plus_variable_holds_slashes() -> None:
+    assert uris.match("file:///{+path}", "file:///a/b.txt?c#d") == {"path": "a/b.txt?c#d"}
+
+
+def test_percent_encoding_is_decoded_once() -> None:
+    assert uris.match("a://{x}", "a://caf%C3%A9%2F%2525") == {"x": "café/%25"}
+
+
+def test_bytes_that_are_not_utf_8_name_nothing() -> None:
+    assert uris.match("a://{x}", "a://%ff") is None
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_what_is_expanded_is_matched_back(one: str, two: str) -> None:
+    uri = f"a://{quote(one, safe='', errors='surrogatepass')}/b/{quote(two, safe='', errors='surrogatepass')}"
+    found = uris.match("a://{one}/b/{two}", uri)
+    assert found == {"one": one, "two": two}
+
+
+@given(st.text(min_size=1))
+def test_what_is_expanded_with_a_plus_is_matched_back(path: str) -> None:
+    uri = f"file:///{quote(path, safe=RESERVED)}"
+    assert uris.match("file:///{+path}", uri) == {"path": path}
