@@ -33,9 +33,18 @@ check: .venv/.dev ## linter, formatter, types, import order
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-logo
 
+.PHONY: conformance
+conformance: .venv/.dev ## the official MCP suite, strictly, in both placements (needs Node.js and npm)
+	CI=true .venv/bin/python -m pytest tests/conformance $(PYTEST_ARGS)
+
+.PHONY: clients
+clients: .venv/.dev ## the official Python and TypeScript clients against every function
+	.venv/bin/python -m pytest tests/clients $(PYTEST_ARGS)
+
 .PHONY: catalog
 catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function changed
 	@.venv/bin/python -m mcp_functions.local catalog
+	@.venv/bin/python -m mcp_functions.local catalog --functions tests/conformance/functions
 
 .PHONY: build
 build: .venv-sam/.sam ## the zips and layers that `sam deploy` sends
@@ -48,7 +57,7 @@ validate: .venv-sam/.sam ## lint template.yaml
 .PHONY: clean
 clean: ## remove whatever make made
 	rm -rf .venv .venv-sam .aws-sam .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	rm -rf layers/shared/*.egg-info
+	rm -rf layers/shared/*.egg-info tests/conformance/node_modules
 	find functions layers tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/.demo: pyproject.toml

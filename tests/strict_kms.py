@@ -1,17 +1,21 @@
 """A KMS for tests that refuses what AWS refuses, as far as moto does not.
 
-Key states, key policies, an EncryptionContext that is matched exactly, `KeyId` mismatches, validation limits, multi-Region keys,
-outages on demand, and a log of every call. Its blobs are as long as AWS's and, on purpose, malleable: their last bytes are not
-authenticated, because nobody promises that AWS's are.
+Key states, key policies, an EncryptionContext that is matched exactly, `KeyId` mismatches, validation limits,
+multi-Region keys, outages on demand, and a log of every call. Its blobs are as long as AWS's and, on purpose,
+malleable: their last bytes are not authenticated, because nobody promises that AWS's are.
 """
+
+# ruff: noqa: N803 - the arguments of a boto3 client are named so
 
 from __future__ import annotations
 
 import hashlib
 import os
 import struct
+import subprocess
+import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from botocore.exceptions import ClientError
 from cryptography.exceptions import InvalidTag
@@ -34,6 +38,10 @@ _HTTP_STATUS = {
     "KeyUnavailableException": 500,
     "ServiceUnavailable": 503,
 }
+
+
+def refuse(code: str, operation: str = "Decrypt") -> NoReturn:
+    raise kms_error(code, operation)
 
 
 class Clock:
@@ -110,9 +118,7 @@ class StrictKms:
     def count(self, operation: str) -> int:
         return sum(call.operation == operation for call in self.calls)
 
-    def generate_data_key(
-        self, *, KeyId: str, KeySpec: str, EncryptionContext: dict[str, str]
-    ) -> dict[str, Any]:  # boto3's names
+    def generate_data_key(self, *, KeyId: str, KeySpec: str, EncryptionContext: dict[str, str]) -> dict[str, Any]:
         def run() -> dict[str, Any]:
             assert KeySpec == "AES_256"
             key_id = self._usable("GenerateDataKey", KeyId, EncryptionContext)
@@ -130,13 +136,13 @@ class StrictKms:
     ) -> dict[str, Any]:
         def run() -> dict[str, Any]:
             if not 1 <= len(CiphertextBlob) <= 6144:
-                raise kms_error("ValidationException")
+                refuse("ValidationException")
             named = _key_id_of(CiphertextBlob)
             key_id = self._usable("Decrypt", KeyId or named, EncryptionContext)
             if named not in self.keys:
-                raise kms_error("InvalidCiphertextException")
+                refuse("InvalidCiphertextException")
             if named != key_id:
-                raise kms_error("IncorrectKeyException")
+                refuse("IncorrectKeyException")
             plaintext = self._unwrap(key_id, CiphertextBlob, EncryptionContext)
             return {"KeyId": self.arn(key_id), "Plaintext": plaintext}
 
@@ -145,10 +151,8 @@ class StrictKms:
     def _logged(
         self, operation: str, key_id: str | None, context: dict[str, str], run: Callable[[], dict[str, Any]]
     ) -> dict[str, Any]:
-        trouble = self.weather(operation)
         try:
-            if trouble:
-                raise trouble
+            self._endure(operation)
             answer = self.answer(run())
         except ClientError as error:
             self.calls.append(Call(operation, key_id, context, error.response["Error"]["Code"]))
@@ -159,22 +163,27 @@ class StrictKms:
         self.calls.append(Call(operation, key_id, context, "ok"))
         return answer
 
+    def _endure(self, operation: str) -> None:
+        trouble = self.weather(operation)
+        if trouble:
+            raise trouble
+
     def _usable(self, operation: str, key: str, context: dict[str, str]) -> str:
         key_id = key.rpartition("/")[2]
         if not all(isinstance(text, str) for pair in context.items() for text in pair) or len(str(context)) > 8192:
-            raise kms_error("ValidationException", operation)
+            refuse("ValidationException", operation)
         if key.startswith("arn:") and key.split(":")[3] != self.region:
-            raise kms_error("NotFoundException", operation)
+            refuse("NotFoundException", operation)
         if key_id in self.keys and not self.policy(operation, key_id, context):
-            raise kms_error("AccessDeniedException", operation)
+            refuse("AccessDeniedException", operation)
         if key_id not in self.keys:
-            raise kms_error("NotFoundException", operation)
+            refuse("NotFoundException", operation)
         if self.keys[key_id].usage != "ENCRYPT_DECRYPT":
-            raise kms_error("InvalidKeyUsageException", operation)
+            refuse("InvalidKeyUsageException", operation)
         if self.keys[key_id].state == "Disabled":
-            raise kms_error("DisabledException", operation)
+            refuse("DisabledException", operation)
         if self.keys[key_id].state != "Enabled":
-            raise kms_error("KMSInvalidStateException", operation)
+            refuse("KMSInvalidStateException", operation)
         return key_id
 
     def _wrap(self, key_id: str, plaintext: bytes, context: dict[str, str]) -> bytes:
@@ -189,12 +198,12 @@ class StrictKms:
             material = self.keys[key_id].materials[blob[end - 13]]
             return AESGCM(material).decrypt(blob[end - 12 : end], blob[end : end + 48], blob[:end] + _exactly(context))
         except (InvalidTag, IndexError, ValueError):
-            raise kms_error("InvalidCiphertextException") from None
+            return refuse("InvalidCiphertextException")
 
 
 def _key_id_of(blob: bytes) -> str:
     if len(blob) < 3 or blob[:2] != b"\x01\x02":
-        raise kms_error("InvalidCiphertextException")
+        refuse("InvalidCiphertextException")
     return blob[3 : 3 + blob[2]].decode("latin-1")
 
 
@@ -226,3 +235,11 @@ def make_envelope(
     max_age: float = 600,
 ) -> Envelope:
     return Envelope(make_keys(kms, *arns, scope=scope, clock=clock), label=label, max_age=max_age)
+
+
+def run_python(code: str) -> str:
+    """Run `code` in an interpreter of its own, which sees the same modules, and return what it printed."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environment)  # noqa: S603
+    return ran.stdout

@@ -30,7 +30,7 @@ MACHINES = {"x86_64": 62, "arm64": 183}
 UNCHECKED_HASH = 0b01  # PEP 552's flags of a .pyc: known by a hash, which nobody checks
 
 pytestmark = pytest.mark.skipif(
-    not SAM_BIN.exists() and os.environ.get("CI") != "true", reason="no .venv-sam: make test prepares it"
+    not SAM_BIN.exists() and not os.environ.get("CI"), reason="no .venv-sam: make test prepares it"
 )
 
 # Translates as CloudFormation's SAM transform does, offline; only code that was uploaded can be translated.
@@ -202,7 +202,7 @@ def test_an_interpreter_that_is_only_a_shim_is_passed_over(tmp_path: Path) -> No
 
 def _runtimes() -> Iterator[str]:
     """Every python3.13 here that really runs."""
-    for candidate in ("python3.13", *Path.home().glob(".pyenv/versions/3.13*/bin/python3.13")):
+    for candidate in ("python3.13", *map(str, Path.home().glob(".pyenv/versions/3.13*/bin/python3.13"))):
         found = shutil.which(candidate)
         if found and not subprocess.run([found, "-c", "pass"], capture_output=True, check=False).returncode:  # noqa: S603
             yield found

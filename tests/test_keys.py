@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -18,7 +16,7 @@ from hypothesis import strategies as st
 from mcp_functions.envelope import Envelope
 from mcp_functions.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.keys import Choice, DataKey, Keys, KmsKey, Limits, Rules, choose, kek_hint, kms_client
-from tests.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys
+from tests.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -569,31 +567,32 @@ def test_ten_thousand_callers_cannot_lock_out_one_more_and_do_not_fill_the_memor
 # Threads
 
 
-def test_threads_that_need_the_same_key_ask_kms_once() -> None:
+@pytest.mark.parametrize("opening", [True, False], ids=["opening", "sealing"])
+def test_threads_that_need_the_same_key_ask_kms_once(*, opening: bool) -> None:
     kms, clock = StrictKms(), Clock(START + 10)
     arn = kms.create_key()
     token = make_envelope(kms, arn, clock=clock).seal(b"state")
-    inside, go_on = threading.Semaphore(0), threading.Event()
+    container, results = make_envelope(kms, arn, clock=clock), list[object]()
+    inside, go_on = threading.Event(), threading.Event()
 
     def slow(_operation: str) -> None:
-        inside.release()
+        inside.set()
         assert go_on.wait(10)
 
+    def work() -> None:
+        results.append(container.unseal(token, caller="alice") if opening else container.seal(b"state"))
+
     kms.weather = slow
-    for work in (lambda: container.unseal(token, caller="alice"), lambda: container.seal(b"state")):
-        container, results = make_envelope(kms, arn, clock=clock), list[object]()
-        kms.calls.clear()
-        go_on.clear()
-        threads = [threading.Thread(target=lambda: results.append(work())) for _ in range(8)]  # noqa: B023
-        threads[0].start()
-        assert inside.acquire(timeout=10)
-        for thread in threads[1:]:
-            thread.start()
-        go_on.set()
-        for thread in threads:
-            thread.join(10)
-        assert len(results) == 8
-        assert len(kms.calls) == 1
+    kms.calls.clear()
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    assert inside.wait(10)
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    assert len(results) == 8
+    assert len(kms.calls) == 1
 
 
 def test_threads_that_wait_for_a_failing_call_all_hear_of_the_failure() -> None:
@@ -822,8 +821,7 @@ print(json.dumps({"at_import": at_import, "hooks": [len(before), len(after)], "s
 
 
 def test_everything_is_forgotten_around_snapshots_and_in_forked_children_and_hooks_are_registered_once() -> None:
-    ran = subprocess.run([sys.executable, "-c", HOOKS], capture_output=True, text=True, check=True)  # noqa: S603
-    assert json.loads(ran.stdout) == {
+    assert json.loads(run_python(HOOKS)) == {
         "at_import": 0,
         "hooks": [1, 1],
         "stable": True,
@@ -841,8 +839,7 @@ def test_importing_the_seal_imports_nothing_of_aws_and_building_it_makes_no_clie
         "request_state.RequestStates(envelope.Envelope(k))\n"
         "print([name for name in ('boto3', 'botocore', 'pydantic', 'random') if name in sys.modules])"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
-    assert ran.stdout.strip() == "[]"
+    assert run_python(code).strip() == "[]"
 
 
 # Wiring: boto3 over HTTP to moto

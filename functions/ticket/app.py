@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from mcp_functions import Declined, Elicit, resource, serve
+from mcp_functions import Elicit, NotAnswered, resource, serve
 
 
 class Reason(BaseModel):
@@ -14,7 +14,7 @@ def ticket(project: str, number: int, *, elicit: Elicit) -> str:
     """Read a support ticket."""
     try:
         why = elicit("reason", f"Why do you need to read {project}-{number}?", Reason)
-    except Declined:
+    except NotAnswered:
         return f"{project}-{number}: [redacted]"
     return f"{project}-{number}: the printer on floor 3 is on fire. (Read because: {why.reason})"
 

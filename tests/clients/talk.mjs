@@ -1,5 +1,5 @@
-// The official TypeScript client, pinned to 2026-07-28. Reads {url, calls: [{url, method, params, answers}]} from stdin, holds each
-// conversation with a client of its own, and prints what was listed, asked and answered as JSON.
+// The official TypeScript client, pinned to 2026-07-28. Reads {url, calls: [{url, method, params, answers}]} from stdin,
+// holds each conversation with a client of its own, and prints what was listed, asked and answered as JSON.
 import { createRequire } from "node:module";
 import { text } from "node:stream/consumers";
 

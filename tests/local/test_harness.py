@@ -30,10 +30,10 @@ def handler(event, context):
              "function_version", "memory_limit_in_mb", "identity", "client_context")
     return {name: getattr(context, name) for name in names} | {"left": context.get_remaining_time_in_millis()}
 """
-SECRET = "a-secret"
+QUOTED = "what the user said"
 RAISES = f"""
 def handler(event, context):
-    raise ValueError("{SECRET}")
+    raise ValueError("{QUOTED}")
 """
 FRONT = """
 import json, os
@@ -139,7 +139,7 @@ def test_a_failure_is_told_by_type_and_place_without_its_text(
     told = capsys.readouterr().err
     assert told.startswith("raises raised ValueError at ")
     assert told.endswith("raises/app.py:3 in handler\n")
-    assert SECRET not in told
+    assert QUOTED not in told
 
 
 def test_a_body_over_lambdas_limit_is_too_large(ask: Callable[..., tuple[int, Any]]) -> None:
@@ -151,8 +151,8 @@ def test_a_body_over_the_gateways_limit_is_too_large(ask: Callable[..., tuple[in
 
 
 def test_requests_run_side_by_side(tmp_path: Path, connect: Callable[[str], HTTPConnection]) -> None:
-    meets = "import threading\nmeet = threading.Barrier(2, timeout=10)\ndef handler(event, context):\n    return meet.wait() >= 0\n"
-    with Harness(write_functions(tmp_path / "functions", {"meets/app.py": meets}), state_dir=tmp_path / "s") as running:
+    app = "import threading\nmeet = threading.Barrier(2, timeout=10)\nhandler = lambda *_: meet.wait() >= 0\n"
+    with Harness(write_functions(tmp_path / "functions", {"meets/app.py": app}), state_dir=tmp_path / "s") as running:
         both = [connect(running.url), connect(running.url)]
         for connection in both:
             connection.request("POST", "/mcp/meets")

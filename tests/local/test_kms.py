@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection
     from pathlib import Path
 
-    from mypy_boto3_kms.client import KMSClient
-
 CONTEXT = {"service": "local/add", "stage": "local"}
 
 
@@ -33,7 +31,7 @@ class Kms:
         self.api = KmsApi(keyfile.load(state_dir))
         self.server = Loopback(max_body=MAX_REQUEST)
         self.server.start(self.api.answer)
-        self.client: KMSClient = boto3.client(
+        self.client: Any = boto3.client(
             "kms",
             endpoint_url=self.server.url,
             region_name="us-east-1",
@@ -53,13 +51,14 @@ class Kms:
         return made["Plaintext"], made["CiphertextBlob"]
 
     def open(self, blob: bytes, context: dict[str, str] | None = None, **more: Any) -> bytes:  # noqa: ANN401
-        return self.client.decrypt(CiphertextBlob=blob, EncryptionContext=context or CONTEXT, **more)["Plaintext"]
+        opened = self.client.decrypt(CiphertextBlob=blob, EncryptionContext=context or CONTEXT, **more)
+        return bytes(opened["Plaintext"])
 
     def refuses(self, call: Callable[[], object]) -> str:
         with pytest.raises(ClientError) as refused:
             call()
         assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
-        return refused.value.response["Error"]["Code"]
+        return str(refused.value.response["Error"]["Code"])
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +113,7 @@ def test_a_blob_opens_without_naming_the_key(kms: Kms) -> None:
 def test_a_changed_byte_anywhere_is_an_invalid_ciphertext(kms: Kms, at: int, named: bool) -> None:  # noqa: FBT001
     _, blob = kms.seal()
     damaged = blob[:at] + bytes([blob[at] ^ 0x80]) + blob[at + 1 :]
-    more = {"KeyId": kms.api.arn} if named else {}
+    more: dict[str, Any] = {"KeyId": kms.api.arn} if named else {}
     assert kms.refuses(lambda: kms.open(damaged, **more)) == "InvalidCiphertextException"
 
 
@@ -247,7 +246,7 @@ def test_of_two_harnesses_that_start_at_once_the_first_ones_key_counts(
 )
 def test_a_damaged_key_is_a_problem_with_its_way_out(tmp_path: Path, text: str) -> None:
     (tmp_path / "kms.json").write_text(text)
-    with pytest.raises(Problem, match="kms.json is damaged: delete it"):
+    with pytest.raises(Problem, match=r"kms\.json is damaged: delete it"):
         keyfile.load(tmp_path)
     assert (tmp_path / "kms.json").read_text() == text
 

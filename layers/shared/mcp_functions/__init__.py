@@ -10,18 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mcp_functions.asking import Ask as Ask
+    from mcp_functions.asking import Cancelled as Cancelled
+    from mcp_functions.asking import Declined as Declined
+    from mcp_functions.asking import Elicit as Elicit
+    from mcp_functions.asking import ListRoots as ListRoots
+    from mcp_functions.asking import NotAnswered as NotAnswered
+    from mcp_functions.asking import Question as Question
+    from mcp_functions.asking import RootsQuestion as RootsQuestion
+    from mcp_functions.asking import Sample as Sample
+    from mcp_functions.asking import SampleQuestion as SampleQuestion
     from mcp_functions.authoring import prompt as prompt
     from mcp_functions.authoring import resource as resource
     from mcp_functions.authoring import tool as tool
-    from mcp_functions.capabilities import Cancelled as Cancelled
-    from mcp_functions.capabilities import Declined as Declined
-    from mcp_functions.capabilities import Elicit as Elicit
-    from mcp_functions.capabilities import InputResponses as InputResponses
-    from mcp_functions.capabilities import ListRoots as ListRoots
-    from mcp_functions.capabilities import Log as Log
-    from mcp_functions.capabilities import Progress as Progress
-    from mcp_functions.capabilities import RequestState as RequestState
-    from mcp_functions.capabilities import Sample as Sample
     from mcp_functions.content import Audio as Audio
     from mcp_functions.content import CallToolResult as CallToolResult
     from mcp_functions.content import EmbeddedResource as EmbeddedResource
@@ -39,21 +40,27 @@ if TYPE_CHECKING:
     from mcp_functions.input_requests import ListRootsRequest as ListRootsRequest
     from mcp_functions.kinds import Header as Header
     from mcp_functions.kinds import Number as Number
+    from mcp_functions.low_level import InputResponses as InputResponses
+    from mcp_functions.low_level import RequestState as RequestState
+    from mcp_functions.reporting import Log as Log
+    from mcp_functions.reporting import Progress as Progress
     from mcp_functions.serving import serve as serve
+    from mcp_functions.steps import Step as Step
 
 WORDS = {
-    "authoring": ("prompt", "resource", "tool"),
-    "capabilities": (
+    "asking": (
+        "Ask",
         "Cancelled",
         "Declined",
         "Elicit",
-        "InputResponses",
         "ListRoots",
-        "Log",
-        "Progress",
-        "RequestState",
+        "NotAnswered",
+        "Question",
+        "RootsQuestion",
         "Sample",
+        "SampleQuestion",
     ),
+    "authoring": ("prompt", "resource", "tool"),
     "content": (
         "Audio",
         "CallToolResult",
@@ -69,7 +76,10 @@ WORDS = {
     "front_door": ("serve_catalog",),
     "input_requests": ("CreateMessageRequest", "ElicitRequest", "InputRequiredResult", "ListRootsRequest"),
     "kinds": ("Header", "Number"),
+    "low_level": ("InputResponses", "RequestState"),
+    "reporting": ("Log", "Progress"),
     "serving": ("serve",),
+    "steps": ("Step",),
 }
 _HOME = {word: module for module, words in WORDS.items() for word in words}
 __all__ = sorted(_HOME)  # noqa: PLE0605 - a list of the words above

@@ -29,6 +29,7 @@ def tool(
     input_schema: Mapping[str, Any] | None = None,
     camel_case: bool = False,
     answer_within: int = 600,
+    max_sheds: int = 2,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """Make a function a tool (server/tools).
@@ -37,7 +38,8 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
         function: what the model calls; its docstring is the description, its parameters before `*` the input schema.
         options: `name`, `title`, `description`, `annotations` (hints), `icons`, `meta`; `input_schema`, a JSON Schema
             of your own for a function with one parameter that takes all arguments; `camel_case=True` writes the names
-            of parameters and of forms in camelCase on the wire; `answer_within`, seconds for one answer, up to days.
+            of parameters and of forms in camelCase on the wire; `answer_within`, seconds for one answer, up to days;
+            `max_sheds`, how many rounds in a row may end without a question because the time was up.
 
     Raises:
         TypeError: the signature cannot be offered; the message says why.
@@ -58,6 +60,7 @@ def prompt(
     meta: Mapping[str, Any] | None = None,
     camel_case: bool = False,
     answer_within: int = 600,
+    max_sheds: int = 2,
 ) -> Callable[[Callable[P, R]], Prompt[P, R]]: ...
 def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """Make a function a prompt (server/prompts): text, messages, content, or a list of these is what the model reads.
@@ -86,6 +89,7 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
     meta: Mapping[str, Any] | None = None,
     camel_case: bool = False,
     answer_within: int = 600,
+    max_sheds: int = 2,
     ttl_ms: int = 0,
     cache_scope: str = "private",
 ) -> Callable[[Callable[P, R]], Resource[P, R]]:
@@ -103,6 +107,7 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
         meta: `_meta` of its entry in the list.
         camel_case: whether forms go to the wire in camelCase.
         answer_within: seconds for one answer, up to days.
+        max_sheds: rounds in a row that may end without a question because the time was up.
         ttl_ms: milliseconds for which a client may keep what it read.
         cache_scope: "private", or "public" where every caller reads the same.
 
@@ -126,6 +131,7 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
             meta=meta,
             camel_case=camel_case,
             answer_within=answer_within,
+            max_sheds=max_sheds,
             ttl_ms=ttl_ms,
             cache_scope=cache_scope,
             **more,

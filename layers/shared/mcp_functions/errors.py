@@ -54,7 +54,7 @@ class ContentTooLarge(InvalidRequest):
 class UnsupportedMediaType(InvalidRequest):
     """The body is something else than plain JSON."""
 
-    status, sentence = 415, "The body must be application/json"
+    status, sentence = 415, "The body must be application/json, not compressed"
 
 
 class MethodNotFound(McpError):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.events import HttpRequest
     from mcp_functions.handlers import Handler
-    from mcp_functions.schema import JSONRPCRequest, RequestId
+    from mcp_functions.schema import JSONRPCNotification, JSONRPCRequest, RequestId
     from mcp_functions.settings import Settings
 
 Response: TypeAlias = "dict[str, Any]"
@@ -92,10 +92,11 @@ class LambdaFunction:
             endpoint = self._endpoint = self._endpoint or self._wire(context.function_name)
             if refused := _refuse(http, endpoint.settings):
                 return refused
-            message = jsonrpc.parse(_body(http, endpoint.settings.max_body_bytes))
+            message = _parsed(http, endpoint.settings.max_body_bytes)
             if not is_request(message):
                 return _empty(http, 202)  # "the server MUST return HTTP status code 202 Accepted with no body"
             id_ = message["id"]
+            _check_media(http)
             request = _request(message, http, event, context, endpoint.settings, self._now())
             return _answered(http, endpoint.answer(request), id_)
         except McpError as error:
@@ -123,13 +124,21 @@ def _refuse(http: HttpRequest, settings: Settings) -> Response | None:
     return None
 
 
-def _body(http: HttpRequest, limit: int) -> bytes:
-    if http.headers.get("content-encoding", "identity") != "identity":
-        message = "A compressed body is not read here"
-        raise UnsupportedMediaType(message)
+def _parsed(http: HttpRequest, limit: int) -> JSONRPCRequest | JSONRPCNotification:
+    try:
+        return jsonrpc.parse(_body(http, limit))
+    except ParseError:
+        _check_media(http)  # if it does not even say that it is JSON, that is what the client should hear
+        raise
+
+
+def _check_media(http: HttpRequest) -> None:
     media = http.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    if media != "application/json":
+    if media != "application/json" or http.headers.get("content-encoding", "identity") != "identity":
         raise UnsupportedMediaType
+
+
+def _body(http: HttpRequest, limit: int) -> bytes:
     if len(http.body) > limit * 2:  # no need to look closer: base64 adds a third
         raise ContentTooLarge
     try:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import replace
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, get_type_hints
 
 from mcp_functions import headers, results, uris
 from mcp_functions.arguments import InvalidArgument, read, read_raw
-from mcp_functions.capabilities import Declined, Log
+from mcp_functions.asking import NotAnswered
 from mcp_functions.errors import DeveloperError, InvalidArguments, InvalidParams, ToolError, Unanswered
 from mcp_functions.input_requests import InputRequiredResult
-from mcp_functions.signatures import injected, returned, where
+from mcp_functions.reporting import Log
+from mcp_functions.signatures import declared, injected, returned, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +42,7 @@ class Handler(Generic[P, R]):
         name: what the client calls it.
         asks: whether it can end a round with a question, so that its Lambda must be able to seal.
         answer_within: seconds a person may take for one answer.
+        max_sheds: rounds in a row that may end without a question, because the time was up.
 
     """
 
@@ -56,6 +59,7 @@ class Handler(Generic[P, R]):
         meta: Mapping[str, Any] | None = None,
         camel_case: bool = False,
         answer_within: int = 600,
+        max_sheds: int = 2,
     ) -> None:
         """Read the function's signature and docstring; nothing is called.
 
@@ -75,15 +79,17 @@ class Handler(Generic[P, R]):
             raise TypeError(message)
         self.camel_case = camel_case
         self.answer_within = answer_within
+        self.max_sheds = max_sheds
         self._extra = {"icons": list(icons) if icons else None, "_meta": dict(meta) if meta else None}
         with where(function):
             hints = get_type_hints(function, include_extras=True)
             parameters = list(inspect.signature(function).parameters.values())
             self._capabilities = injected(parameters, hints)
+            self._declared = declared(parameters, hints, camel_case=camel_case)
             sent = [parameter for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
             self._read_arguments(sent, hints)
             self._read_return(hints.get("return"))
-        self.asks = any(capability.asks for capability, _args in self._capabilities.values())
+        self.asks = bool(self._declared) or any(capability.asks for capability, _ in self._capabilities.values())
         self.logs = any(capability is Log for capability, _args in self._capabilities.values())
 
     def _read_arguments(self, sent: list[inspect.Parameter], hints: Mapping[str, Any]) -> None:
@@ -126,9 +132,14 @@ class Handler(Generic[P, R]):
     def _fields(self) -> dict[str, Any]:
         return {}
 
-    def _run(self, arguments: Mapping[str, Any], round_: Round) -> R:
+    def _run(self, arguments: Mapping[str, Any], round_: Round) -> Any:  # noqa: ANN401 - what the function returns
+        answers = self._ask_declared(arguments, round_) if self._declared else {}
         made = {name: capability.of(round_, args) for name, (capability, args) in self._capabilities.items()}
-        value = self.function(**arguments, **made)  # type: ignore[arg-type, call-arg]  # the signature was read at decoration
+        value: Any = self.function(**arguments, **answers, **made)  # type: ignore[arg-type, call-arg]  # read at decoration
+        if inspect.iscoroutine(value):
+            import asyncio  # noqa: PLC0415 - not for those who write def
+
+            value = asyncio.run(value)
         if isinstance(value, InputRequiredResult):
             if not self.asks:
                 message = f"{self.name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
@@ -136,10 +147,32 @@ class Handler(Generic[P, R]):
             round_.require(value)
         return value
 
+    def _ask_declared(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        questions = [
+            replace(declared.question, message=declared.question.message.format(**arguments))
+            for declared in self._declared
+        ]
+        askings = [question.asking(camel_case=self.camel_case) for question in questions]
+        optional = [
+            asking._replace(read=_or_none(asking.read)) if declared.optional else asking
+            for asking, declared in zip(askings, self._declared, strict=True)
+        ]
+        return dict(zip((declared.parameter for declared in self._declared), round_.ask(*optional), strict=True))
+
+
+def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def optional(response: Any) -> Any:  # noqa: ANN401 - a response; an answer
+        try:
+            return read(response)
+        except NotAnswered:
+            return None
+
+    return optional
+
 
 def _check_plain(function: object) -> None:
-    if not inspect.isfunction(function) or inspect.iscoroutinefunction(function):
-        message = f"{function!r}: a handler is a plain function, written with def"
+    if not inspect.isfunction(function):
+        message = f"{function!r}: a handler is a function, written with def"
         raise TypeError(message)
 
 
@@ -190,7 +223,7 @@ class Tool(Handler[P, R]):
         """
         try:
             value = self._run(self._accepts.bind(params.get("arguments") or {}), round_)
-        except (InvalidArgument, ToolError, Declined) as error:
+        except (InvalidArgument, ToolError, NotAnswered) as error:
             return self.failed(str(error))
         result = results.call_tool_result(value)
         if self._output and not result.get("isError"):
@@ -268,12 +301,12 @@ class Completing(Handler[P, R]):
         more = len(values) > MAX_COMPLETIONS
         return {"completion": {"values": values[:MAX_COMPLETIONS], "total": len(values), "hasMore": more}}
 
-    def _answered(self, arguments: Mapping[str, Any], round_: Round) -> R:
+    def _answered(self, arguments: Mapping[str, Any], round_: Round) -> Any:  # noqa: ANN401 - what the function returns
         try:
             return self._run(self.arguments.bind(arguments, text=True), round_)
         except InvalidArgument as error:
             raise InvalidArguments(str(error)) from None
-        except (ToolError, Declined) as error:
+        except (ToolError, NotAnswered) as error:
             raise Unanswered(str(error)) from None
 
 

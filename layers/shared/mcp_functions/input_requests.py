@@ -131,7 +131,10 @@ def missing(requests: Iterable[InputRequest], declared: Mapping[str, Any]) -> di
     for request in requests:
         needed = _needed(request)
         if not _declares(declared, needed):
-            lacking = _merged(lacking, {"elicitation": {}} if _plain_form(declared, needed) else needed)
+            lacking = _merged(lacking, needed)
+    # to a client that declared nothing of it, the shorter way of saying "forms"
+    if lacking.get("elicitation") == {"form": {}} and "elicitation" not in declared:
+        return {**lacking, "elicitation": {}}
     return lacking
 
 
@@ -155,10 +158,6 @@ def _declares(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
     return all(
         isinstance(found := declared.get(key), dict) and _declares(found, value) for key, value in needed.items()
     )
-
-
-def _plain_form(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
-    return needed == {"elicitation": {"form": {}}} and "elicitation" not in declared
 
 
 def _merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:

@@ -178,13 +178,18 @@ class RequestStates:
         # An envelope charges callers for what it asks of KMS in vain; an own codec is told nothing but the token.
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
 
-    def seal(
+    def new_flow(self) -> str:
+        """Name a conversation that begins now; nobody outside can guess it."""
+        return _b64(self._rand(_FLOW_BYTES))
+
+    def seal(  # noqa: PLR0913 - a conversation's name is given, or made up
         self,
         binding: Binding,
         previous: Opened | None,
         *,
         asked: Mapping[str, str],
         record: Mapping[str, Any],
+        flow: str | None = None,
         lifetime: int | None = None,
     ) -> str:
         """Seal what a round leaves.
@@ -194,6 +199,7 @@ class RequestStates:
             previous: the state that this round began with, or None in the first.
             asked: wire key -> fingerprint of each question now open.
             record: JSON, as the engine left it.
+            flow: names a conversation that begins here (`new_flow`); made up, if left out.
             lifetime: the handler's own, in seconds; up to days.
 
         Raises:
@@ -223,7 +229,7 @@ class RequestStates:
             "iat": issued,
             "exp": min(issued + lifetime_ms, deadline),
             "fx": deadline,
-            "f": previous.flow if previous else _b64(self._rand(_FLOW_BYTES)),
+            "f": previous.flow if previous else flow or self.new_flow(),
             "r": number,
             "q": dict(asked),
             "s": dict(record),
@@ -272,8 +278,8 @@ class RequestStates:
         issued, expires, deadline = claims["iat"], claims["exp"], claims["fx"]
         if issued > now + SKEW_MS:
             raise InvalidRequestState(Reason.ISSUED_FUTURE)
-        # "exp - iat is never over the lifetime that is configured now": shortening it takes effect at once. The deadline
-        # is older than the state, so the clocks of two containers stand between them.
+        # "exp - iat is never over the lifetime that is configured now": shortening it takes effect at once. The
+        # deadline is older than the state, so the clocks of two containers stand between them.
         if not 0 < expires - issued <= lifetime_ms or expires > deadline or deadline - issued > flow_ms + SKEW_MS:
             raise InvalidRequestState(Reason.LIFETIME)
         if now >= expires:

@@ -6,6 +6,7 @@ believed, also for a handler that would not have read it; it is sealed when the 
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import catalog
@@ -42,6 +43,7 @@ class Server:
         settings: what the deployment decided.
         audience: who may read a state sealed here, `<stack>/<function>/<stage>`.
         states: makes what seals and opens for a lifetime in seconds; None where this Lambda may not ask.
+        now: the clock, unix seconds.
 
     """
 
@@ -51,12 +53,15 @@ class Server:
         settings: Settings,
         audience: str,
         states: Callable[[int], RequestStates] | None,
+        *,
+        now: Callable[[], float] = time.time,
     ) -> None:
         """Describe the handlers once, for every list to come."""
         self._handlers = handlers
         self._settings = settings
         self._audience = audience
         self._states = states
+        self._now = now
         self._catalog = catalog.of(handlers)
 
     def answer(self, request: Request) -> Answer:
@@ -89,22 +94,30 @@ class Server:
         # Bound to what the client sent: before the handler runs, for authors do change their arguments.
         bound = binding(self._audience, request.message["method"], request.params, request.principal)
         opened = self._open(request, handler, bound)
-        round_ = Round(
-            record=opened.record if opened else {},
-            asked=opened.asked if opened else {},
-            responses=request.params.get("inputResponses", {}),
-            camel_case=handler.camel_case,
-            meta=request.params["_meta"],
-        )
-        try:
-            result = handler.call(request.params, round_)
-        except InputRequired:
+        round_ = self._round(request, handler, opened)
+        result = _run(handler, request.params, round_)
+        if result is None:
             result = self._input_required(request, handler, bound, opened, round_)
-        except DeveloperError as error:
-            raise InternalError(reason=str(error)) from None
         if "requestState" in request.params or "inputResponses" in request.params:
             result = _uncached(result)
         return self._completed(result, round_.notifications)
+
+    def _round(self, request: Request, handler: Handler[..., Any], opened: Opened | None) -> Round:
+        flow = opened.flow if opened else ""
+        if handler.asks and self._states and not opened:
+            flow = self._states(handler.answer_within).new_flow()
+        return Round(
+            record=opened.record if opened else {},
+            asked=opened.asked if opened else {},
+            flow=flow,
+            responses=request.params.get("inputResponses", {}),
+            declared=request.capabilities,
+            meta=request.params["_meta"],
+            camel_case=handler.camel_case,
+            deadline=request.deadline,
+            now=self._now,
+            max_sheds=handler.max_sheds,
+        )
 
     def _handler(self, method: str, params: dict[str, Any]) -> Handler[..., Any]:
         catalog.function_of(self._catalog, method, params)  # raises what the specification wants for an unknown name
@@ -141,7 +154,7 @@ class Server:
             raise Misconfigured(reason)
         states = self._states(handler.answer_within)
         try:
-            token = states.seal(bound, opened, asked=round_.leave_asked(), record=round_.leave())
+            token = states.seal(bound, opened, asked=round_.leave_asked(), record=round_.leave(), flow=round_.flow)
         except RoundBudgetExceeded as error:
             return handler.failed(str(error))
         # `inputRequests` is there even when it is empty: one widespread client takes its absence for a final result.
@@ -160,6 +173,24 @@ class Server:
             case _:
                 text = 'params.argument must be {"name": …, "value": …}, both strings'
         raise InvalidParams(text)
+
+
+def _run(handler: Handler[..., Any], params: dict[str, Any], round_: Round) -> dict[str, Any] | None:
+    """Run one round of a handler; None if it ended with the signal, whatever the author's code did with that."""
+    try:
+        result: dict[str, Any] | None = handler.call(params, round_)
+    except InputRequired:
+        result = None
+    except BaseExceptionGroup as group:  # of tasks in an async handler
+        _signals, others = group.split(InputRequired)
+        if others is not None:
+            raise others from None
+        result = None
+    except DeveloperError as error:
+        raise InternalError(reason=str(error)) from None
+    if round_.broken:
+        raise InternalError(reason=round_.broken)
+    return None if round_.ended else result
 
 
 def _check_shape(request: Request) -> None:

@@ -43,7 +43,7 @@ def serve(*handlers: Handler[..., Any], now: Callable[[], float] = time.time) ->
         found = settings.read(os.environ)
         service = f"{found.stack}/{function_name.removeprefix(found.stack + '-')}"
         states = _states(found, service, now) if found.kms_keys else None
-        return Endpoint(found, Server(handlers, found, f"{service}/{found.stage}", states).answer)
+        return Endpoint(found, Server(handlers, found, f"{service}/{found.stage}", states, now=now).answer)
 
     return LambdaFunction(wire, handlers, now=now)
 

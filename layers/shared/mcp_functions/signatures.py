@@ -1,29 +1,42 @@
-"""What a signature says besides its arguments: the capabilities after `*`, and what the function promises to return."""
+"""What a signature says besides its arguments: what the function may do, what is asked first, what it promises."""
 
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin
 
-from mcp_functions.capabilities import (
-    Capability,
-    Elicit,
-    InputResponses,
-    ListRoots,
-    Log,
-    Progress,
-    RequestState,
-    Sample,
-)
+from mcp_functions.asking import Ask, Elicit, ListRoots, Question, Sample
 from mcp_functions.errors import DeveloperError
 from mcp_functions.input_requests import InputRequiredResult
-from mcp_functions.kinds import Kind, kind
+from mcp_functions.kinds import Kind, camel, kind
+from mcp_functions.low_level import InputResponses, RequestState
+from mcp_functions.reporting import Log, Progress
+from mcp_functions.steps import Step
 
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Callable, Iterable, Mapping
 
-CAPABILITIES: tuple[type[Capability], ...] = (Elicit, Sample, ListRoots, InputResponses, RequestState, Progress, Log)
+    from mcp_functions.capabilities import Capability
+
+CAPABILITIES: tuple[type[Capability], ...] = (
+    Elicit,
+    Step,
+    Sample,
+    ListRoots,
+    InputResponses,
+    RequestState,
+    Progress,
+    Log,
+)
+
+
+class Declared(NamedTuple):
+    """A question that stands in a signature: the parameter that gets the answer, and whether that may be None."""
+
+    parameter: str
+    question: Question[Any]
+    optional: bool
 
 
 class where:  # noqa: N801 - a context manager that reads as a word
@@ -66,12 +79,41 @@ def injected(
         if capability in CAPABILITIES and not after:
             message = f"{parameter}: what the function may do stands after *, as in (…, *, {parameter})"
             raise TypeError(message)
-        if after:
+        if after and not _ask(hint):
             if capability not in CAPABILITIES:
                 _refuse(parameter)
             found[parameter.name] = (capability, get_args(hint))
     _check_levels(found)
     return found
+
+
+def declared(
+    parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any], *, camel_case: bool
+) -> tuple[Declared, ...]:
+    """Read the questions that stand in a signature, `Annotated[Model, Ask("…")]`, by the names of their parameters.
+
+    Raises:
+        TypeError: one stands before `*`, or its type is no form.
+        DeveloperError: its form cannot be expressed.
+
+    """
+    found = []
+    for parameter in parameters:
+        hint = hints.get(parameter.name)
+        if ask := _ask(hint):
+            if parameter.kind is not parameter.KEYWORD_ONLY:
+                message = f"{parameter.name}: what is asked of the user stands after *"
+                raise TypeError(message)
+            forms_ = [member for member in _members(get_args(hint)[0]) if member is not type(None)]
+            key = camel(parameter.name) if camel_case else parameter.name
+            question = Question(key, ask.message, forms_[0])
+            question.asking(camel_case=camel_case)  # refuses a form that no client could show
+            found.append(Declared(parameter.name, question, optional=len(forms_) < len(_members(get_args(hint)[0]))))
+    return tuple(found)
+
+
+def _ask(hint: Any) -> Ask | None:  # noqa: ANN401 - an annotation is any value
+    return next((item for item in get_args(hint) if isinstance(item, Ask)), None) if get_args(hint) else None
 
 
 def returned(annotation: Any) -> Kind | None:  # noqa: ANN401 - an annotation is any value
@@ -82,7 +124,7 @@ def returned(annotation: Any) -> Kind | None:  # noqa: ANN401 - an annotation is
 
     """
     members = [member for member in _members(annotation) if member is not InputRequiredResult]
-    if annotation is None or any(member in (str, type(None)) or _is_content(member) for member in members):
+    if not members or annotation is None or any(member in (str, type(None)) or _is_content(member) for member in members):
         return None
     if len(members) == len(_members(annotation)):
         return kind(annotation)

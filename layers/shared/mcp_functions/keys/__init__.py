@@ -140,7 +140,7 @@ class Keys:
         state, now = self._state, self._now()
         if header.kek not in self._hints:
             raise InvalidRequestState(Reason.KEK_UNKNOWN)
-        # "Before KMS is asked: born <= now + skew, and now <= last use + max_age + skew."
+        # Before KMS is asked: not from the future, and not older than anything that may still be alive under it (§6.3).
         if header.born > now + self.rules.skew:
             raise InvalidRequestState(Reason.BORN_FUTURE)
         if now > last_use(header.born, self.rules) + max_age + self.rules.skew:

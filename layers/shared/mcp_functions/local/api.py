@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from mcp_functions.local.events import INTERNAL_ERROR, Moment, event, response
+from mcp_functions.local.exchange import json_response
 from mcp_functions.local.functions import FRONT_DOOR
 from mcp_functions.local.lambdas import MAX_PAYLOAD
-from mcp_functions.local.exchange import json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from mcp_functions.local.lambdas import Lambdas
     from mcp_functions.local.exchange import HttpRequest, HttpResponse
+    from mcp_functions.local.lambdas import Lambdas
 
 MAX_BODY = 10 * 1024 * 1024  # bytes of a request's body; "Payload size: 10 MB"
 ROUTE = re.compile(r"/mcp(?:/([^/]+))?")

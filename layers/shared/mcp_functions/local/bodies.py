@@ -14,11 +14,11 @@ TRAILERS = 64
 DISCARDED = 32 * 1024 * 1024  # bytes read and forgotten, so that a client that sent too much hears why
 
 
-class BadBody(ValueError):  # noqa: N818 - a request's fault, answered with 400
+class BadBody(ValueError):
     """The framing is broken: where this request ends, nobody can say."""
 
 
-class TooLarge(ValueError):  # noqa: N818 - a request's fault, answered with 413
+class TooLarge(ValueError):
     """The body is over the limit."""
 
 

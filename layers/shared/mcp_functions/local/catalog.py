@@ -89,7 +89,8 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
             if before.get(name) != after.get(name):
                 sign = "~" if name in before and name in after else "+" if name in after else "-"
                 lines.append(f"{sign} {listed} {name}")
-    return lines
+    others = (old.keys() | new.keys()) - {"functions", *catalog.KINDS.values()}
+    return lines + [f"~ {name}" for name in sorted(others) if name not in old or old[name] != new.get(name)]
 
 
 def _named(catalog_: Mapping[str, Any], listed: str) -> dict[str, Any]:

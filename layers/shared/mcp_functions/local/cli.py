@@ -13,20 +13,22 @@ import sys
 import traceback
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from mcp_functions.local import catalog, following, greeting
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import Problem, Surprise, first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mcp_functions.local.lambdas import Invocation
 
 USAGE = 2  # exit code for what the user can put right
 INTERRUPTED = 130  # exit code of what Ctrl-C ended before it was done
 DEFAULT_PORT = 8000
+LOOK_SECONDS = 0.2
+STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -76,24 +78,24 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
-    logging.basicConfig(stream=sys.stderr, format="  %(message)s")
-    logging.getLogger("mcp_functions").setLevel(logging.INFO)
     with (
-        contextlib.suppress(_Stopped),
+        _until_stopped() as stopped,
         Harness(options.functions, port=options.port, debug=options.debug, ended=_tell) as harness,
     ):
+        logging.basicConfig(stream=sys.stderr, format="  %(message)s")
+        logging.getLogger("mcp_functions").setLevel(logging.INFO)
         _say(greeting.text(harness.url, harness.functions))
         offered = catalog.describe(harness.functions.values())
         if changed := catalog.differences(catalog.read(options.functions), offered):
             _say(greeting.stale(changed))
-        Event().wait()
+        while not stopped.wait(LOOK_SECONDS):
+            pass
     return 0
 
 
 def _tell(invocation: Invocation) -> None:
-    _say(f"  {invocation.error or invocation.status}  {invocation.folder}  {invocation.milliseconds:.0f} ms")
+    with contextlib.suppress(OSError):  # whoever read these lines may have gone; the function answers all the same
+        _say(f"  {invocation.error or invocation.status}  {invocation.folder}  {invocation.milliseconds:.0f} ms")
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -138,7 +140,7 @@ def _catalog(options: argparse.Namespace) -> int:
         return 1 if changed else 0
     written = catalog.write(options.functions, made)
     count = sum(len(entries) for entries in made["functions"].values())
-    _say(f"{written}: {count} handlers")
+    _say(f"{written}: {count} {'handler' if count == 1 else 'handlers'}")
     return 0
 
 
@@ -146,10 +148,28 @@ class _Stopped(BaseException):
     """A signal asks to stop: no exception of a function, so that nothing on the way catches it."""
 
 
-def _stop(_number: int, _frame: object) -> NoReturn:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # it is stopping already
-    raise _Stopped
+@contextlib.contextmanager
+def _until_stopped() -> Iterator[Event]:
+    """Run until SIGINT or SIGTERM, from wherever the block is then; a second one changes nothing.
+
+    The event is set too: in a finalizer an exception is heard by nobody, and a signal may come just before a wait.
+    """
+    stopped = Event()
+
+    def stop(_number: int, _frame: object) -> None:
+        for number in STOPPING:
+            signal.signal(number, signal.SIG_IGN)
+        stopped.set()
+        raise _Stopped
+
+    before = {number: signal.signal(number, stop) for number in STOPPING}
+    try:
+        yield stopped
+    except _Stopped:
+        pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _say(text: str) -> None:

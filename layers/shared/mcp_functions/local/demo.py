@@ -69,7 +69,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 async def _converse(harness: Harness, page: Page) -> None:
-    page.title(f"The official Python client calls {TOOL} at {harness.url}")
+    page.say(f"The official Python client calls {TOOL} at {harness.url}\n")
     async with Client(harness.url, mode="2026-07-28", elicitation_callback=_declared) as client:
         conversation = _Conversation(client, harness, page)
         for number in range(1, ROUNDS):
@@ -78,7 +78,7 @@ async def _converse(harness: Harness, page: Page) -> None:
         await conversation.tampered()
     seen = len({invocation.request_id for invocation in conversation.invocations})
     _expect(seen == ROUNDS, "two rounds were one invocation")
-    page.title(f"{ROUNDS} rounds, {seen} invocations, and nothing kept on the server between them.")
+    page.say(f"{ROUNDS} rounds, {seen} invocations, and nothing kept on the server between them.")
 
 
 async def _declared(context: object, params: object) -> ElicitResult:  # noqa: ARG001 - the client's signature
@@ -99,15 +99,14 @@ class _Conversation:
         if not isinstance(result, InputRequiredResult):
             surprise = f"round {number} ended the call: {_text(result)}"
             raise Surprise(surprise)
-        for key, request in (result.input_requests or {}).items():
+        asked = result.input_requests or {}
+        for key, request in asked.items():
             params = request.params if isinstance(request, ElicitRequest) else None
             if key not in ANSWERS or not isinstance(params, ElicitRequestFormParams):
                 surprise = f"nobody knows an answer to {key}"
                 raise Surprise(surprise)
             self._page.asked(key, params.message, params.requested_schema)
-        self._answers = {
-            key: ElicitResult(action="accept", content=ANSWERS[key]) for key in result.input_requests or {}
-        }
+        self._answers = {key: ElicitResult(action="accept", content=ANSWERS[key]) for key in asked}
         self._state = result.request_state or ""
         self._page.state(self._state)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from mcp_functions.local.context import arn
-from mcp_functions.local.lambdas import MAX_PAYLOAD
 from mcp_functions.local.exchange import HttpResponse, json_response
+from mcp_functions.local.lambdas import MAX_PAYLOAD
 
 if TYPE_CHECKING:
-    from mcp_functions.local.lambdas import Lambdas
     from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.local.lambdas import Lambdas
 
 PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations(?:\?.*)?")
 # a name, a partial ARN or a whole one, each with or without a qualifier

@@ -20,8 +20,8 @@ from mcp_functions.local.problems import Problem
 if TYPE_CHECKING:
     from moto.kms.models import Key, KmsBackend
 
-    from mcp_functions.local.keyfile import StoredKey
     from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.local.keyfile import StoredKey
 
 MAX_REQUEST = 1024 * 1024  # bytes
 MAX_BLOB = 6144  # bytes: "CiphertextBlob … Maximum length of 6144"
@@ -153,7 +153,7 @@ def _invalid(action: str, params: dict[str, Any]) -> Refusal | None:
 
 
 def _for_moto(params: dict[str, Any]) -> dict[str, Any]:
-    """Write each context as one member, in which no two are alike, and a key's ARN as its id, which moto always knows."""
+    """Write each context as one member, in which no two are alike, and a key's ARN as its id, which moto knows best."""
     contexts = {name: {"": json.dumps(params[name], sort_keys=True)} for name in CONTEXTS if params.get(name)}
     key = {"KeyId": str(params["KeyId"]).rpartition(":key/")[2]} if params.get("KeyId") else {}
     return params | contexts | key

@@ -156,7 +156,7 @@ class MarshalError(Exception):
     """The function returned what is not JSON."""
 
 
-class ResponseSizeTooLarge(Exception):  # noqa: N818 - AWS's word
+class ResponseSizeTooLarge(Exception):
     """The function returned more than Lambda carries."""
 
 

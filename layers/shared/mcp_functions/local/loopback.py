@@ -24,6 +24,8 @@ from mcp_functions.local.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+__all__ = ["HttpRequest", "HttpResponse", "Loopback"]
+
 OUR_NAMES = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 DRAIN_SECONDS = 2.0  # for answers under way when the server stops
 
@@ -69,12 +71,13 @@ class Loopback:
 
     def stop(self) -> None:
         """Take no more requests, let answers under way go out, close every connection. Again is nothing."""
-        if self._thread:
+        thread, self._thread = self._thread, None
+        if thread:
             self._server.shutdown()
-            self._thread.join()
-            self._thread = None
+            thread.join()
         self._server.server_close()
-        self._server.drain(DRAIN_SECONDS)
+        if thread:
+            self._server.drain(DRAIN_SECONDS)
 
     def __enter__(self) -> Self:
         """Be bound already."""

@@ -21,9 +21,9 @@ class Page:
         self._out = out
         self._bold = ("\033[1m", "\033[0m") if out.isatty() else ("", "")
 
-    def title(self, text: str) -> None:
-        """Say what is about to happen."""
-        self._write(f"{text}\n\n")
+    def say(self, text: str) -> None:
+        """Write a line."""
+        self._write(f"{text}\n")
 
     def head(self, text: str) -> None:
         """Begin a block."""
@@ -39,7 +39,7 @@ class Page:
 
     def ran(self, invocation: Invocation) -> None:
         """Show the Lambda invocation that answered."""
-        name, lasted = f"local-{invocation.folder}", f"{invocation.milliseconds:.0f} ms"
+        name, lasted = f"local-{invocation.folder}", f"{invocation.milliseconds:.1f} ms"
         self._line("Lambda", f"{name} ran {lasted} and ended, request {invocation.request_id}")
 
     def asked(self, key: str, message: str, schema: Mapping[str, Any]) -> None:

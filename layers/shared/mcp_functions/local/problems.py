@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 
-class Problem(Exception):  # noqa: N818 - not an error of the program: something for its user to put right
+class Problem(Exception):
     """A user's mistake or a machine's state; its text is one line. The command line prints it and exits with 2."""
 
 
-class Surprise(Exception):  # noqa: N818 - what happened is not what the demo shows
+class Surprise(Exception):
     """The demo's conversation did not go as it must; the text is one line."""
 
 

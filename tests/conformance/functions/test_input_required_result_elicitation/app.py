@@ -1,7 +1,7 @@
 """A tool of the low level that needs a name.
 
-The suite sends its second round cold, without the state of a first. Nothing proves that such an answer was asked for, so
-it is `unproven`: this tool takes a name from it, as it would from an argument. The inline `elicit` would ask again.
+The suite sends its second round cold, without the state of a first. Nothing proves that such an answer was asked for,
+so it is `unproven`: this tool takes a name from it, as from an argument. The inline `elicit` would ask again.
 """
 
 from pydantic import BaseModel

@@ -17,7 +17,7 @@ class Name(BaseModel):
     name: str
 
 
-NEEDED = {
+NEEDED: dict[str, ElicitRequest | CreateMessageRequest | ListRootsRequest] = {
     "user_name": ElicitRequest("What is your name?", Name),
     "greeting": CreateMessageRequest("Generate a greeting", max_tokens=50),
     "client_roots": ListRootsRequest(),

@@ -5,7 +5,7 @@ from pydantic import BaseModel
 from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, RequestState, serve, tool
 
 
-class Progress(BaseModel):
+class Kept(BaseModel):
     asked: bool = False
 
 
@@ -15,13 +15,13 @@ class Confirmation(BaseModel):
 
 @tool
 def test_input_required_result_request_state(
-    *, input_responses: InputResponses, request_state: RequestState[Progress]
+    *, input_responses: InputResponses, request_state: RequestState[Kept]
 ) -> str | InputRequiredResult:
     """Confirm, and find the state again."""
     confirmed = input_responses.accepted("confirm", Confirmation)
     if confirmed and request_state.value.asked:
         return "state-ok"
-    return InputRequiredResult({"confirm": ElicitRequest("Please confirm", Confirmation)}, Progress(asked=True))
+    return InputRequiredResult({"confirm": ElicitRequest("Please confirm", Confirmation)}, Kept(asked=True))
 
 
 handler = serve(test_input_required_result_request_state)

@@ -1,0 +1,85 @@
+"""Telling the client something before the result: how far the work is, and what happened on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_functions.capabilities import Capability
+from mcp_functions.names import LOG_LEVELS, META_LOG_LEVEL
+
+if TYPE_CHECKING:
+    from mcp_functions.rounds import Round
+
+
+class Progress(Capability):
+    """Reports how far the work is: `progress(50, total=100)`."""
+
+    def __init__(self, round_: Round) -> None:
+        """Report within one round."""
+        super().__init__(round_)
+        self._last = float("-inf")
+
+    def __call__(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
+        """Tell the client, if it asked to be told (basic/patterns/progress).
+
+        Args:
+            progress: how far; "MUST increase with each notification", so a step back is not sent.
+            total: how far it goes, if that is known.
+            message: what is being done.
+
+        """
+        token = self._round.meta.get("progressToken")
+        if token is None or progress <= self._last:
+            return
+        self._last = progress
+        more = {"total": total, "message": message}
+        params = {"progressToken": token, "progress": progress, **{k: v for k, v in more.items() if v is not None}}
+        self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+
+
+class Log(Capability):
+    """Sends log messages to the client that asked for them: `log.info("…")` (server/utilities/logging).
+
+    "Log messages MUST NOT contain credentials or secrets"; they go to the client, not to CloudWatch.
+    """
+
+    def __call__(self, level: str, data: object, *, logger: str | None = None) -> None:
+        """Send one message, if this request asked for its level.
+
+        Args:
+            level: debug, info, notice, warning, error, critical, alert or emergency.
+            data: any JSON value.
+            logger: who says it.
+
+        Raises:
+            DeveloperError: there is no such level.
+
+        """
+        if level not in LOG_LEVELS:
+            self._round.fail(f"there is no log level {level!r}: it is one of {', '.join(LOG_LEVELS)}")
+        wanted = self._round.meta.get(META_LOG_LEVEL)
+        # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
+        if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+            return
+        params = {"level": level, "data": data, **({"logger": logger} if logger else {})}
+        self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+
+    def debug(self, data: object, *, logger: str | None = None) -> None:
+        """Send a message of level debug."""
+        self("debug", data, logger=logger)
+
+    def info(self, data: object, *, logger: str | None = None) -> None:
+        """Send a message of level info."""
+        self("info", data, logger=logger)
+
+    def notice(self, data: object, *, logger: str | None = None) -> None:
+        """Send a message of level notice."""
+        self("notice", data, logger=logger)
+
+    def warning(self, data: object, *, logger: str | None = None) -> None:
+        """Send a message of level warning."""
+        self("warning", data, logger=logger)
+
+    def error(self, data: object, *, logger: str | None = None) -> None:
+        """Send a message of level error."""
+        self("error", data, logger=logger)

@@ -1,0 +1,112 @@
+"""The official conformance suite, strictly, in both placements: a Lambda for every handler, and one Lambda for all.
+
+The suite's exit code alone proves little: it forgives warnings and skips what it cannot reach. So this reads all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from mcp_functions.local import Harness
+from tests.conformance import node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = Path(__file__).parent
+SUITE = node.MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+REVISION = "2026-07-28"
+SCENARIOS = 40
+CHECKS = 147  # that pass when the five below are skipped
+
+# There is nothing to subscribe to: a Lambda behind API Gateway cannot push, so it advertises no `listChanged`.
+SUBSCRIPTIONS = {
+    "sep-2575-server-sends-subscription-ack",
+    "sep-2575-server-tags-subscription-id",
+    "sep-2575-server-honors-notification-filter",
+    "sep-2575-server-sends-prompts-list-changed-on-subscription",
+    "sep-2575-server-sends-tools-list-changed-on-subscription",
+}
+
+
+class Verdict(NamedTuple):
+    """What the suite said: its exit code, the end of its report, and every check by scenario."""
+
+    exit_code: int
+    report: str
+    checks: dict[str, list[dict[str, Any]]]
+
+    def with_status(self, *statuses: str) -> list[str]:
+        """Say which checks ended so, and why."""
+        return [
+            f"{scenario}: {check['id']}: {check['status']}: {check.get('errorMessage', '')}"
+            for scenario, checks in self.checks.items()
+            for check in checks
+            if check["status"] in statuses
+        ]
+
+
+@pytest.fixture(
+    scope="module", params=["functions", "one"], ids=["with a Lambda for every handler", "with one Lambda for all"]
+)
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    node.needed()
+    with Harness(HERE / request.param, state_dir=tmp_path_factory.mktemp("state")) as harness:
+        yield harness.url
+
+
+@pytest.fixture(scope="module")
+def everything(url: str, tmp_path_factory: pytest.TempPathFactory) -> Verdict:
+    strictly = ("--expected-failures", str(HERE / "expected-failures.yml"))
+    folder = tmp_path_factory.mktemp("suite")
+    return _judged(url, folder, "--suite", "all", "--spec-version", REVISION, *strictly)
+
+
+def _judged(url: str, folder: Path, *options: str) -> Verdict:
+    command = [str(node.needed()), str(SUITE), "server", "--url", url, "-o", str(folder), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)  # noqa: S603 - pinned
+    checks = {_scenario(file): json.loads(file.read_text(encoding="utf-8")) for file in folder.glob("*/checks.json")}
+    return Verdict(done.returncode, (done.stdout + done.stderr)[-4000:], checks)
+
+
+def _scenario(file: Path) -> str:
+    named = re.fullmatch(r"server-(.+?)-\d{4}-\d\d-\d\dT.*", file.parent.name)
+    return named[1] if named else file.parent.name
+
+
+def test_nothing_fails_and_nothing_is_warned_about(everything: Verdict) -> None:
+    assert everything.with_status("FAILURE", "WARNING") == []
+    assert everything.exit_code == 0, everything.report
+
+
+def test_all_forty_scenarios_have_run(everything: Verdict) -> None:
+    assert len(everything.checks) == SCENARIOS
+    assert [scenario for scenario, checks in everything.checks.items() if not _passed(checks)] == []
+
+
+def test_nothing_is_skipped_but_subscriptions(everything: Verdict) -> None:
+    skipped = {check["id"] for checks in everything.checks.values() for check in checks if check["status"] == "SKIPPED"}
+    assert skipped <= SUBSCRIPTIONS
+
+
+def test_as_many_checks_pass_as_ever(everything: Verdict) -> None:
+    counted = Counter(check["status"] for checks in everything.checks.values() for check in checks)
+    assert set(counted) <= {"SUCCESS", "SKIPPED", "INFO"}
+    assert counted["SUCCESS"] >= CHECKS
+    assert counted["SUCCESS"] + counted["SKIPPED"] == CHECKS + len(SUBSCRIPTIONS)
+
+
+def test_the_requirements_of_the_revision_are_met(url: str, tmp_path: Path) -> None:
+    verdict = _judged(url, tmp_path, "--requirements", REVISION)
+    assert verdict.exit_code == 0, verdict.report
+
+
+def _passed(checks: list[dict[str, Any]]) -> bool:
+    return any(check["status"] == "SUCCESS" for check in checks)

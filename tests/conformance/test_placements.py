@@ -1,0 +1,41 @@
+"""The suite's fixtures are what a user would write: public words only, a fresh catalog, the same handlers twice."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from mcp_functions import catalog
+from mcp_functions.local import catalog as generated
+from mcp_functions.local.functions import Functions
+
+HERE = Path(__file__).parent
+LISTS = ("tools", "prompts", "resources", "resourceTemplates")
+APPS = sorted(HERE.glob("*/*/app.py"))
+
+
+def test_the_catalog_is_fresh() -> None:
+    written = (HERE / "functions" / "mcp" / "catalog.json").read_text(encoding="utf-8")
+    command = "python -m mcp_functions.local catalog --functions tests/conformance/functions"
+    assert written == generated.text(generated.generate(HERE / "functions")), f"write it with: {command}"
+
+
+def test_both_placements_offer_the_same() -> None:
+    many = generated.generate(HERE / "functions")
+    with Functions(HERE / "one") as loaded:
+        one = catalog.of(loaded.by_folder["mcp"].handlers)
+    assert {listed: one[listed] for listed in LISTS} == {listed: many[listed] for listed in LISTS}
+
+
+def test_every_handler_has_a_lambda_of_its_own() -> None:
+    folders = [folder for of in generated.generate(HERE / "functions")["functions"].values() for folder in of.values()]
+    assert sorted(folders) == sorted(app.parent.name for app in APPS if app.parent.name != "mcp")
+
+
+def test_the_fixtures_use_the_public_words_only() -> None:
+    assert {app: module for app in APPS for module in _imported(app) if module.startswith("mcp_functions.")} == {}
+
+
+def _imported(app: Path) -> list[str]:
+    statements = ast.walk(ast.parse(app.read_text(encoding="utf-8")))
+    return [str(statement.module) for statement in statements if isinstance(statement, ast.ImportFrom)]

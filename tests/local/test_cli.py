@@ -1,0 +1,287 @@
+"""The command line: what it says, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_functions.local.cli import main
+from mcp_functions.local.loopback import Loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COMMAND = [sys.executable, "-W", "error", "-m", "mcp_functions.local"]
+HELLO = "def handler(event, context):\n    return 'hello'\n"
+ASKS = '''
+from pydantic import BaseModel
+from mcp_functions import Elicit, serve, tool
+
+class Who(BaseModel):
+    name: str
+
+@tool
+def greet(*, elicit: Elicit) -> str:
+    """Greet whoever is there."""
+    return elicit("who", "Who is there?", Who).name
+
+handler = serve(greet)
+'''
+FRONT = """
+from pathlib import Path
+from mcp_functions import serve_catalog
+
+handler = serve_catalog(Path(__file__).with_name("catalog.json"))
+"""
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(
+    project: Callable[[dict[str, str]], Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Ran]:
+    """Run a command where the project's functions are."""
+
+    def command(*words: str, files: dict[str, str] | None = None) -> Ran:
+        if files:
+            project(files)
+        code = main(words)
+        return Ran(code, *capsys.readouterr())
+
+    monkeypatch.chdir(project({}).parent)
+    return command
+
+
+def one_line(ran: Ran, *, code: int = 2) -> str:
+    assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
+    assert ran.err.startswith("mcp-functions: ")
+    return ran.err
+
+
+def launch(directory: Path) -> subprocess.Popen[str]:
+    command = [*COMMAND, "serve", "--port", "0"]
+    return subprocess.Popen(command, cwd=directory, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603
+
+
+def start(directory: Path) -> tuple[subprocess.Popen[str], str, list[str]]:
+    """Start `serve`, and read what it says until it is ready."""
+    serving = launch(directory)
+    assert serving.stdout
+    said: list[str] = []
+    while not said or "Ctrl-C" not in said[-1]:
+        line = serving.stdout.readline()
+        assert line, serving.communicate()[1]
+        said.append(line.rstrip("\n"))
+    return serving, said[0].split()[-1], said
+
+
+def post(url: str, message: dict[str, Any]) -> dict[str, Any]:
+    address = urlsplit(url)
+    connection = HTTPConnection(address.netloc, timeout=20)
+    name = message["params"]["name"]
+    headers = {
+        "content-type": "application/json",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": message["method"],
+        "mcp-name": name,
+    }
+    connection.request("POST", address.path, json.dumps(message), headers)
+    answered: dict[str, Any] = json.loads(connection.getresponse().read())
+    connection.close()
+    return answered
+
+
+def call(id_: int, **more: object) -> dict[str, Any]:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+    }
+    params = {"name": "greet", "arguments": {}, "_meta": meta, **more}
+    return {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
+
+
+def test_a_conversation_goes_on_after_the_harness_was_stopped_and_started_again(
+    project: Callable[[dict[str, str]], Path], run: Callable[..., Ran]
+) -> None:
+    directory = project({"greet/app.py": ASKS, "mcp/app.py": FRONT}).parent
+    assert run("catalog").out == f"{Path('functions/mcp/catalog.json')}: 1 handler\n"
+
+    serving, url, said = start(directory)
+    asked = post(url, call(1))["result"]
+    serving.send_signal(signal.SIGINT)
+    out, err = serving.communicate(timeout=20)
+    assert (serving.returncode, err) == (0, "")
+    assert said[2].split() == ["tool", "greet", "may", "ask"]
+    assert [line.split()[:2] for line in out.splitlines()] == [["200", "greet"], ["200", "mcp"]]
+
+    serving, url, _ = start(directory)
+    answers = {"who": {"action": "accept", "content": {"name": "Ada"}}}
+    ended = post(url, call(2, requestState=asked["requestState"], inputResponses=answers))
+    serving.send_signal(signal.SIGTERM)
+    _, err = serving.communicate(timeout=20)
+    assert (serving.returncode, err) == (0, "")
+    assert ended["result"]["content"][0]["text"] == "Ada"
+
+
+def test_the_greeting_says_how_to_connect_and_that_states_are_bound_to_nobody(
+    project: Callable[[dict[str, str]], Path],
+) -> None:
+    serving, url, said = start(project({"hello/app.py": HELLO}).parent)
+    serving.terminate()
+    serving.communicate(timeout=20)
+    text = "\n".join(said)
+    assert url.startswith("http://127.0.0.1:")
+    assert url.endswith("/mcp")
+    assert f'async with Client("{url}") as client:' in text
+    assert f'{{"mcpServers": {{"local": {{"type": "http", "url": "{url}"}}}}}}' in text
+    assert 'pin: "2026-07-28"' in text
+    assert "AuthMode is none: states are bound to nobody here" in text
+    assert "function   hello" in text
+    assert "no functions/mcp" in text
+
+
+def test_a_stale_catalog_is_said_at_the_start(project: Callable[[dict[str, str]], Path]) -> None:
+    serving, _, _ = start(project({"greet/app.py": ASKS, "mcp/app.py": FRONT}).parent)
+    assert serving.stdout
+    said = [serving.stdout.readline() for _ in range(2)]
+    serving.terminate()
+    serving.communicate(timeout=20)
+    assert said == [
+        "catalog.json is out of date; write it: python -m mcp_functions.local catalog\n",
+        "  + tools greet\n",
+    ]
+
+
+def test_a_function_that_hangs_does_not_hold_up_the_end(project: Callable[[dict[str, str]], Path]) -> None:
+    slow = "import time\ndef handler(event, context):\n    time.sleep(60)\n"
+    serving, url, _ = start(project({"slow/app.py": slow}).parent)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection.request("POST", "/mcp/slow")
+    serving.send_signal(signal.SIGINT)
+    _, err = serving.communicate(timeout=20)
+    connection.close()
+    assert (serving.returncode, err) == (0, "")
+
+
+def test_a_signal_while_functions_load_stops_it_too(project: Callable[[dict[str, str]], Path]) -> None:
+    slow = "import time\nprint('loading', flush=True)\ntime.sleep(60)\n"
+    serving = launch(project({"slow/app.py": slow}).parent)
+    assert serving.stdout
+    assert serving.stdout.readline() == "loading\n"
+    serving.send_signal(signal.SIGINT)
+    assert (*serving.communicate(timeout=20), serving.returncode) == ("", "", 0)
+
+
+def test_a_problem_ends_the_process_with_2(tmp_path: Path) -> None:
+    command = [*COMMAND, "serve"]
+    ran = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)  # noqa: S603
+    assert "there is no folder functions" in one_line(Ran(ran.returncode, ran.stdout, ran.stderr))
+
+
+def test_a_port_in_use_is_one_line(run: Callable[..., Ran]) -> None:
+    with Loopback(max_body=1) as taken:
+        said = one_line(run("serve", "--port", str(taken.port), files={"hello/app.py": HELLO}))
+    assert f"port {taken.port} cannot be used (Address already in use)" in said
+
+
+def test_no_functions_is_one_line(run: Callable[..., Ran]) -> None:
+    assert "no functions in functions" in one_line(run("serve", "--port", "0"))
+
+
+def test_a_missing_directory_is_one_line(run: Callable[..., Ran]) -> None:
+    assert "there is no folder elsewhere" in one_line(run("serve", "--port", "0", "--functions", "elsewhere"))
+
+
+def test_a_function_that_does_not_load_is_one_line(run: Callable[..., Ran]) -> None:
+    said = one_line(run("serve", "--port", "0", files={"bad/app.py": "import nothing_of_this_name\n"}))
+    assert "functions/bad/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'" in said
+
+
+def test_with_debug_the_traceback_comes_first(run: Callable[..., Ran]) -> None:
+    ran = run("serve", "--port", "0", "--debug", files={"bad/app.py": "raise ValueError('why')\n"})
+    assert ran.code == 2
+    assert ran.err.startswith("Traceback")
+    assert ran.err.splitlines()[-1] == "mcp-functions: functions/bad/app.py does not load: ValueError: why"
+
+
+def test_a_damaged_key_is_one_line(run: Callable[..., Ran]) -> None:
+    Path(".mcp-functions").mkdir()
+    Path(".mcp-functions/kms.json").write_text("{")
+    said = one_line(run("serve", "--port", "0", files={"hello/app.py": HELLO}))
+    assert f"{Path('.mcp-functions/kms.json')} is damaged: delete it" in said
+
+
+def test_a_missing_moto_is_one_line_with_its_fix(run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "moto.kms.models", None)
+    said = one_line(run("serve", "--port", "0", files={"hello/app.py": HELLO}))
+    assert "is not installed: pip install 'mcp-functions[local]'" in said
+
+
+def test_after_serve_signals_mean_what_they_meant_before(run: Callable[..., Ran]) -> None:
+    before = [signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)]
+    run("serve", "--port", "0")
+    assert [signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)] == before
+
+
+@pytest.mark.parametrize("words", [[], ["brew"], ["serve", "--port", "many"], ["next", "one"]])
+def test_words_that_mean_nothing_are_answered_with_the_usage(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert "usage: python -m mcp_functions.local" in capsys.readouterr().err
+
+
+def test_check_says_what_differs_and_exits_with_1(run: Callable[..., Ran]) -> None:
+    ran = run("catalog", "--check", files={"greet/app.py": ASKS, "mcp/app.py": FRONT})
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out.splitlines()[1] == "  + tools greet"
+    assert not Path("functions/mcp/catalog.json").exists()
+    run("catalog")
+    assert run("catalog", "--check") == (0, "the catalog is up to date\n", "")
+
+
+def test_a_catalog_without_a_front_door_is_one_line(run: Callable[..., Ran]) -> None:
+    assert "the catalog lives beside the front door's app.py" in one_line(run("catalog", files={"greet/app.py": ASKS}))
+
+
+def test_the_state_goes_from_a_file_into_an_event(run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    response = json.dumps({"statusCode": 200, "body": '{"id": 1, "result": {"requestState": "ks1.x"}}'})
+    Path("1.json").write_text(response)
+    Path("2.json").write_text(json.dumps({"body": '{"params": {"requestState": "{{requestState}}"}}'}))
+    ran = run("next", "1.json", "2.json")
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(json.loads(ran.out)["body"]) == {"params": {"requestState": "ks1.x"}}
+    with open(os.open("1.json", os.O_RDONLY)) as piped:  # noqa: PTH123 - stands for stdin
+        monkeypatch.setattr("sys.stdin", piped)
+        assert run("next", "-", "2.json") == ran
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere.json", "event.json"], "nowhere.json cannot be read: FileNotFoundError"),
+        (["final.json", "nowhere.json"], "nowhere.json cannot be read: FileNotFoundError"),
+        (["-", "-"], "only one of RESPONSE and EVENT can be -"),
+        (["final.json", "event.json"], "RESPONSE has no requestState: it is the final result"),
+    ],
+)
+def test_what_cannot_be_continued_is_one_line(run: Callable[..., Ran], words: list[str], said: str) -> None:
+    Path("final.json").write_text('{"body": "{\\"result\\": {}}"}')
+    Path("event.json").write_text("{}")
+    assert said in one_line(run("next", *words))

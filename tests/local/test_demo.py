@@ -1,0 +1,99 @@
+"""`demo`: the official client, three rounds, a page a person can read; and one line when something else happens."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_functions.local.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    """Copy the project's own functions to where a test may change them."""
+    skip = shutil.ignore_patterns("__pycache__")
+    for folder in ("mcp", "update_work_item"):
+        shutil.copytree(ROOT / "functions" / folder, tmp_path / "functions" / folder, ignore=skip)
+    monkeypatch.chdir(tmp_path)
+    assert main(["catalog"]) == 0
+    capsys.readouterr()
+    return tmp_path / "functions"
+
+
+def test_the_demo_shows_three_rounds_and_a_refusal(functions: Path) -> None:
+    command = [sys.executable, "-m", "mcp_functions.local", "demo"]
+    ran = subprocess.run(command, cwd=functions.parent, text=True, capture_output=True, check=False)  # noqa: S603
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "\033" not in ran.stdout
+    lines = ran.stdout.splitlines()
+    assert len(lines) < 60
+    assert max(map(len, lines)) <= 120
+    assert [line for line in lines if line and line[0] != " "][1:] == [
+        "Round 1",
+        "Round 2",
+        "Round 3",
+        "Somebody changes the state",
+        "3 rounds, 3 invocations, and nothing kept on the server between them.",
+    ]
+    assert "resolution: Fixed | Won't Fix | Duplicate | By Design" in ran.stdout
+    assert 'answers duplicate_of: {"duplicateOfId": 4301}' in ran.stdout
+    assert len(set(re.findall(r"local-update_work_item ran .* request (\S+)", ran.stdout))) == 3
+    assert len(re.findall(r"state {4}ks1\.\S{20}\.\.\.\S{6} {2}sealed, \d{3,4} characters", ran.stdout)) == 2
+    assert "result   Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved" in ran.stdout
+    assert "refused  -32602 Invalid or expired requestState" in ran.stdout
+    assert not (functions.parent / ".mcp-functions").exists()
+
+
+def surprise(capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["demo"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return said
+
+
+def change(functions: Path, old: str, new: str) -> None:
+    app = functions / "update_work_item" / "app.py"
+    text = app.read_text(encoding="utf-8")
+    assert old in text
+    app.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_tool_that_asks_something_else_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change(functions, 'elicit("resolution"', 'elicit("mood"')
+    assert surprise(capsys) == "mcp-functions: the demo went wrong: nobody knows an answer to mood\n"
+
+
+def test_a_tool_that_ends_early_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change(functions, 'resolution != "Duplicate"', "resolution")
+    said = "round 2 ended the call: Bug #4522 resolved as Duplicate. State set to Resolved."
+    assert surprise(capsys) == f"mcp-functions: the demo went wrong: {said}\n"
+
+
+def test_a_tool_that_ends_otherwise_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change(functions, "resolved as Duplicate of", "is like")
+    assert "the call did not end as it should: Bug #4522 is like Bug #4301" in surprise(capsys)
+
+
+def test_a_stale_catalog_is_one_line_with_its_fix(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (functions / "mcp" / "catalog.json").unlink()
+    assert main(["demo"]) == 2
+    said = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
+    assert capsys.readouterr() == ("", f"mcp-functions: {said}\n")
+
+
+@pytest.mark.usefixtures("functions")
+def test_a_missing_client_is_one_line_with_its_fix(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.delitem(sys.modules, "mcp_functions.local.demo", raising=False)
+    monkeypatch.delattr("mcp_functions.local.demo", raising=False)
+    assert main(["demo"]) == 2
+    assert capsys.readouterr() == ("", "mcp-functions: mcp is not installed: pip install 'mcp-functions[demo]'\n")

@@ -1,0 +1,168 @@
+"""The functions that the seeds write about and the samples do not show: mostly of the low level, as the seeds are."""
+
+from typing import Any
+
+from mcp_functions import (
+    CreateMessageRequest,
+    Elicit,
+    ElicitRequest,
+    InputRequiredResult,
+    InputResponses,
+    ListRootsRequest,
+    Progress,
+    RequestState,
+    prompt,
+    resource,
+    serve,
+    tool,
+)
+from mcp_functions.gateway import LambdaFunction
+from pydantic import BaseModel
+
+Asked = ElicitRequest | CreateMessageRequest | ListRootsRequest
+
+
+class Name(BaseModel):
+    name: str
+
+
+class Region(BaseModel):
+    region: str
+
+
+class Sum(BaseModel):
+    done: int = 0
+    total: int = 0
+
+
+GITHUB = ElicitRequest("Please provide your GitHub username", Name)
+
+# the draft page and SEP-2322 show the same question with and without preferences
+PREFERENCES: dict[str, Any] = {
+    "modelPreferences": {
+        "hints": [{"name": "claude-3-sonnet"}],
+        "intelligencePriority": 0.8,
+        "speedPriority": 0.5,
+    }
+}
+
+
+def capital(*, preferences: bool) -> CreateMessageRequest:
+    options = {"systemPrompt": "You are a helpful assistant."} | (PREFERENCES if preferences else {})
+    return CreateMessageRequest("What is the capital of France?", 100, options)
+
+
+@tool
+def core_types(preferences: bool = True, *, input_responses: InputResponses) -> str | InputRequiredResult:  # noqa: FBT001, FBT002 - what the model sends stands before `*`
+    """Ask the user and the client's model in one round."""
+    wanted: dict[str, Asked] = {"github_login": GITHUB, "capital_of_france": capital(preferences=preferences)}
+    if missing := {key: asked for key, asked in wanted.items() if key not in input_responses}:
+        return InputRequiredResult(missing)
+    login = input_responses.accepted("github_login", Name)
+    return f"{login.name if login else 'Nobody'}: {input_responses['capital_of_france']['content']['text']}"
+
+
+@tool
+def region_of(service: str, *, input_responses: InputResponses) -> str | InputRequiredResult:
+    """Ask for a region as the Python SDK's page does: a guard that asks instead of answering."""
+    region = input_responses.accepted("region", Region)
+    if region is None:
+        return InputRequiredResult({"region": ElicitRequest("Which region?", Region)})
+    return f"{service} in {region.region}"
+
+
+@prompt
+def greeting(*, input_responses: InputResponses) -> str | InputRequiredResult:
+    """Write a prompt once its language is known."""
+    language = input_responses.accepted("language", Name)
+    return f"Say hello in {language.name}." if language else InputRequiredResult({"language": GITHUB})
+
+
+@resource("reports://{year}")
+def report(year: int, *, input_responses: InputResponses) -> str | InputRequiredResult:
+    """Read a report once somebody says who they are."""
+    reader = input_responses.accepted("reader", Name)
+    return f"{year}, read by {reader.name}" if reader else InputRequiredResult({"reader": GITHUB})
+
+
+@resource("reports://latest")
+def latest_report(*, elicit: Elicit) -> str:
+    """Ask before a resource without any variable is read."""
+    return f"read by {elicit('reader', 'Who reads?', Name).name}"
+
+
+@tool
+def counted(*, progress: Progress, elicit: Elicit) -> str:
+    """Report progress, and ask."""
+    progress(1, total=2)
+    return elicit("login", "Please provide your GitHub username", Name).name
+
+
+@tool
+def asks_for(kind: str, *, input_responses: InputResponses) -> str | InputRequiredResult:
+    """Ask for one kind of thing, whatever the client can do."""
+    search = {"name": "search", "inputSchema": {"type": "object"}}
+    kinds: dict[str, Asked] = {
+        "form": GITHUB,
+        "url": ElicitRequest.url("Please sign in", "https://example.com/sign-in"),
+        "sampling": capital(preferences=False),
+        "sampling.tools": CreateMessageRequest("What is new?", 100, {"tools": [search]}),
+        "roots": ListRootsRequest(),
+    }
+    return InputRequiredResult({"asked": kinds[kind]}) if "asked" not in input_responses else "answered"
+
+
+@tool
+def asks_nothing_at_all(*, input_responses: InputResponses) -> str | InputRequiredResult:
+    """End a round with neither a question nor a state."""
+    return "done" if input_responses else InputRequiredResult()
+
+
+@tool(answer_within=60)
+def hasty(*, elicit: Elicit) -> str:
+    """Wait a minute for an answer, and no longer."""
+    return elicit("login", "Please provide your GitHub username", Name).name
+
+
+def instance(ran: list[int], capacity: int) -> LambdaFunction:
+    """Return one server instance of a tool that adds 1 to `upto`, and sheds its load after `capacity` numbers.
+
+    Args:
+        ran: takes down every number that this or another instance has worked on.
+        capacity: numbers that this instance has time for.
+
+    """
+
+    @tool(name="summing")
+    def summing(upto: int, *, request_state: RequestState[Sum]) -> str | InputRequiredResult:
+        so_far = request_state.value
+        for number in range(so_far.done + 1, upto + 1)[:capacity]:
+            ran.append(number)
+            so_far = Sum(done=number, total=so_far.total + number)
+        return InputRequiredResult(request_state=so_far) if so_far.done < upto else f"The sum is {so_far.total}."
+
+    return serve(summing)
+
+
+def version(*wanted: str, inline: bool = False, words: str = "Please provide your {} username") -> LambdaFunction:
+    """Return one version of a tool that needs logins: `version("github", "google")` asks for both in one round.
+
+    Args:
+        wanted: whose logins.
+        inline: whether it asks one after the other, with `elicit`.
+        words: what it asks.
+
+    """
+    asked = {f"{name}_login": words.format(name.capitalize()) for name in wanted}
+
+    @tool(name="link_accounts")
+    def at_once(*, input_responses: InputResponses) -> str | InputRequiredResult:
+        known = {key: login.name for key in asked if (login := input_responses.accepted(key, Name))}
+        missing: dict[str, Asked] = {key: ElicitRequest(text, Name) for key, text in asked.items() if key not in known}
+        return InputRequiredResult(missing) if missing else " and ".join(known.values())
+
+    @tool(name="link_accounts")
+    def one_by_one(*, elicit: Elicit) -> str:
+        return " and ".join([elicit(key, text, Name).name for key, text in asked.items()])
+
+    return serve(one_by_one if inline else at_once)

@@ -1,0 +1,106 @@
+"""Every JSON example of the seeds that this revision has is held again, message by message.
+
+Those that belong to a later topic are named in requirements.toml.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp_functions import serve
+from mcp_functions.testing import Conversation
+
+from functions.get_weather.app import get_weather, handler as weather
+from functions.update_work_item.app import handler as work_item, update_work_item
+from tests.seeds import functions
+from tests.seeds.replay import example, permitted, replay, send
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOGIN = {"action": "accept", "content": {"name": "octocat"}}
+
+
+def test_the_weather_of_sep_2322_is_asked_for_and_told_word_for_word() -> None:
+    assert replay(weather, example("sep-2322-get-weather")) is None
+
+
+def test_the_azure_devops_rounds_of_sep_2322_are_held_word_for_word() -> None:
+    assert replay(work_item, example("sep-2322-update-work-item")) is None
+
+
+def test_every_round_of_both_examples_may_be_another_container() -> None:
+    for tool, name in ((get_weather, "sep-2322-get-weather"), (update_work_item, "sep-2322-update-work-item")):
+        state, messages = None, example(name)
+        for start in range(0, len(messages), 2):
+            state = replay(serve(tool), messages[start : start + 2], state=state)
+        assert state is None
+
+
+@pytest.mark.parametrize("echoes", [False, True])
+def test_information_that_was_not_requested_leads_to_the_same_question_again(*, echoes: bool) -> None:
+    request, response = example("sep-2322-missing-answer")
+    state = replay(weather, example("sep-2322-get-weather")[:2]) if echoes else None
+    received = send(weather, request, state=state)
+    # The document answers request 3 under id 2: a slip. "Result responses MUST include the same ID as the request".
+    assert received == permitted({**response, "id": request["id"]}, received)
+
+
+def test_who_answers_after_all_is_told_the_weather() -> None:
+    request, _response = example("sep-2322-missing-answer")
+    state = send(weather, request)["result"]["requestState"]
+    assert replay(weather, example("sep-2322-get-weather")[2:], state=state) is None
+
+
+def test_the_input_required_result_of_the_draft_page_is_written_word_for_word() -> None:
+    shown = example("draft-page-core-types")["inputRequiredResult"]
+    received = send(serve(functions.core_types), called("core_types", id=shown["id"]))
+    assert received == permitted(shown, received)
+
+
+@pytest.mark.parametrize(("name", "preferences"), [("draft-page-core-types", False), ("sep-2322-core-types", True)])
+def test_the_input_requests_of_both_documents_are_written_word_for_word(name: str, *, preferences: bool) -> None:
+    talk = Conversation(serve(functions.core_types)).call(preferences=preferences)
+    assert talk.requests == example(name)["inputRequests"]
+
+
+@pytest.mark.parametrize("name", ["draft-page-core-types", "sep-2322-core-types"])
+def test_the_input_responses_of_both_documents_reach_the_function(name: str) -> None:
+    talk = Conversation(serve(functions.core_types)).call()
+    talk.answer(**example(name)["inputResponses"])
+    assert talk.text == "octocat: The capital of France is Paris."
+
+
+def test_the_rejection_of_the_sdk_page_is_the_one_we_write() -> None:
+    talk = Conversation(work_item).call(workItemId=4522, fields={"System.State": "Resolved"}).tamper()
+    # `data` came with the released SDK; code and message are the page's
+    shown = {"code": -32602, "message": "Invalid or expired requestState"}
+    assert talk.error == {**shown, "data": {"reason": "invalid_request_state"}}
+
+
+def test_the_first_call_brings_no_answers_so_the_guard_of_the_sdk_page_fires() -> None:
+    talk = Conversation(serve(functions.region_of)).call(service="DynamoDB")
+    assert talk.asked == ["region"]
+    assert talk.accept(region={"region": "eu-central-1"}).text == "DynamoDB in eu-central-1"
+
+
+def test_a_state_that_was_written_down_is_taken_up_by_processes_that_saw_nothing_before(tmp_path: Path) -> None:
+    """Drive the loop without a client: what stands in the file is all that one leg leaves for the next."""
+    written = tmp_path / "conversation.json"
+    legs = example("sep-2322-update-work-item")[::2]
+    written.write_text(json.dumps({"requestState": None}), encoding="utf-8")
+    kinds = []
+    for leg in legs:
+        state = json.loads(written.read_text(encoding="utf-8"))["requestState"]
+        result = send(serve(update_work_item), leg, state=state)["result"]
+        kinds.append(result["resultType"])
+        written.write_text(json.dumps({"requestState": result.get("requestState")}), encoding="utf-8")
+    assert kinds == ["input_required", "input_required", "complete"]
+    # "Same tool name, same arguments, every leg."
+    assert len({json.dumps([leg["params"]["name"], leg["params"]["arguments"]]) for leg in legs}) == 1
+
+
+def called(name: str, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - an id
+    return {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": name, "arguments": {}}, **options}

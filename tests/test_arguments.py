@@ -1,0 +1,256 @@
+"""A signature as `inputSchema`, and what a client sends as the function's own arguments.
+
+No `from __future__ import annotations` here: the functions below are read as an author writes them.
+"""
+
+import inspect
+from collections.abc import Callable
+from datetime import date
+from typing import Annotated, Any, Literal, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel
+
+from mcp_functions import Header, arguments
+from mcp_functions.arguments import Arguments, InvalidArgument
+
+
+def read(function: Callable[..., Any], *, camel_case: bool = False) -> Arguments:
+    hints = get_type_hints(function, include_extras=True)
+    return arguments.read(inspect.signature(function).parameters.values(), hints, camel_case=camel_case)
+
+
+class Place(BaseModel):
+    town: str
+    zip_code: str = ""
+
+
+def work(
+    item_id: int,
+    place: Place,
+    tags: list[str],
+    note: Annotated[str, "For the log"] = "none",
+    level: Literal["lo", "hi"] | None = None,
+) -> None: ...
+
+
+def test_a_signature_is_an_input_schema() -> None:
+    schema = read(work).schema
+    Draft202012Validator.check_schema(schema)
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+    assert schema["required"] == ["item_id", "place", "tags"]
+    assert schema["properties"]["item_id"] == {"type": "integer"}
+    assert schema["properties"]["tags"] == {"type": "array", "items": {"type": "string"}}
+    assert schema["properties"]["note"] == {"type": "string", "description": "For the log", "default": "none"}
+    assert schema["properties"]["level"]["default"] is None
+
+
+def test_a_function_without_parameters_takes_nothing() -> None:
+    found = read(lambda: None)
+    assert found.schema == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert found.bind({}) == {}
+    with pytest.raises(InvalidArgument, match=r"^Unknown argument 'x'; known are: none$"):
+        found.bind({"x": 1})
+
+
+def test_camel_case_renames_parameters_and_nothing_else() -> None:
+    found = read(work, camel_case=True)
+    assert list(found.schema["properties"]) == ["itemId", "place", "tags", "note", "level"]
+    bound = found.bind({"itemId": 1, "place": {"town": "Łódź", "zip_code": "90"}, "tags": []})
+    assert bound == {"item_id": 1, "place": Place(town="Łódź", zip_code="90"), "tags": []}
+    with pytest.raises(InvalidArgument, match="Unknown argument 'item_id'"):
+        found.bind({"item_id": 1, "place": {"town": "x"}, "tags": []})
+
+
+def test_what_is_left_out_is_left_to_the_functions_default() -> None:
+    bound = read(work).bind({"item_id": 1, "place": {"town": "x"}, "tags": []})
+    assert bound.keys() == {"item_id", "place", "tags"}
+
+
+def test_null_is_a_value_and_not_an_absence() -> None:
+    given_ = {"item_id": 1, "place": {"town": "x"}, "tags": [], "level": None}
+    assert read(work).bind(given_)["level"] is None
+    with pytest.raises(InvalidArgument, match="Argument 'note': must be a string"):
+        read(work).bind({**given_, "note": None})
+
+
+@pytest.mark.parametrize(
+    ("given_", "text"),
+    [
+        ({}, "Argument 'item_id': it is missing"),
+        ({"item_id": "1"}, "Argument 'item_id': must be an integer"),
+        ({"item_id": 1, "place": {"town": 7}}, "Argument 'place': town should be a valid string"),
+        ({"item_id": 1, "place": {}, "tags": []}, "Argument 'place': town Field required"),
+        ({"item_id": 1, "place": {"town": "x"}, "tags": [1]}, "Argument 'tags': item 0 must be a string"),
+        (
+            {"item_id": 1, "place": {"town": "x"}, "tags": [], "colour": "red"},
+            "Unknown argument 'colour'; known are: item_id, level, note, place, tags",
+        ),
+    ],
+)
+def test_a_refusal_names_the_argument_and_the_reason(given_: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        read(work).bind(given_)
+    assert str(caught.value) == text
+
+
+def test_a_refusal_never_quotes_a_value() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        read(work).bind({"item_id": 1, "place": {"town": ["hunter2"]}, "tags": []})
+    assert "hunter2" not in f"{caught.value} {caught.value.__cause__}"
+
+
+def test_text_is_read_by_the_parameters_type() -> None:
+    def ticket(project: str, number: int, when: date) -> None: ...
+
+    bound = read(ticket).bind({"project": "17", "number": "17", "when": "2026-07-28"}, text=True)
+    assert bound == {"project": "17", "number": 17, "when": date(2026, 7, 28)}
+    with pytest.raises(InvalidArgument, match="Argument 'number': must be an integer"):
+        read(ticket).bind({"project": "17", "number": "x", "when": "2026-07-28"}, text=True)
+
+
+def untyped(x) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    ...
+
+
+def starred(*xs: int) -> None: ...
+
+
+def doubly_starred(**xs: int) -> None: ...
+
+
+def positional(x: int, /) -> None: ...
+
+
+@pytest.mark.parametrize("function", [untyped, starred, doubly_starred, positional])
+def test_every_parameter_needs_a_name_and_a_type(function: Callable[..., Any]) -> None:
+    text = r"every parameter needs a name \(no \*args, no /\) and a type, which the client is told$"
+    with pytest.raises(TypeError, match=text):
+        read(function)
+
+
+def test_a_type_that_json_cannot_carry_is_refused_when_the_signature_is_read() -> None:
+    def opaque(x: Callable[[], None]) -> None: ...
+
+    with pytest.raises(TypeError, match="cannot be written as JSON"):
+        read(opaque)
+
+
+def test_two_parameters_with_one_wire_name_are_refused() -> None:
+    def same(a_b: int, aB: int) -> None: ...  # noqa: N803
+
+    assert len(read(same).every) == 2
+    with pytest.raises(TypeError, match="the same name in camelCase: rename one"):
+        read(same, camel_case=True)
+
+
+def test_a_model_in_two_parameters_is_defined_once() -> None:
+    def route(start: Place, stops: list[Place]) -> None: ...
+
+    schema = read(route).schema
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    assert validator.is_valid({"start": {"town": "x"}, "stops": [{"town": "y"}]})
+    assert not validator.is_valid({"start": {"town": "x"}, "stops": [{}]})
+
+
+def test_two_types_of_one_name_in_one_signature_are_refused() -> None:
+    def other() -> type[BaseModel]:
+        class Place(BaseModel):
+            x: int
+
+        return Place
+
+    def route(start: list[Place], end: list[other()]) -> None: ...  # type: ignore[valid-type]
+
+    with pytest.raises(TypeError, match="two different types named 'Place' in one signature: rename one"):
+        _ = read(route).schema
+
+
+@pytest.mark.parametrize("default", [float("inf"), float("nan"), Place(town="x"), [1]])
+def test_a_default_that_the_schema_cannot_say_is_left_out_of_it(default: Any) -> None:  # noqa: ANN401
+    def function(x: float = default, y: Any = default) -> None: ...  # noqa: ANN401
+
+    found = read(function)
+    assert "default" not in found.schema["properties"]["y"]
+    assert "required" not in found.schema
+    assert found.bind({}) == {}
+
+
+def test_an_argument_that_is_repeated_in_a_header_says_so() -> None:
+    def call(region: Annotated[str, Header("Region"), "Where"]) -> None: ...
+
+    expected = {"type": "string", "description": "Where", "x-mcp-header": "Region"}
+    assert read(call).schema["properties"]["region"] == expected
+
+
+ORDER = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"]}
+
+
+def raw(schema: dict[str, Any]) -> arguments.RawArguments:
+    def function(arguments: dict[str, Any]) -> None: ...
+
+    return arguments.read_raw(list(inspect.signature(function).parameters.values()), schema)
+
+
+def test_a_schema_of_ones_own_takes_all_arguments_in_one_parameter() -> None:
+    found = raw(ORDER)
+    assert found.schema == ORDER
+    assert found.bind({"n": 2, "more": True}) == {"arguments": {"n": 2, "more": True}}
+
+
+@pytest.mark.parametrize(
+    ("given_", "text"),
+    [
+        ({"n": "hunter2"}, "The arguments do not fit: n does not fit 'type' of its schema"),
+        ({"n": 0}, "The arguments do not fit: n does not fit 'minimum' of its schema"),
+        ({}, "The arguments do not fit: the value does not fit 'required' of its schema"),
+    ],
+)
+def test_a_schema_of_ones_own_is_enforced(given_: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        raw(ORDER).bind(given_)
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "array"}, 'the root of an inputSchema must have "type": "object"'),
+        ({}, 'the root of an inputSchema must have "type": "object"'),
+        ({"type": "object", "$schema": "http://json-schema.org/draft-07/schema#"}, "the only dialect is"),
+        ({"type": "object", "properties": {"x": {"$ref": "https://x.example/s"}}}, "leaves the schema"),
+        ({"type": "object", "properties": {"x": {"type": "strin"}}}, "not a valid JSON Schema 2020-12"),
+        ({"type": "object", "description": "x" * 70_000}, "may have 65536 bytes and 32 levels"),
+    ],
+)
+def test_a_schema_that_may_not_be_offered_is_refused(schema: dict[str, Any], text: str) -> None:
+    with pytest.raises(TypeError, match=text.replace("$", r"\$")):
+        raw(schema)
+
+
+def test_a_schema_of_ones_own_needs_exactly_one_parameter() -> None:
+    with pytest.raises(TypeError, match="the function has one parameter before"):
+        arguments.read_raw([], ORDER)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={"a": st.integers() | st.text() | st.none(), "b": st.lists(st.integers() | st.text()), "c": st.none()},
+    )
+)
+def test_the_schema_accepts_exactly_what_binds(sent: dict[str, Any]) -> None:
+    def function(a: int | None, b: list[int] = []) -> None: ...  # noqa: B006
+
+    found = read(function)
+    try:
+        found.bind(sent)
+        bound = True
+    except InvalidArgument:
+        bound = False
+    assert Draft202012Validator(found.schema).is_valid(sent) is bound

@@ -1,0 +1,254 @@
+"""A pydantic model as a form: all that the specification's restricted schema can say, and a clear no to the rest.
+
+No `from __future__ import annotations` here: the models below are read as an author writes them.
+"""
+
+import enum
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import _v2026_07_28 as types
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model, field_validator
+
+from mcp_functions import Number, Titles, forms
+from mcp_functions.errors import DeveloperError
+from mcp_functions.forms import InvalidAnswer
+
+_primitive: TypeAdapter[Any] = TypeAdapter(types.PrimitiveSchemaDefinition)
+
+
+class Size(enum.Enum):
+    S = "small"
+    L = "large"
+
+
+def form(annotation: Any, default: Any = ...) -> type[BaseModel]:  # noqa: ANN401 - an annotation
+    made: type[BaseModel] = create_model("Form", field=(annotation, default))
+    return made
+
+
+def field(annotation: Any, default: Any = ...) -> dict[str, Any]:  # noqa: ANN401 - an annotation
+    schema = forms.requested_schema(form(annotation, default))
+    found: dict[str, Any] = schema["properties"]["field"]
+    return found
+
+
+GOOD: list[tuple[Any, dict[str, Any]]] = [
+    (str, {"type": "string"}),
+    (int, {"type": "integer"}),
+    (float, {"type": "number"}),
+    (Number, {"type": "number"}),
+    (bool, {"type": "boolean"}),
+    (date, {"type": "string", "format": "date"}),
+    (datetime, {"type": "string", "format": "date-time"}),
+    (str | None, {"type": "string"}),
+    (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
+    (Literal["a"], {"type": "string", "enum": ["a"]}),
+    (Literal["a", "b"] | None, {"type": "string", "enum": ["a", "b"]}),
+    (Size, {"type": "string", "enum": ["small", "large"]}),
+    (list[Literal["a", "b"]], {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}),
+    (list[Literal["a"]], {"type": "array", "items": {"type": "string", "enum": ["a"]}}),
+    (list[Size], {"type": "array", "items": {"type": "string", "enum": ["small", "large"]}}),
+    (Annotated[str, Field(min_length=1, max_length=9)], {"type": "string", "minLength": 1, "maxLength": 9}),
+    (Annotated[int, Field(ge=1, le=9)], {"type": "integer", "minimum": 1, "maximum": 9}),
+    (Annotated[float | None, Field(ge=0)], {"type": "number", "minimum": 0}),
+    (
+        Annotated[str, Field(description="Why", title="Reason")],
+        {"type": "string", "description": "Why", "title": "Reason"},
+    ),
+    (
+        Annotated[list[Literal["a", "b"]], Field(min_length=1, max_length=2)],
+        {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 2},
+    ),
+    (Annotated[str, Field(json_schema_extra={"format": "email"})], {"type": "string", "format": "email"}),
+    (
+        Annotated[Literal["lo", "hi"], Titles("Low", "High")],
+        {"type": "string", "oneOf": [{"const": "lo", "title": "Low"}, {"const": "hi", "title": "High"}]},
+    ),
+    (
+        Annotated[Size, Titles("Small", "Large")],
+        {"type": "string", "oneOf": [{"const": "small", "title": "Small"}, {"const": "large", "title": "Large"}]},
+    ),
+    (
+        list[Annotated[Literal["lo", "hi"], Titles("Low", "High")]],
+        {"type": "array", "items": {"anyOf": [{"const": "lo", "title": "Low"}, {"const": "hi", "title": "High"}]}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("annotation", "written"), GOOD)
+def test_what_a_form_can_say_is_said(annotation: Any, written: dict[str, Any]) -> None:  # noqa: ANN401
+    assert field(annotation) == written
+
+
+@pytest.mark.parametrize("annotation", [annotation for annotation, _written in GOOD])
+def test_what_is_said_is_one_of_the_specifications_primitives(annotation: Any) -> None:  # noqa: ANN401
+    written = field(annotation)
+    known = _primitive.validate_python(written, by_name=False)
+    assert _primitive.dump_python(known, by_alias=True, exclude_none=True) == written
+
+
+@pytest.mark.parametrize(
+    ("annotation", "default", "written"),
+    [
+        (str, "x", "x"),
+        (int, 0, 0),
+        (bool, False, False),
+        (Size, Size.L, "large"),
+        (Literal["a", "b"], "b", "b"),
+        (list[Literal["a", "b"]], ["a"], ["a"]),
+    ],
+)
+def test_a_default_is_said_and_makes_a_field_optional(annotation: Any, default: Any, written: Any) -> None:  # noqa: ANN401
+    schema = forms.requested_schema(form(annotation, default))
+    assert schema["properties"]["field"]["default"] == written
+    assert "required" not in schema
+
+
+def test_none_is_no_default_that_a_form_could_show() -> None:
+    assert field(str | None, None) == {"type": "string"}
+
+
+GRAMMAR = "a form holds strings, numbers, booleans and choices; nothing nested"
+CHOICE = "a list in a form is a choice among fixed strings"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "reason"),
+    [
+        (form(str), GRAMMAR),
+        (dict[str, str], GRAMMAR),
+        (Any, GRAMMAR),
+        (str | int, GRAMMAR),
+        (list[str], CHOICE),
+        (list[int], CHOICE),
+        (list[Literal[1, 2]], CHOICE),
+        (list[form(str)], CHOICE),  # type: ignore[misc]
+        (Literal[1, 2], "the choices of a form are strings"),
+        (Literal["a", 1], GRAMMAR),
+        (Annotated[str, Field(pattern="x")], "a form cannot say 'pattern'"),
+        (Annotated[int, Field(gt=1)], "a form cannot say 'exclusiveMinimum'"),
+        (Annotated[int, Field(multiple_of=2)], "a form cannot say 'multipleOf'"),
+        (Annotated[str, Field(examples=["x"])], "a form cannot say 'examples'"),
+        (set[Literal["a"]], "a form cannot say 'uniqueItems'"),
+        (bytes, "a form knows the formats date, date-time, email, uri"),
+    ],
+)
+def test_what_a_form_cannot_say_is_refused_with_field_and_reason(annotation: Any, reason: str) -> None:  # noqa: ANN401
+    with pytest.raises(DeveloperError) as caught:
+        field(annotation)
+    assert str(caught.value).startswith(f"Form.field: {reason}")
+
+
+@pytest.mark.parametrize("titles", [("Low",), ("Low", "Middle", "High")])
+def test_titles_are_as_many_as_choices(titles: tuple[str, ...]) -> None:
+    with pytest.raises(DeveloperError, match=f"Titles has {len(titles)} titles for 2 choices"):
+        field(Annotated[Literal["lo", "hi"], Titles(*titles)])
+
+
+class Original(BaseModel):
+    """A docstring is for the author, and stays here."""
+
+    model_config = ConfigDict(title="Not shown")
+
+    duplicate_of_id: Number = Field(description="Work item ID")
+    kind: Literal["bug", "task"] = "bug"
+    when: date | None = None
+
+
+def test_a_model_is_a_flat_object() -> None:
+    assert forms.requested_schema(Original) == {
+        "type": "object",
+        "properties": {
+            "duplicate_of_id": {"type": "number", "description": "Work item ID"},
+            "kind": {"type": "string", "enum": ["bug", "task"], "default": "bug"},
+            "when": {"type": "string", "format": "date"},
+        },
+        "required": ["duplicate_of_id"],
+    }
+
+
+def test_camel_case_renames_the_fields() -> None:
+    schema = forms.requested_schema(Original, camel_case=True)
+    assert list(schema["properties"]) == ["duplicateOfId", "kind", "when"]
+    assert schema["required"] == ["duplicateOfId"]
+    assert forms.accept(Original, {"duplicateOfId": 7}, camel_case=True) == Original(duplicate_of_id=7)
+    with pytest.raises(InvalidAnswer):
+        forms.accept(Original, {"duplicate_of_id": 7}, camel_case=True)
+
+
+@pytest.mark.parametrize("name", [{"alias": "wire-name"}, {"validation_alias": "wire-name"}])
+def test_an_alias_is_the_wire_name(name: dict[str, str]) -> None:
+    model = form(str, Field(**name))  # type: ignore[call-overload]
+    assert list(forms.requested_schema(model)["properties"]) == ["wire-name"]
+    assert forms.accept(model, {"wire-name": "x"}).model_dump() == {"field": "x"}
+
+
+def test_an_answer_is_read_as_the_model() -> None:
+    content = {"duplicate_of_id": 4301, "kind": "task", "when": "2026-07-28", "nobody": "asked"}
+    assert forms.accept(Original, content) == Original(duplicate_of_id=4301, kind="task", when=date(2026, 7, 28))
+
+
+def test_what_nobody_asked_for_is_ignored_even_where_the_model_forbids_it() -> None:
+    class Strict(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+
+        name: str
+
+    assert forms.accept(Strict, {"name": "x", "more": 1}) == Strict(name="x")
+
+
+@pytest.mark.parametrize("content", [None, [], "x", 7])
+def test_an_accepted_form_has_content(content: object) -> None:
+    with pytest.raises(InvalidAnswer, match=r"^the form came back without content$"):
+        forms.accept(Original, content)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ({}, "duplicate_of_id Field required"),
+        ({"duplicate_of_id": 1, "kind": "hunter2"}, "kind should be 'bug' or 'task'"),
+        ({"duplicate_of_id": 1, "when": 20260728}, "when should be a valid date"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_refused_without_quoting_it(content: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidAnswer) as caught:
+        forms.accept(Original, content)
+    assert str(caught.value) == text
+    assert "hunter2" not in repr(caught.value.__cause__)
+
+
+@pytest.mark.parametrize(("annotation", "content"), [(int, "1"), (str, 1), (bool, 1), (bool, "true"), (Size, "SMALL")])
+def test_an_answer_is_read_strictly(annotation: Any, content: object) -> None:  # noqa: ANN401
+    with pytest.raises(InvalidAnswer):
+        forms.accept(form(annotation), {"field": content})
+
+
+def test_a_models_own_check_speaks_to_the_user() -> None:
+    class Even(BaseModel):
+        number: int
+
+        @field_validator("number")
+        @classmethod
+        def _even(cls, number: int) -> int:
+            if number % 2:
+                message = "only even numbers, please"
+                raise ValueError(message)
+            return number
+
+    with pytest.raises(InvalidAnswer, match=r"^number only even numbers, please$"):
+        forms.accept(Even, {"number": 3})
+
+
+@given(
+    st.fixed_dictionaries(
+        {"duplicate_of_id": st.integers(-(2**53), 2**53)}, optional={"kind": st.sampled_from(["bug", "task"])}
+    )
+)
+def test_what_the_form_allows_is_accepted(content: dict[str, Any]) -> None:
+    read = forms.accept(Original, content)
+    assert read.model_dump(include=set(content)) == content

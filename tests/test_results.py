@@ -1,0 +1,167 @@
+"""What an author returns is what the method's result says."""
+
+from __future__ import annotations
+
+import base64
+import enum
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from mcp_functions import CallToolResult, Image, PromptMessage, ResourceContents, ResourceLink, Text, results
+from mcp_functions.errors import DeveloperError
+
+TEXT = {"type": "text", "text": "hi"}
+
+
+class Point(BaseModel):
+    x: int
+    y_axis: int = Field(default=0, alias="yAxis")
+
+
+@dataclass
+class Line:
+    """Two ends."""
+
+    start: Point
+    ends: tuple[int, ...]
+
+
+class Colour(enum.Enum):
+    """An enum is its value."""
+
+    RED = "red"
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("hi", [TEXT]),
+        ("", [{"type": "text", "text": ""}]),
+        (None, []),
+        (Text("hi"), [TEXT]),
+        ([Text("hi"), "hi"], [TEXT, TEXT]),
+        ((Text("hi"), {"a": 1}), [TEXT, {"type": "text", "text": '{"a":1}'}]),
+        ([Image(b"x", "image/png")], [{"type": "image", "data": "eA==", "mimeType": "image/png"}]),
+    ],
+)
+def test_text_and_content_are_content(value: Any, content: list[Any]) -> None:  # noqa: ANN401
+    assert results.call_tool_result(value) == {"content": content, "isError": False}
+
+
+@pytest.mark.parametrize(
+    ("value", "plain", "text"),
+    [
+        ({"a": [1, None]}, {"a": [1, None]}, '{"a":[1,null]}'),
+        ([], [], "[]"),
+        (["a"], ["a"], '["a"]'),
+        (7, 7, "7"),
+        (1.5, 1.5, "1.5"),
+        (False, False, "false"),
+        (Point(x=1), {"x": 1, "yAxis": 0}, '{"x":1,"yAxis":0}'),
+        ([Point(x=1)], [{"x": 1, "yAxis": 0}], '[{"x":1,"yAxis":0}]'),
+        ({"ż": (1, 2)}, {"ż": [1, 2]}, '{"ż":[1,2]}'),
+        (
+            Line(Point(x=1), (1, 2)),
+            {"start": {"x": 1, "yAxis": 0}, "ends": [1, 2]},
+            '{"start":{"x":1,"yAxis":0},"ends":[1,2]}',
+        ),
+        (date(2026, 7, 28), "2026-07-28", '"2026-07-28"'),
+        ({"when": date(2026, 7, 28), "colour": Colour.RED}, {"when": "2026-07-28", "colour": "red"}, None),
+    ],
+)
+def test_anything_else_is_structured_content_with_its_json_as_text(value: Any, plain: Any, text: str | None) -> None:  # noqa: ANN401
+    result = results.call_tool_result(value)
+    assert result["structuredContent"] == plain
+    assert result["isError"] is False
+    assert [block["type"] for block in result["content"]] == ["text"]
+    assert text is None or result["content"][0]["text"] == text
+
+
+def test_a_whole_result_is_passed_on() -> None:
+    whole = CallToolResult([Text("hi")], structured_content={"a": Point(x=1)}, is_error=True, meta={"com.example/k": 1})
+    assert results.call_tool_result(whole) == {
+        "content": [TEXT],
+        "structuredContent": {"a": {"x": 1, "yAxis": 0}},
+        "isError": True,
+        "_meta": {"com.example/k": 1},
+    }
+
+
+@pytest.mark.parametrize("value", [object(), {"a": object()}, [print], float("nan"), {1: {"x": float("inf")}}, b"\xff"])
+def test_what_json_cannot_carry_is_the_developers_error_and_is_not_quoted(value: Any) -> None:  # noqa: ANN401
+    with pytest.raises(DeveloperError, match=r"^JSON cannot carry what the function returned \(\w+\)$"):
+        results.call_tool_result(value)
+
+
+def test_a_tools_failure_is_a_result_that_the_model_can_read() -> None:
+    assert results.tool_error("hi") == {"content": [TEXT], "isError": True}
+
+
+@pytest.mark.parametrize(
+    ("value", "messages"),
+    [
+        ("hi", [{"role": "user", "content": TEXT}]),
+        (Text("hi"), [{"role": "user", "content": TEXT}]),
+        (PromptMessage("assistant", "hi"), [{"role": "assistant", "content": TEXT}]),
+        (
+            ["hi", PromptMessage("assistant", Text("hi"))],
+            [{"role": "user", "content": TEXT}, {"role": "assistant", "content": TEXT}],
+        ),
+        ([], []),
+    ],
+)
+def test_a_prompt_is_a_list_of_messages(value: Any, messages: list[Any]) -> None:  # noqa: ANN401
+    assert results.get_prompt_result(value, None) == {"messages": messages}
+
+
+def test_a_prompts_result_repeats_its_description() -> None:
+    assert results.get_prompt_result("hi", "Says hi")["description"] == "Says hi"
+
+
+@pytest.mark.parametrize(("value", "name"), [({"role": "user"}, "dict"), (None, "NoneType"), ([7], "int")])
+def test_a_prompt_returns_nothing_else(value: Any, name: str) -> None:  # noqa: ANN401
+    with pytest.raises(DeveloperError, match=f"^a prompt returns text, messages or content, not {name}$"):
+        results.get_prompt_result(value, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "mime_type", "contents"),
+    [
+        ("hi", None, {"mimeType": "text/plain", "text": "hi"}),
+        ("<p>", "text/html", {"mimeType": "text/html", "text": "<p>"}),
+        (b"\x00\xff", "image/png", {"mimeType": "image/png", "blob": base64.b64encode(b"\x00\xff").decode()}),
+        (b"", None, {"blob": ""}),
+        ({"a": 1}, None, {"mimeType": "application/json", "text": '{"a":1}'}),
+        ([], None, {"mimeType": "application/json", "text": "[]"}),
+        (Point(x=1), "application/vnd.x+json", {"mimeType": "application/vnd.x+json", "text": '{"x":1,"yAxis":0}'}),
+    ],
+)
+def test_a_resource_is_what_it_holds_under_the_uri_that_was_read(
+    value: Any,  # noqa: ANN401
+    mime_type: str | None,
+    contents: dict[str, Any],
+) -> None:
+    assert results.read_resource_contents(value, "a://b", mime_type) == [{"uri": "a://b", **contents}]
+
+
+def test_a_resource_may_hold_several_contents() -> None:
+    value = [ResourceContents("a://1", "x"), ResourceContents("a://2", b"y", "image/png")]
+    assert results.read_resource_contents(value, "a://", "text/plain") == [
+        {"uri": "a://1", "text": "x"},
+        {"uri": "a://2", "mimeType": "image/png", "blob": "eQ=="},
+    ]
+
+
+@pytest.mark.parametrize("value", [Text("hi"), [Text("hi")], ResourceLink("a://b", "b"), Image(b"", "image/png")])
+def test_a_resource_does_not_hold_content_for_a_model(value: Any) -> None:  # noqa: ANN401
+    with pytest.raises(DeveloperError, match="a resource returns text, bytes, JSON or ResourceContents, not"):
+        results.read_resource_contents(value, "a://b", None)
+
+
+def test_a_resource_holds_nothing_that_json_cannot_carry() -> None:
+    with pytest.raises(DeveloperError, match="JSON cannot carry"):
+        results.read_resource_contents({"a": object()}, "a://b", None)

@@ -1,0 +1,391 @@
+"""The laws of replay: nothing answered is lost, nothing is delivered to another question, nothing accepted changes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from mcp_functions import ElicitRequest, InputRequiredResult, ListRootsRequest
+from mcp_functions.errors import DeveloperError
+from mcp_functions.forms import InvalidAnswer
+from mcp_functions.input_requests import fingerprint
+from mcp_functions.rounds import MAX_REWORDINGS, Asking, InputRequired, Round
+
+if TYPE_CHECKING:
+    from mcp_functions.schema import InputRequest
+
+
+def question(words: str) -> InputRequest:
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    return {"method": "elicitation/create", "params": {"mode": "form", "message": words, "requestedSchema": schema}}
+
+
+def read(response: dict[str, Any]) -> str:
+    answer = str(response["content"])
+    if answer.startswith("bad"):
+        message = "it is bad"
+        raise InvalidAnswer(message)
+    return answer
+
+
+def said(answer: str) -> dict[str, Any]:
+    return {"action": "accept", "content": answer}
+
+
+def ask(round_: Round, key: str, words: str, *, once: bool = False) -> Any:  # noqa: ANN401 - whatever was answered
+    (answer,) = round_.ask(Asking(key, question(words), read, once))
+    return answer
+
+
+# A conversation, as a server and its client hold it: groups of questions in order, each group asked at once.
+
+
+@dataclass
+class Turn:
+    """What one round did."""
+
+    opened: dict[str, str]  # key -> words that are now with the client
+    delivered: dict[str, str]  # key -> answer that the handler was given
+    finished: bool
+
+
+@dataclass
+class Talk:
+    """One conversation; between its rounds only JSON is carried."""
+
+    groups: list[list[str]]
+    record: Any = field(default_factory=dict)
+    asked: Any = field(default_factory=dict)
+
+    def turn(self, responses: dict[str, Any], words: dict[str, str]) -> Turn:
+        turn, round_ = self.run(responses, words)
+        again, same = self.run(responses, words)  # a retry that the server sees twice
+        assert (again, same.leave(), same.leave_asked()) == (turn, round_.leave(), round_.leave_asked())
+        if not turn.finished:  # only a round that asks leaves a state
+            self.record, self.asked = json.loads(json.dumps([round_.leave(), round_.leave_asked()]))
+        return turn
+
+    def run(self, responses: dict[str, Any], words: dict[str, str]) -> tuple[Turn, Round]:
+        round_ = Round(record=self.record, asked=self.asked, responses=responses)
+        delivered: dict[str, str] = {}
+        try:
+            for group in self.groups:
+                answers = round_.ask(*(Asking(key, question(words[key]), read) for key in group))
+                delivered |= dict(zip(group, answers, strict=True))
+        except InputRequired:
+            return Turn({key: words[key] for key in round_.requests}, delivered, finished=False), round_
+        return Turn({}, delivered, finished=True), round_
+
+
+KEYS = "abcd"
+groups = st.permutations(KEYS).flatmap(
+    lambda keys: st.lists(st.integers(1, 3), min_size=1, max_size=4).map(
+        lambda sizes: [
+            list(keys[sum(sizes[:n]) : sum(sizes[: n + 1])]) for n in range(len(sizes)) if keys[sum(sizes[:n]) :]
+        ]
+    )
+)
+quality = st.sampled_from(["good", "good", "good", "bad"])
+replies = st.lists(st.dictionaries(st.sampled_from(KEYS), quality, max_size=4), max_size=8)  # to open questions or not
+wordings = st.lists(st.dictionaries(st.sampled_from(KEYS), st.integers(0, 1), max_size=2), min_size=9, max_size=9)
+
+
+def hold(talk: Talk, replies: list[dict[str, str]], changes: list[dict[str, int]]) -> list[tuple[dict[str, str], Turn]]:
+    """Hold a conversation; an answer says in which round it was sent. Returns the words and the turn of each round."""
+    turns = []
+    for number, reply in enumerate([{}, *replies]):
+        words = {key: f"{key}? {changes[number].get(key, 0)}" for key in KEYS}
+        responses = {key: said(f"{quality}:{number}") for key, quality in reply.items()}
+        try:
+            turns.append((words, talk.turn(responses, words)))
+        except DeveloperError:
+            assert any(changes)  # a question that never stays the same is refused, sooner or later
+            break
+        if turns[-1][1].finished:
+            break
+    return turns
+
+
+@given(groups, replies, wordings)
+def test_an_answer_is_only_delivered_to_the_question_it_was_asked_for(
+    groups: list[list[str]], replies: list[dict[str, str]], changes: list[dict[str, int]]
+) -> None:
+    turns = hold(Talk(groups), replies, changes)
+    for number, (words, turn) in enumerate(turns):
+        for key, answer in turn.delivered.items():
+            quality, sent_in = answer.split(":")
+            assert quality == "good"
+            assert 0 < int(sent_in) <= number  # never with the first request: nobody had asked
+            assert turns[int(sent_in) - 1][1].opened[key] == words[key]
+
+
+@given(groups, replies)
+def test_nothing_answered_is_lost_or_replaced(groups: list[list[str]], replies: list[dict[str, str]]) -> None:
+    turns = hold(Talk(groups), replies, [{}] * 9)
+    accepted: dict[str, str] = {}
+    for number, (_words, turn) in enumerate(turns):
+        if number:
+            opened = turns[number - 1][1].opened
+            new = {key: f"good:{number}" for key, quality in replies[number - 1].items() if quality == "good"}
+            accepted = {**{key: answer for key, answer in new.items() if key in opened}, **accepted}
+        assert not turn.opened.keys() & accepted.keys()
+        assert turn.delivered == {key: accepted[key] for group in groups for key in group if key in turn.delivered}
+        assert turn.finished is all(key in accepted for group in groups for key in group)
+
+
+@given(groups, replies)
+def test_a_round_that_brings_nothing_changes_nothing(groups: list[list[str]], replies: list[dict[str, str]]) -> None:
+    talk = Talk(groups)
+    (words, last) = hold(talk, replies, [{}] * 9)[-1]
+    if last.finished:
+        return
+    before = (talk.record, talk.asked)
+    assert talk.turn({}, words) == last
+    assert (talk.record, talk.asked) == before
+
+
+@given(groups)
+def test_answering_what_is_asked_always_ends(groups: list[list[str]]) -> None:
+    talk, words = Talk(groups), {key: key for key in KEYS}
+    turn = talk.turn({}, words)
+    for _group in groups:
+        assert not turn.finished
+        turn = talk.turn({key: said("good") for key in turn.opened}, words)
+    assert turn.finished
+    assert turn.delivered == {key: "good" for group in groups for key in group}
+
+
+def test_the_first_round_ends_with_the_first_question() -> None:
+    round_ = Round()
+    with pytest.raises(InputRequired):
+        ask(round_, "name", "Who?")
+    assert round_.requests == {"name": question("Who?")}
+    assert round_.leave_asked() == {"name": fingerprint(question("Who?"))}
+    assert round_.leave() == {}
+
+
+def test_an_answer_comes_back_from_the_same_call() -> None:
+    round_ = Round(asked={"name": fingerprint(question("Who?"))}, responses={"name": said("Ann")})
+    assert ask(round_, "name", "Who?") == "Ann"
+    assert ask(round_, "name", "Who?") == "Ann"
+    assert round_.requests == {}
+
+
+def test_an_answer_to_other_words_is_asked_again() -> None:
+    round_ = Round(asked={"name": fingerprint(question("Who?"))}, responses={"name": said("Ann")})
+    with pytest.raises(InputRequired):
+        ask(round_, "name", "Who are you?")
+    assert "answers" not in round_.leave()
+    assert round_.leave_asked() == {"name": fingerprint(question("Who are you?"))}
+
+
+def test_an_answer_that_nobody_asked_for_answers_nothing() -> None:
+    round_ = Round(responses={"name": said("Ann")})
+    with pytest.raises(InputRequired):
+        ask(round_, "name", "Who?")
+    assert round_.leave() == {}
+
+
+def test_a_later_answer_does_not_replace_an_accepted_one() -> None:
+    print_ = fingerprint(question("Who?"))
+    round_ = Round(record={"answers": {"name": [print_, said("Ann")]}}, responses={"name": said("Eve")})
+    assert ask(round_, "name", "Who?") == "Ann"
+    forced = Round(
+        record={"answers": {"name": [print_, said("Ann")]}}, asked={"name": print_}, responses={"name": said("Eve")}
+    )
+    assert ask(forced, "name", "Who?") == "Ann"
+    assert forced.leave()["answers"]["name"] == [print_, said("Ann")]
+
+
+def test_an_answer_is_kept_even_if_the_round_ends_before_it_is_read() -> None:
+    prints = {key: fingerprint(question(key)) for key in ("a", "b")}
+    round_ = Round(asked=prints, responses={"b": said("yes")})
+    with pytest.raises(InputRequired):
+        ask(round_, "a", "a")
+    assert round_.leave() == {"answers": {"b": [prints["b"], said("yes")]}}
+
+
+def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason_under_the_same_fingerprint() -> None:
+    print_ = fingerprint(question("Who?"))
+    round_ = Round(asked={"name": print_}, responses={"name": said("bad")})
+    with pytest.raises(InputRequired):
+        ask(round_, "name", "Who?")
+    asked: Any = round_.requests["name"]
+    assert asked["params"]["message"] == "Who? (Please answer again: it is bad.)"
+    assert round_.leave_asked() == {"name": print_}
+    assert round_.leave() == {}
+    again = Round(asked=round_.leave_asked(), responses={"name": said("Ann")})
+    assert ask(again, "name", "Who?") == "Ann"
+
+
+def test_two_questions_under_one_key_are_the_developers_error() -> None:
+    round_ = Round(asked={"name": fingerprint(question("Who?"))}, responses={"name": said("Ann")})
+    ask(round_, "name", "Who?")
+    expected = "two different questions under the key 'name': give each question a key of its own"
+    with pytest.raises(DeveloperError, match=expected):
+        ask(round_, "name", "Who else?")
+
+
+def test_except_exception_cannot_swallow_the_signal() -> None:
+    def careless(round_: Round) -> Any:  # noqa: ANN401 - whatever was answered
+        try:
+            return ask(round_, "name", "Who?")
+        except Exception:  # noqa: BLE001 - as a careless author writes
+            return "nobody"
+
+    with pytest.raises(InputRequired):
+        careless(Round())
+
+
+def test_not_even_a_bare_except_can_undo_the_end_of_a_round() -> None:
+    round_ = Round()
+    with contextlib.suppress(BaseException):
+        ask(round_, "name", "Who?")
+    assert round_.ended
+
+
+def test_a_broken_rule_is_remembered_too() -> None:
+    round_ = Round()
+    for words in ("Who?", "Who else?"):
+        with contextlib.suppress(BaseException):
+            ask(round_, "name", words)
+    assert round_.broken == "two different questions under the key 'name': give each question a key of its own"
+
+
+def test_questions_asked_together_are_open_together() -> None:
+    round_ = Round()
+    with pytest.raises(InputRequired):
+        round_.ask(Asking("a", question("A?"), read), Asking("b", question("B?"), read))
+    assert round_.requests == {"a": question("A?"), "b": question("B?")}
+
+
+def test_of_questions_asked_together_only_the_open_ones_are_asked_again() -> None:
+    prints = {key: fingerprint(question(key)) for key in ("a", "b")}
+    round_ = Round(asked=prints, responses={"b": said("yes")})
+    with pytest.raises(InputRequired):
+        round_.ask(Asking("a", question("a"), read), Asking("b", question("b"), read))
+    assert round_.requests.keys() == {"a"}
+    assert round_.leave() == {"answers": {"b": [prints["b"], said("yes")]}}
+
+
+def test_the_outcome_of_one_question_waits_for_the_answers_to_the_others() -> None:
+    def no(_response: object) -> str:
+        message = "no"
+        raise LookupError(message)
+
+    prints = {key: fingerprint(question(key)) for key in ("a", "b")}
+    together = [Asking("a", question("a"), no), Asking("b", question("b"), read)]
+    with pytest.raises(InputRequired):
+        Round(asked=prints, responses={"a": said("x")}).ask(*together)
+    with pytest.raises(LookupError):
+        Round(asked=prints, responses={"a": said("x"), "b": said("y")}).ask(*together)
+
+
+def test_an_answer_good_for_one_reading_holds_in_every_round_but_not_twice_in_one() -> None:
+    print_ = fingerprint(question("Open it"))
+    first = Round(asked={"page": print_}, responses={"page": said("yes")})
+    assert ask(first, "page", "Open it", once=True) == "yes"
+    later = Round(record=first.leave())
+    assert ask(later, "page", "Open it", once=True) == "yes"
+    with pytest.raises(InputRequired):
+        ask(later, "page", "Open it", once=True)
+    assert later.leave_asked() == {"page": print_}
+    assert later.leave() == {}
+
+
+def test_a_question_that_says_something_else_in_every_round_is_the_developers_error() -> None:
+    round_ = Round()
+    with pytest.raises(InputRequired):
+        ask(round_, "name", "It is 12:00. Who?")
+    for minute in range(1, MAX_REWORDINGS + 1):
+        record, asked = round_.leave(), round_.leave_asked()
+        round_ = Round(record=record, asked=asked, responses={"name": said("Ann")})
+        with pytest.raises(InputRequired):
+            ask(round_, "name", f"It is 12:0{minute}. Who?")
+    round_ = Round(record=round_.leave(), asked=round_.leave_asked(), responses={"name": said("Ann")})
+    with pytest.raises(DeveloperError, match="the question 'name' says something else in every round"):
+        ask(round_, "name", "It is 12:09. Who?")
+
+
+def test_what_is_left_is_json() -> None:
+    prints = {key: fingerprint(question(key)) for key in ("a", "b")}
+    round_ = Round(asked=prints, responses={"b": said("yes")})
+    left = round_.leave()
+    assert json.loads(json.dumps(left)) == left
+
+
+# The low level: a function ends the round itself.
+
+
+class Draft(BaseModel):
+    """What a function of the low level keeps."""
+
+    step: int = 0
+
+
+class Name(BaseModel):
+    """What it asks."""
+
+    name: str
+
+
+def test_the_low_level_leaves_its_questions_and_its_state() -> None:
+    round_ = Round()
+    with pytest.raises(InputRequired):
+        round_.require(
+            InputRequiredResult({"who": ElicitRequest("Who?", Name), "roots": ListRootsRequest()}, Draft(step=1))
+        )
+    assert list(round_.requests) == ["who", "roots"]
+    assert round_.leave_asked() == {key: fingerprint(asked) for key, asked in round_.requests.items()}
+    assert round_.leave() == {"state": {"step": 1}}
+    assert Round(record=round_.leave()).state == {"step": 1}
+
+
+def test_the_low_level_may_go_on_without_a_question() -> None:
+    round_ = Round()
+    with pytest.raises(InputRequired):
+        round_.require(InputRequiredResult(request_state=Draft(step=2)))
+    assert round_.requests == {}
+    assert round_.leave()["state"] == {"step": 2}
+
+
+def test_the_low_level_may_ask_without_a_state() -> None:
+    round_ = Round(record={"state": {"step": 1}})
+    with pytest.raises(InputRequired):
+        round_.require(InputRequiredResult({"roots": ListRootsRequest()}))
+    assert round_.leave() == {}
+
+
+def test_a_result_that_requires_nothing_is_the_developers_error() -> None:
+    with pytest.raises(DeveloperError, match="an InputRequiredResult needs input_requests or a request_state"):
+        Round().require(InputRequiredResult())
+
+
+def test_proven_answers_are_told_from_the_clients_own_words() -> None:
+    print_ = fingerprint(ListRootsRequest().wire())
+    round_ = Round(asked={"roots": print_}, responses={"roots": {"roots": []}, "other": said("x")})
+    assert round_.proven == {"roots": {"roots": []}}
+    assert round_.unproven == {"other": said("x")}
+
+
+def test_what_is_asked_anew_is_answered_anew() -> None:
+    print_ = fingerprint(ListRootsRequest().wire())
+    first = Round(asked={"roots": print_}, responses={"roots": {"roots": []}})
+    with pytest.raises(InputRequired):
+        first.require(InputRequiredResult({"roots": ListRootsRequest()}))
+    assert first.leave() == {}
+    later = Round(
+        record=first.leave(), asked=first.leave_asked(), responses={"roots": {"roots": [{"uri": "file:///a"}]}}
+    )
+    assert later.proven == {"roots": {"roots": [{"uri": "file:///a"}]}}
+
+
+def test_a_round_knows_of_no_state_in_the_first_round() -> None:
+    assert Round().state is None
