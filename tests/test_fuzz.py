@@ -1,6 +1,6 @@
-"""A protocol fuzzer: mutated requests against a healthy server get an error with a right code and the same id, never a 5xx.
+"""A protocol fuzzer: wounded requests to a healthy server get an error with a right code and the same id, never a 5xx.
 
-What is mutated stays known, so that the answer can be judged: a request whose id survived must be answered with that id.
+What was wounded stays known, so that the answer can be judged: if the id survived, the answer must bear it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mcp_functions.testing import Context, Conversation
 
 from functions.briefing.app import handler as briefing
 from functions.mcp.app import handler as front_door
 from functions.ticket.app import handler as ticket
 from functions.update_work_item.app import handler as update_work_item
+from mcp_functions.testing import Context, Conversation
 from tests import wire
 
 STATUS = {-32700: {400}, -32600: {400, 413, 415}, -32601: {404}, -32602: {200, 400}, -32020: {400}, -32021: {400}}
@@ -30,7 +30,7 @@ anything = st.recursive(
 
 
 def originals() -> list[tuple[Any, dict[str, Any]]]:
-    """Valid requests of every kind, those of a second round with a true state among them."""
+    """Write valid requests of every kind, those of a second round with a true state among them."""
     resolve = Conversation(update_work_item).call(workItemId=1, fields={"System.State": "Resolved"})
     resolve.accept(resolution={"resolution": "Duplicate"})
     get = Conversation(briefing).call(topic="x").accept(audience={"audience": "engineers"})
@@ -53,7 +53,9 @@ def mutated(draw: st.DrawFn) -> tuple[Any, dict[str, Any], object]:
             case "header":
                 name = draw(st.sampled_from(sorted(event["headers"])))
                 value = draw(st.none() | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30))
-                event["headers"] = {**event["headers"], name: value} if value is not None else _without(event["headers"], name)
+                event["headers"] = (
+                    {**event["headers"], name: value} if value is not None else _without(event["headers"], name)
+                )
             case "body":
                 at = draw(st.integers(0, len(event["body"]) - 1))
                 junk = draw(st.text(max_size=3) | st.sampled_from(['"', "{", "]", "\\u0000", "\ud800"]))
@@ -62,7 +64,11 @@ def mutated(draw: st.DrawFn) -> tuple[Any, dict[str, Any], object]:
             case _:
                 place = _place(message, kind)
                 if isinstance(place, dict):
-                    key = draw(st.sampled_from(sorted(place)) | st.text(max_size=6)) if place else draw(st.text(max_size=6))
+                    key = (
+                        draw(st.sampled_from(sorted(place)) | st.text(max_size=6))
+                        if place
+                        else draw(st.text(max_size=6))
+                    )
                     place[key] = draw(anything)
                     if draw(st.booleans()):
                         del place[key]
@@ -84,7 +90,9 @@ def _place(message: dict[str, Any], kind: str) -> object:
 
 @settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(mutated())
-def test_a_wounded_request_gets_an_error_that_names_it_and_never_a_server_error(case: tuple[Any, dict[str, Any], object]) -> None:
+def test_a_wounded_request_gets_an_error_that_names_it_and_never_a_server_error(
+    case: tuple[Any, dict[str, Any], object],
+) -> None:
     handler, event, id_ = case
     response = handler(event, Context("local-update_work_item"))
     assert response["statusCode"] < 500, response

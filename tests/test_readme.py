@@ -6,11 +6,14 @@ import asyncio
 import re
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
 from mcp.types import ElicitRequestParams, ElicitResult
+
 from mcp_functions.local import Harness
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,9 +30,7 @@ def test_the_tool_of_the_readme_has_twenty_lines() -> None:
     assert len(TOOL.strip().splitlines()) <= 20
 
 
-def test_the_client_of_the_readme_finishes_the_conversation(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_client_of_the_readme_finishes_the_conversation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async def ask_my_user(_context: object, params: ElicitRequestParams) -> ElicitResult:
         assert "How was this bug resolved" in params.message
         return ElicitResult(action="accept", content={"resolution": "Fixed"})

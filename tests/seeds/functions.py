@@ -1,6 +1,9 @@
 """The functions that the seeds write about and the samples do not show: mostly of the low level, as the seeds are."""
 
+from functools import cache
 from typing import Any
+
+from pydantic import BaseModel
 
 from mcp_functions import (
     CreateMessageRequest,
@@ -17,7 +20,6 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.gateway import LambdaFunction
-from pydantic import BaseModel
 
 Asked = ElicitRequest | CreateMessageRequest | ListRootsRequest
 
@@ -124,26 +126,41 @@ def hasty(*, elicit: Elicit) -> str:
     return elicit("login", "Please provide your GitHub username", Name).name
 
 
-def instance(ran: list[int], capacity: int) -> LambdaFunction:
-    """Return one server instance of a tool that adds 1 to `upto`, and sheds its load after `capacity` numbers.
+ACTED_FOR: list[str] = []
 
-    Args:
-        ran: takes down every number that this or another instance has worked on.
-        capacity: numbers that this instance has time for.
 
-    """
+@tool
+def act(*, elicit: Elicit) -> str:
+    """Do something that counts, once somebody has said who they are."""
+    ACTED_FOR.append(elicit("login", "Who are you?", Name).name)
+    return "done"
+
+
+# One Lambda for all of them: a test that needs a container of its own serves its function itself.
+handler = serve(core_types, region_of, greeting, report, latest_report, counted, asks_for, asks_nothing_at_all, act)
+
+
+RAN: list[int] = []  # every number that any instance of `summing` has worked on
+
+
+@cache
+def instance(name: str, *, capacity: int) -> LambdaFunction:
+    """Return the server instance `name` of a tool that adds up to a number, and sheds its load after `capacity` of them."""
 
     @tool(name="summing")
     def summing(upto: int, *, request_state: RequestState[Sum]) -> str | InputRequiredResult:
         so_far = request_state.value
         for number in range(so_far.done + 1, upto + 1)[:capacity]:
-            ran.append(number)
+            RAN.append(number)
             so_far = Sum(done=number, total=so_far.total + number)
-        return InputRequiredResult(request_state=so_far) if so_far.done < upto else f"The sum is {so_far.total}."
+        if so_far.done < upto:
+            return InputRequiredResult(request_state=so_far)
+        return f"{name}: the sum is {so_far.total}."
 
     return serve(summing)
 
 
+@cache
 def version(*wanted: str, inline: bool = False, words: str = "Please provide your {} username") -> LambdaFunction:
     """Return one version of a tool that needs logins: `version("github", "google")` asks for both in one round.
 

@@ -9,11 +9,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from functions.get_weather.app import get_weather
+from functions.get_weather.app import handler as weather
+from functions.update_work_item.app import handler as work_item
+from functions.update_work_item.app import update_work_item
 from mcp_functions import serve
 from mcp_functions.testing import Conversation
-
-from functions.get_weather.app import get_weather, handler as weather
-from functions.update_work_item.app import handler as work_item, update_work_item
 from tests.seeds import functions
 from tests.seeds.replay import example, permitted, replay, send
 
@@ -56,19 +58,19 @@ def test_who_answers_after_all_is_told_the_weather() -> None:
 
 def test_the_input_required_result_of_the_draft_page_is_written_word_for_word() -> None:
     shown = example("draft-page-core-types")["inputRequiredResult"]
-    received = send(serve(functions.core_types), called("core_types", id=shown["id"]))
+    received = send(functions.handler, called("core_types", id=shown["id"]))
     assert received == permitted(shown, received)
 
 
 @pytest.mark.parametrize(("name", "preferences"), [("draft-page-core-types", False), ("sep-2322-core-types", True)])
 def test_the_input_requests_of_both_documents_are_written_word_for_word(name: str, *, preferences: bool) -> None:
-    talk = Conversation(serve(functions.core_types)).call(preferences=preferences)
+    talk = Conversation(functions.handler).call("core_types", preferences=preferences)
     assert talk.requests == example(name)["inputRequests"]
 
 
 @pytest.mark.parametrize("name", ["draft-page-core-types", "sep-2322-core-types"])
 def test_the_input_responses_of_both_documents_reach_the_function(name: str) -> None:
-    talk = Conversation(serve(functions.core_types)).call()
+    talk = Conversation(functions.handler).call("core_types")
     talk.answer(**example(name)["inputResponses"])
     assert talk.text == "octocat: The capital of France is Paris."
 
@@ -81,7 +83,7 @@ def test_the_rejection_of_the_sdk_page_is_the_one_we_write() -> None:
 
 
 def test_the_first_call_brings_no_answers_so_the_guard_of_the_sdk_page_fires() -> None:
-    talk = Conversation(serve(functions.region_of)).call(service="DynamoDB")
+    talk = Conversation(functions.handler).call("region_of", service="DynamoDB")
     assert talk.asked == ["region"]
     assert talk.accept(region={"region": "eu-central-1"}).text == "DynamoDB in eu-central-1"
 

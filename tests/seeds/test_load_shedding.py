@@ -1,15 +1,16 @@
 """SEP-2322, use case 2: a server instance that is too busy hands its work to another, through the client.
 
-By hand, at the low level: a round that ends with a state and no question. What differs from the document: `inputRequests`
-is there, and empty, for one widespread client takes its absence for a final result.
+By hand, at the low level: a round that ends with a state and no question. What differs from the document:
+`inputRequests` is there, and empty, for one widespread client takes its absence for a final result.
 """
 
 from __future__ import annotations
 
-from mcp_functions.testing import Conversation
+import pytest
 
+from mcp_functions.testing import Conversation
 from tests import wire
-from tests.seeds.functions import instance
+from tests.seeds.functions import RAN, instance
 
 
 def call(state: str | None = None) -> dict[str, object]:
@@ -18,43 +19,47 @@ def call(state: str | None = None) -> dict[str, object]:
     return wire.message("tools/call", {"name": "summing", "arguments": {"upto": 10}, **echoed}, capabilities={})
 
 
-def test_another_instance_picks_up_the_computation_where_the_first_left_off() -> None:
-    ran: list[int] = []
-    a, b = instance(ran, capacity=6), instance(ran, capacity=6)
+@pytest.fixture
+def ran() -> list[int]:
+    RAN.clear()
+    return RAN
+
+
+def test_another_instance_picks_up_the_computation_where_the_first_left_off(ran: list[int]) -> None:
+    a, b = instance("A", capacity=6), instance("B", capacity=6)
     shed = wire.read(a(wire.event(call()), wire.Context("local-summing")), "tools/call")["result"]
     assert (shed["resultType"], shed["inputRequests"]) == ("input_required", {})
     assert ran == [1, 2, 3, 4, 5, 6]
     done = b(wire.event(call(shed["requestState"])), wire.Context("local-summing"))
-    assert wire.read(done, "tools/call")["result"]["content"] == [{"type": "text", "text": "The sum is 55."}]
+    assert wire.read(done, "tools/call")["result"]["content"] == [{"type": "text", "text": "B: the sum is 55."}]
     assert ran == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]  # nothing twice
 
 
-def test_work_may_move_on_as_often_as_it_must() -> None:
-    ran: list[int] = []
-    talk = Conversation(instance(ran, capacity=3)).call(upto=10)
+def test_work_may_move_on_as_often_as_it_must(ran: list[int]) -> None:
+    talk = Conversation(instance("C", capacity=1)).call(upto=5)
     while talk.result["resultType"] == "input_required":
         talk.answer()
-    assert (talk.text, len(talk.rounds)) == ("The sum is 55.", 4)
-    assert ran == [*range(1, 11)]
+    assert (talk.text, len(talk.rounds)) == ("C: the sum is 15.", 5)
+    assert ran == [1, 2, 3, 4, 5]
 
 
-def test_a_shed_round_that_is_repeated_does_the_same_work_and_no_other() -> None:
-    ran: list[int] = []
-    talk = Conversation(instance(ran, capacity=6)).call(upto=10)
+def test_a_shed_round_that_is_repeated_does_the_same_work_and_no_other(ran: list[int]) -> None:
+    talk = Conversation(instance("A", capacity=6)).call(upto=10)
     first = talk.answer().text
-    assert talk.retry().text == first == "The sum is 55."
+    assert talk.retry().text == first == "A: the sum is 55."
     assert ran == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 7, 8, 9, 10]
 
 
 def test_work_that_never_ends_is_ended_by_the_round_budget() -> None:
-    talk = Conversation(instance([], capacity=1)).call(upto=1000)
+    talk = Conversation(instance("C", capacity=1)).call(upto=1000)
     while talk.result["resultType"] == "input_required":
         talk.answer()
     assert talk.result["isError"]
     assert talk.text == "This conversation has used its 16 rounds. Start again."
 
 
-def test_what_travels_is_opaque_and_cannot_be_made_to_say_more() -> None:
-    talk = Conversation(instance([], capacity=6)).call(upto=10)
+def test_what_an_author_keeps_is_plain_to_the_function_and_opaque_on_the_wire() -> None:
+    talk = Conversation(instance("A", capacity=6)).call(upto=10)
     assert "total" not in talk.state
+    assert talk.answer().text == "A: the sum is 55."
     assert talk.tamper().status == 400

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp_functions.testing import Conversation
 
+from mcp_functions.testing import Conversation
 from tests import wire
 from tests.seeds.functions import version
 
@@ -95,12 +95,11 @@ def test_a_question_in_new_words_is_asked_again_and_the_other_answers_are_kept()
 def test_three_versions_in_a_row_ask_each_question_once() -> None:
     questions: list[str] = []
     client, people = Balanced(), {"github_login": OCTOCAT, "google_login": GOOGLER, "microsoft_login": BILL}
-    for deployed in (version("github"), version("github", "google"), version("google", "microsoft", "github")):
+    for deployed in (version("github"), version("github", "google"), version("github", "microsoft")):
         client.call(deployed, **{key: people[key] for key in client.asked})
         questions += client.asked
     assert questions == ["github_login", "google_login", "microsoft_login"]
-    last = version("github", "google", "microsoft")
-    assert client.call(last, microsoft_login=BILL).text == "octocat and googler and bill"
+    assert client.call(version("github", "microsoft"), microsoft_login=BILL).text == "octocat and bill"
 
 
 def test_several_requests_of_one_round_may_be_answered_in_several() -> None:

@@ -12,15 +12,16 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp_functions import serve, tool
+
+from functions.add.app import handler as add
+from functions.update_work_item.app import handler as work_item
+from functions.update_work_item.app import update_work_item
+from mcp_functions import serve
 from mcp_functions.messages import Principal
 from mcp_functions.testing import Conversation, deployed
-
-from functions.add.app import add
-from functions.update_work_item.app import update_work_item
 from tests import wire
 from tests.seeds import functions
-from tests.seeds.functions import Name, version
+from tests.seeds.functions import version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,10 +32,11 @@ RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 DUPLICATE = {"resolution": "Duplicate"}
 FROZEN = {"code": -32602, "message": "Invalid or expired requestState", "data": {"reason": "invalid_request_state"}}
 LOGIN = {"name": "octocat"}
+served = functions.handler
 
 
-def resolving(**options: Any) -> Conversation:  # noqa: ANN401 - as Conversation takes them
-    return Conversation(serve(update_work_item), **options).call(**RESOLVE)
+def resolving() -> Conversation:
+    return Conversation(work_item).call(**RESOLVE)
 
 
 def post(handler: LambdaFunction, method: str, params: dict[str, Any], **options: Any) -> tuple[int, dict[str, Any]]:  # noqa: ANN401 - as wire takes them
@@ -45,22 +47,16 @@ def post(handler: LambdaFunction, method: str, params: dict[str, Any], **options
 
 # --- which requests may be answered with a question ---------------------------------------------------------------
 
-ASKING: list[tuple[Any, str, dict[str, Any], str]] = [
-    (functions.region_of, "tools/call", {"name": "region_of", "arguments": {"service": "S3"}}, "region"),
-    (functions.greeting, "prompts/get", {"name": "greeting"}, "language"),
-    (functions.report, "resources/read", {"uri": "reports://2026"}, "reader"),
-    (functions.latest_report, "resources/read", {"uri": "reports://latest"}, "reader"),
+ASKING: list[tuple[str, dict[str, Any], str]] = [
+    ("tools/call", {"name": "region_of", "arguments": {"service": "S3"}}, "region"),
+    ("prompts/get", {"name": "greeting"}, "language"),
+    ("resources/read", {"uri": "reports://2026"}, "reader"),
+    ("resources/read", {"uri": "reports://latest"}, "reader"),
 ]
 
 
-@pytest.mark.parametrize(("handler", "method", "params", "key"), ASKING, ids=["tool", "prompt", "template", "static"])
-def test_tools_prompts_and_resources_ask_and_are_answered(
-    handler: Any,  # noqa: ANN401 - any of the four
-    method: str,
-    params: dict[str, Any],
-    key: str,
-) -> None:
-    served = serve(handler)
+@pytest.mark.parametrize(("method", "params", "key"), ASKING, ids=["tool", "prompt", "template", "static"])
+def test_tools_prompts_and_resources_ask_and_are_answered(method: str, params: dict[str, Any], key: str) -> None:
     _status, asked = post(served, method, params)
     assert asked["result"]["resultType"] == "input_required"
     assert list(asked["result"]["inputRequests"]) == [key]
@@ -78,29 +74,24 @@ REMOVED = [
 ]
 
 
-@pytest.fixture(scope="module")
-def everything() -> LambdaFunction:
-    return serve(functions.region_of, functions.greeting, functions.report, functions.latest_report)
-
-
 @pytest.mark.parametrize("method", OTHERS)
-def test_no_other_request_is_answered_with_a_question(everything: LambdaFunction, method: str) -> None:
+def test_no_other_request_is_answered_with_a_question(method: str) -> None:
     """Not even one that carries the fields of a retry."""
-    state = post(everything, "prompts/get", {"name": "greeting"})[1]["result"]["requestState"]
+    state = post(served, "prompts/get", {"name": "greeting"})[1]["result"]["requestState"]
     for params in ({}, {"inputResponses": {}, "requestState": state}):
-        status, answer = post(everything, method, params)
+        status, answer = post(served, method, params)
         assert (status, answer["result"]["resultType"]) == (200, "complete")
 
 
 @pytest.mark.parametrize("method", REMOVED)
-def test_a_request_that_the_revision_does_not_have_is_unknown(everything: LambdaFunction, method: str) -> None:
-    status, answer = post(everything, method, {"taskId": "t", "inputResponses": {}})
+def test_a_request_that_the_revision_does_not_have_is_unknown(method: str) -> None:
+    status, answer = post(served, method, {"taskId": "t", "inputResponses": {}})
     assert (status, answer["error"]["code"]) == (404, -32601)
 
 
 def test_the_wish_for_a_task_is_ignored_and_the_call_is_answered_at_once() -> None:
     """SEP-2322's `params.task`: "clients do not signal task preference on the request itself" (released extension)."""
-    _status, answer = post(serve(add), "tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}, "task": {"ttl": 1}})
+    _status, answer = post(add, "tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}, "task": {"ttl": 1}})
     assert answer["result"]["content"] == [{"type": "text", "text": "3"}]
     assert "task" not in answer["result"]
 
@@ -111,7 +102,7 @@ def test_the_wish_for_a_task_is_ignored_and_the_call_is_answered_at_once() -> No
 def test_a_question_after_progress_is_the_last_message_of_its_stream() -> None:
     meta = {"progressToken": "p1"}
     sent = wire.message("tools/call", {"name": "counted", "arguments": {}}, meta=meta)
-    response = serve(functions.counted)(wire.event(sent), wire.Context("local-counted"))
+    response = served(wire.event(sent), wire.Context("local-core_types"))
     assert response["headers"]["content-type"] == "text/event-stream"
     progress, asked = wire.messages(response)
     assert progress["method"] == "notifications/progress"
@@ -128,7 +119,7 @@ def test_nothing_that_we_send_is_a_request() -> None:
     """A question is part of a result: nothing in it could be answered on its own."""
     meta = {"progressToken": 7}
     sent = wire.message("tools/call", {"name": "counted", "arguments": {}}, meta=meta)
-    response = serve(functions.counted)(wire.event(sent), wire.Context("local-counted"))
+    response = served(wire.event(sent), wire.Context("local-core_types"))
     for said in wire.messages(response):
         assert not {"id", "method"} <= said.keys()
     for asked in wire.messages(response)[-1]["result"]["inputRequests"].values():
@@ -142,7 +133,7 @@ def test_every_question_comes_with_a_state() -> None:
 
 
 def test_a_round_that_ends_with_neither_question_nor_state_is_the_authors_error_and_no_message() -> None:
-    talk = Conversation(serve(functions.asks_nothing_at_all)).call()
+    talk = Conversation(served).call("asks_nothing_at_all")
     assert (talk.status, talk.error["code"]) == (500, -32603)
 
 
@@ -161,68 +152,47 @@ UNDECLARED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 def test_what_the_client_did_not_declare_is_not_asked(
     kind: str, declared: dict[str, Any], lacking: dict[str, Any]
 ) -> None:
-    talk = Conversation(serve(functions.asks_for), capabilities=declared).call(kind=kind)
+    talk = Conversation(served, capabilities=declared).call("asks_for", kind=kind)
     assert (talk.status, talk.error["code"]) == (400, -32021)
     assert talk.error["data"] == {"requiredCapabilities": lacking}
 
 
 @pytest.mark.parametrize("kind", ["form", "url", "sampling", "sampling.tools", "roots"])
 def test_what_the_client_declared_is_asked(kind: str) -> None:
-    assert Conversation(serve(functions.asks_for)).call(kind=kind).asked == ["asked"]
+    assert Conversation(served).call("asks_for", kind=kind).asked == ["asked"]
 
 
 # --- each request stands alone ------------------------------------------------------------------------------------
-
-
-def test_a_round_needs_nothing_but_its_own_request() -> None:
-    """Each container here sees one request in its life."""
-    state, said = None, []
-    for answers in ({}, {"resolution": DUPLICATE}, {"duplicate_of": {"duplicateOfId": 4301}}):
-        accepted = {key: {"action": "accept", "content": content} for key, content in answers.items()}
-        retry = {"inputResponses": accepted, "requestState": state} if state else {}
-        params = {"name": "update_work_item", "arguments": RESOLVE, **retry}
-        said.append(post(serve(update_work_item), "tools/call", params)[1]["result"])
-        state = said[-1].get("requestState")
-    assert said[-1]["content"][0]["text"].startswith("Bug #4522 resolved as Duplicate of Bug #4301.")
 
 
 @pytest.mark.parametrize("ids", [(1, 2), ("first", "second"), (1, 1)])
 def test_nothing_hangs_on_the_id_of_a_request(ids: tuple[Any, Any]) -> None:
     """New for each retry, as it must be; and a client that forgets is not confused with another."""
     params = {"name": "update_work_item", "arguments": RESOLVE}
-    _status, asked = post(serve(update_work_item), "tools/call", params, id=ids[0])
+    _status, asked = post(work_item, "tools/call", params, id=ids[0])
     retry = {
         "inputResponses": {"resolution": {"action": "accept", "content": {"resolution": "Fixed"}}},
         "requestState": asked["result"]["requestState"],
     }
-    _status, answer = post(serve(update_work_item), "tools/call", params | retry, id=ids[1])
+    _status, answer = post(work_item, "tools/call", params | retry, id=ids[1])
     assert (asked["id"], answer["id"]) == ids
     assert answer["result"]["resultType"] == "complete"
 
 
 def test_conversations_in_parallel_do_not_mix() -> None:
-    served = serve(update_work_item)
-    one, other = Conversation(served).call(**RESOLVE), Conversation(served).call(**RESOLVE)
+    one, other = resolving(), resolving()
     one.accept(resolution=DUPLICATE)
-    assert other.accept(resolution={"resolution": "Fixed"}).text == "Bug #4522 resolved as Fixed. State set to Resolved."
+    assert other.accept(resolution={"resolution": "Fixed"}).text.startswith("Bug #4522 resolved as Fixed.")
     assert one.accept(duplicate_of={"duplicateOfId": 4301}).text.startswith("Bug #4522 resolved as Duplicate")
 
 
 def test_a_client_that_never_comes_back_leaves_nothing_undone_and_nothing_done() -> None:
-    done: list[str] = []
-
-    @tool
-    def act(*, elicit: functions.Elicit) -> str:
-        """Act for somebody."""
-        done.append(elicit("login", "Who are you?", Name).name)
-        return "done"
-
-    served = serve(act)
+    functions.ACTED_FOR.clear()
     for _ in range(3):
-        Conversation(served).call()
-    assert done == []
-    assert Conversation(served).call().accept(login=LOGIN).text == "done"
-    assert done == ["octocat"]
+        Conversation(served).call("act")
+    assert functions.ACTED_FOR == []
+    assert Conversation(served).call("act").accept(login=LOGIN).text == "done"
+    assert functions.ACTED_FOR == ["octocat"]
 
 
 def test_a_question_is_asked_as_often_as_it_takes() -> None:
@@ -239,14 +209,14 @@ def test_a_question_is_asked_as_often_as_it_takes() -> None:
 def test_what_is_no_input_responses_object_is_a_protocol_error(responses: object) -> None:
     state = resolving().state
     params = {"name": "update_work_item", "arguments": RESOLVE, "inputResponses": responses, "requestState": state}
-    status, answer = post(serve(update_work_item), "tools/call", params)
+    status, answer = post(work_item, "tools/call", params)
     assert (status, answer["error"]["code"]) == (400, -32602)
 
 
 def test_malformed_json_is_a_protocol_error() -> None:
     headers = wire.headers(wire.message("tools/call", {"name": "update_work_item"}))
     event = wire.event('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {', headers=headers)
-    response = serve(update_work_item)(event, wire.Context("local-update_work_item"))
+    response = work_item(event, wire.Context("local-update_work_item"))
     assert (response["statusCode"], json.loads(response["body"])["error"]["code"]) == (400, -32700)
 
 
@@ -294,19 +264,19 @@ def test_a_damaged_state_is_refused_and_never_taken_for_a_first_call() -> None:
 @pytest.mark.parametrize("state", [None, 7, {"resolution": "Duplicate"}, ["ks1."]])
 def test_a_state_that_is_no_string_is_refused_alike(state: object) -> None:
     params = {"name": "update_work_item", "arguments": RESOLVE, "requestState": state}
-    status, answer = post(serve(update_work_item), "tools/call", params)
+    status, answer = post(work_item, "tools/call", params)
     assert (status, answer["error"]) == (400, FROZEN)
 
 
-@pytest.mark.parametrize(("handler", "method", "params"), [case[:3] for case in ASKING[:3]])
-def test_a_state_is_checked_on_every_method_that_may_ask(handler: Any, method: str, params: dict[str, Any]) -> None:  # noqa: ANN401 - any of the three
-    status, answer = post(serve(handler), method, params | {"requestState": "ks1.AAAA"})
+@pytest.mark.parametrize(("method", "params"), [case[:2] for case in ASKING])
+def test_a_state_is_checked_on_every_method_that_may_ask(method: str, params: dict[str, Any]) -> None:
+    status, answer = post(served, method, params | {"requestState": "ks1.AAAA"})
     assert (status, answer["error"]) == (400, FROZEN)
 
 
 def test_a_state_is_checked_where_nobody_would_have_read_it() -> None:
     params = {"name": "add", "arguments": {"a": 1, "b": 2}, "requestState": "ks1.AAAA"}
-    status, answer = post(serve(add), "tools/call", params)
+    status, answer = post(add, "tools/call", params)
     assert (status, answer["error"]) == (400, FROZEN)
 
 
@@ -315,12 +285,12 @@ def test_every_cause_of_a_refusal_reads_the_same_on_the_wire_and_differs_in_the_
 ) -> None:
     clock = [1_785_000_000.0]
     with deployed(MCP_AUTH_MODE="jwt"), caplog.at_level(logging.INFO, logger="mcp_functions"):
-        served = serve(update_work_item, now=lambda: clock[0])
+        signed_in = serve(update_work_item, now=lambda: clock[0])
         alice, bob = (Principal("https://issuer", name, "client") for name in ("alice", "bob"))
-        state = Conversation(served, principal=alice).call(**RESOLVE).state
+        state = Conversation(signed_in, principal=alice).call(**RESOLVE).state
 
         def refused(principal: Principal, change: Callable[[str], str], **arguments: Any) -> str:  # noqa: ANN401 - JSON
-            talk = Conversation(served, principal=principal).call(**RESOLVE | arguments)
+            talk = Conversation(signed_in, principal=principal).call(**RESOLVE | arguments)
             sent = talk.tamper(lambda _own: change(state)).rounds[-1][1]
             assert sent["statusCode"] == 400
             return str(sent["body"])
@@ -341,17 +311,15 @@ def test_every_cause_of_a_refusal_reads_the_same_on_the_wire_and_differs_in_the_
 
 def test_a_state_lives_as_long_as_one_answer_may_take() -> None:
     clock = [1_785_000_000.0]
-    with deployed():
-        talk = Conversation(serve(functions.hasty, now=lambda: clock[0])).call()
-        for _ in range(3):  # "bounds per-round think time, not the whole flow"
-            clock[0] += 59
-            assert talk.answer().asked == ["login"]
-        clock[0] += 61
-        assert talk.accept(login=LOGIN).error == FROZEN
+    talk = Conversation(serve(functions.hasty, now=lambda: clock[0])).call()
+    for _ in range(3):  # "bounds per-round think time, not the whole flow"
+        clock[0] += 59
+        assert talk.answer().asked == ["login"]
+    clock[0] += 61
+    assert talk.accept(login=LOGIN).error == FROZEN
 
 
 def test_a_state_belongs_to_one_tool_one_method_and_these_arguments() -> None:
-    served = serve(functions.region_of, functions.greeting, functions.report, functions.core_types)
     state = Conversation(served).call("region_of", service="S3").state
     others: list[tuple[str, dict[str, Any]]] = [
         ("tools/call", {"name": "region_of", "arguments": {"service": "SQS"}}),
@@ -365,13 +333,6 @@ def test_a_state_belongs_to_one_tool_one_method_and_these_arguments() -> None:
 
 
 def test_a_state_of_another_function_is_refused_though_the_key_is_the_same() -> None:
-    talk = Conversation(serve(update_work_item)).call(**RESOLVE)
+    talk = resolving()
     elsewhere = Conversation(serve(update_work_item), function="another").call(**RESOLVE)
     assert elsewhere.tamper(lambda _own: talk.state).error == FROZEN
-
-
-def test_what_an_author_keeps_is_written_and_read_in_plain() -> None:
-    """The seal is ours: the function of the test of load shedding never sees a token."""
-    ran: list[int] = []
-    talk = Conversation(functions.instance(ran, capacity=2)).call(upto=4)
-    assert talk.answer().text == "The sum is 10."

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mcp_functions.front_door import serve_catalog as serve_catalog
     from mcp_functions.input_requests import CreateMessageRequest as CreateMessageRequest
     from mcp_functions.input_requests import ElicitRequest as ElicitRequest
+    from mcp_functions.input_requests import InputRequest as InputRequest
     from mcp_functions.input_requests import InputRequiredResult as InputRequiredResult
     from mcp_functions.input_requests import ListRootsRequest as ListRootsRequest
     from mcp_functions.kinds import Header as Header
@@ -74,7 +75,13 @@ WORDS = {
     "errors": ("ToolError",),
     "forms": ("Titles",),
     "front_door": ("serve_catalog",),
-    "input_requests": ("CreateMessageRequest", "ElicitRequest", "InputRequiredResult", "ListRootsRequest"),
+    "input_requests": (
+        "CreateMessageRequest",
+        "ElicitRequest",
+        "InputRequest",
+        "InputRequiredResult",
+        "ListRootsRequest",
+    ),
     "kinds": ("Header", "Number"),
     "low_level": ("InputResponses", "RequestState"),
     "reporting": ("Log", "Progress"),

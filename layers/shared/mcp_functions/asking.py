@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from mcp_functions.rounds import Round
     from mcp_functions.schema import JSONObject
 
 Form = TypeVar("Form", bound="BaseModel")
@@ -195,8 +196,12 @@ class Elicit(Capability):
     @property
     def possible(self) -> bool:
         """Whether this client can show forms; asking one that cannot ends the call with an error that says so."""
-        form: Any = {"method": "elicitation/create", "params": {"mode": "form"}}
-        return not missing([form], self._round.declared)
+        return _possible(self._round, {"method": "elicitation/create", "params": {"mode": "form"}})
+
+    @property
+    def url_possible(self) -> bool:
+        """Whether this client can open pages."""
+        return _possible(self._round, {"method": "elicitation/create", "params": {"mode": "url"}})
 
     def _asking(self, question: Questionable[Any]) -> Asking:
         return question.asking(camel_case=self._round.camel_case)
@@ -229,6 +234,11 @@ class Sample(Capability):
         said: JSONObject = message
         return said
 
+    @property
+    def possible(self) -> bool:
+        """Whether this client has a model to ask (without tools)."""
+        return _possible(self._round, {"method": "sampling/createMessage", "params": {}})
+
 
 class ListRoots(Capability):
     """Asks the client for its roots: `for root in list_roots(): …`."""
@@ -240,6 +250,15 @@ class ListRoots(Capability):
         (roots,) = self._round.ask(RootsQuestion(key).asking(camel_case=False))
         listed: list[JSONObject] = roots
         return listed
+
+    @property
+    def possible(self) -> bool:
+        """Whether this client has roots to list."""
+        return _possible(self._round, {"method": "roots/list"})
+
+
+def _possible(round_: Round, request: Any) -> bool:  # noqa: ANN401 - as much of a request as says what it needs
+    return not missing([request], round_.declared)
 
 
 def _check_accepted(key: str, message: str, response: Mapping[str, Any]) -> None:

@@ -115,6 +115,9 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
         TypeError: the signature cannot be offered; the message says why.
 
     """
+    if not isinstance(uri, str):
+        message = '@resource needs its URI: @resource("config://app")'
+        raise TypeError(message)
     made = ResourceTemplate if "{" in uri else Resource
     more = {"size": size} if made is Resource else {}
 

@@ -77,6 +77,9 @@ class Handler(Generic[P, R]):
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
+        if answer_within < 1 or max_sheds < 0:
+            message = "answer_within is in seconds, 1 or more; max_sheds is 0 or more"
+            raise TypeError(message)
         self.camel_case = camel_case
         self.answer_within = answer_within
         self.max_sheds = max_sheds
@@ -87,6 +90,7 @@ class Handler(Generic[P, R]):
             self._capabilities = injected(parameters, hints)
             self._declared = declared(parameters, hints, camel_case=camel_case)
             sent = [parameter for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
+            self._defaults = {parameter.name: parameter.default for parameter in sent}
             self._read_arguments(sent, hints)
             self._read_return(hints.get("return"))
         self.asks = bool(self._declared) or any(capability.asks for capability, _ in self._capabilities.values())
@@ -148,9 +152,9 @@ class Handler(Generic[P, R]):
         return value
 
     def _ask_declared(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        known = {**self._defaults, **arguments}
         questions = [
-            replace(declared.question, message=declared.question.message.format(**arguments))
-            for declared in self._declared
+            replace(declared.question, message=declared.question.message.format(**known)) for declared in self._declared
         ]
         askings = [question.asking(camel_case=self.camel_case) for question in questions]
         optional = [

@@ -19,11 +19,22 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from mcp_functions.schema import InputRequest, JSONObject
+    from mcp_functions import schema
+    from mcp_functions.schema import JSONObject
+
+
+class InputRequest:
+    """One of the three requests that a server may make: ElicitRequest, CreateMessageRequest or ListRootsRequest."""
+
+    __slots__ = ()
+
+    def wire(self, *, camel_case: bool = False) -> schema.InputRequest:
+        """Write it as the specification does."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
-class ElicitRequest:
+class ElicitRequest(InputRequest):
     """Asks the user to fill in a form, or (`ElicitRequest.url`) to open a page (client/elicitation)."""
 
     message: str
@@ -35,7 +46,7 @@ class ElicitRequest:
         """Ask the user to open `url`. An accept is consent to open it, not completion of what happens there."""
         return cls(message, None, url)
 
-    def wire(self, *, camel_case: bool = False) -> InputRequest:
+    def wire(self, *, camel_case: bool = False) -> schema.InputRequest:
         """Write it as ElicitRequest.
 
         Raises:
@@ -43,10 +54,10 @@ class ElicitRequest:
 
         """
         if self.form:
-            schema = forms.requested_schema(self.form, camel_case=camel_case)
+            requested = forms.requested_schema(self.form, camel_case=camel_case)
             return {
                 "method": "elicitation/create",
-                "params": {"mode": "form", "message": self.message, "requestedSchema": schema},
+                "params": {"mode": "form", "message": self.message, "requestedSchema": requested},
             }
         if not self.page or not self.page.startswith(("https://", "http://")):
             message = "an elicitation in URL mode needs an absolute https:// URL"
@@ -55,7 +66,7 @@ class ElicitRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateMessageRequest:
+class CreateMessageRequest(InputRequest):
     """Asks the client's model (client/sampling).
 
     Args:
@@ -69,7 +80,7 @@ class CreateMessageRequest:
     max_tokens: int
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def wire(self, *, camel_case: bool = False) -> InputRequest:  # noqa: ARG002 - the wire names are the protocol's
+    def wire(self, *, camel_case: bool = False) -> schema.InputRequest:  # noqa: ARG002 - the wire names are the protocol's
         """Write it as CreateMessageRequest."""
         said = self.messages
         if isinstance(said, str):
@@ -79,10 +90,10 @@ class CreateMessageRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ListRootsRequest:
+class ListRootsRequest(InputRequest):
     """Asks the client which folders it works in (client/roots)."""
 
-    def wire(self, *, camel_case: bool = False) -> InputRequest:  # noqa: ARG002 - one shape for all three
+    def wire(self, *, camel_case: bool = False) -> schema.InputRequest:  # noqa: ARG002 - one shape for all three
         """Write it as ListRootsRequest."""
         return {"method": "roots/list", "params": {}}
 
@@ -97,32 +108,32 @@ class InputRequiredResult:
 
     """
 
-    input_requests: Mapping[str, ElicitRequest | CreateMessageRequest | ListRootsRequest] = field(default_factory=dict)
+    input_requests: Mapping[str, InputRequest] = field(default_factory=dict)
     request_state: BaseModel | None = None
 
 
-def fingerprint(request: InputRequest) -> str:
+def fingerprint(request: schema.InputRequest) -> str:
     """Name one exact question, 22 characters: an answer counts only for the question it was asked for."""
     text = json.dumps(request, sort_keys=True, separators=(",", ":"))
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:16]).rstrip(b"=").decode()
 
 
-def asked_again(request: InputRequest, reason: str) -> InputRequest:
+def asked_again(request: schema.InputRequest, reason: str) -> schema.InputRequest:
     """Write a question once more, and why the last answer would not do."""
     match request:
         case {
             "method": "elicitation/create",
-            "params": {"mode": "form", "message": str(message), "requestedSchema": schema},
+            "params": {"mode": "form", "message": str(message), "requestedSchema": requested},
         }:
             again = f"{message} (Please answer again: {reason}.)"
             return {
                 "method": "elicitation/create",
-                "params": {"mode": "form", "message": again, "requestedSchema": schema},
+                "params": {"mode": "form", "message": again, "requestedSchema": requested},
             }
     return request
 
 
-def missing(requests: Iterable[InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
+def missing(requests: Iterable[schema.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
     """Say what of the client's capabilities these requests need and the client did not declare; empty if nothing.
 
     "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
@@ -138,7 +149,7 @@ def missing(requests: Iterable[InputRequest], declared: Mapping[str, Any]) -> di
     return lacking
 
 
-def _needed(request: InputRequest) -> dict[str, Any]:
+def _needed(request: schema.InputRequest) -> dict[str, Any]:
     match request:
         case {"method": "elicitation/create", "params": {"mode": "url"}}:
             return {"elicitation": {"url": {}}}

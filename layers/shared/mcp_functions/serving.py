@@ -17,49 +17,79 @@ from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.server import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from mcp_functions.envelope import Codec
     from mcp_functions.handlers import Handler
+    from mcp_functions.keys import Wrapping
     from mcp_functions.request_state import RequestStates
     from mcp_functions.settings import Settings
 
 
-def serve(*handlers: Handler[..., Any], now: Callable[[], float] = time.time) -> LambdaFunction:
+def serve(
+    *handlers: Handler[..., Any],
+    audience: str | None = None,
+    wrapping: Sequence[Wrapping] | None = None,
+    codec: Codec | None = None,
+    now: Callable[[], float] = time.time,
+) -> LambdaFunction:
     """Make the Lambda entry point of one or more handlers.
 
     Args:
         handlers: tools, prompts and resources; each with its own name.
+        audience: who shares states, if not this function alone: functions that name the same audience open each
+            other's. Their roles' policies must name it too.
+        wrapping: another KMS than the keys of MCP_KMS_KEYS: who wraps data keys, the first sealing, all opening.
+        codec: another seal altogether. Claims and binding stay the toolkit's.
         now: the clock, unix seconds; tests bring their own.
 
     Returns:
         What the template's `Handler: app.handler` names. It is an MCP endpoint of its own for these handlers.
 
+    Raises:
+        TypeError: something else than handlers was given, or two ways to seal.
+        ValueError: two handlers have the same name.
+
     """
+    if wrong := next((handler for handler in handlers if not hasattr(handler, "kind")), None):
+        message = f"serve() takes what @tool, @prompt or @resource made, not {wrong!r}"
+        raise TypeError(message)
+    if wrapping is not None and codec is not None:
+        message = "serve() takes wrapping or codec: a codec that is one's own wraps its own keys"
+        raise TypeError(message)
     catalog.of(handlers)  # two of one name: say so now, not at the first event
     if any(handler.asks for handler in handlers):
         import mcp_functions.envelope  # noqa: F401, PLC0415 - cryptography, for a function that will need it
 
     def wire(function_name: str) -> Endpoint:
         found = settings.read(os.environ)
-        service = f"{found.stack}/{function_name.removeprefix(found.stack + '-')}"
-        states = _states(found, service, now) if found.kms_keys else None
+        service = audience or f"{found.stack}/{function_name.removeprefix(found.stack + '-')}"
+        seals = codec or wrapping or found.kms_keys
+        states = _states(found, service, wrapping, codec, now) if seals else None
         return Endpoint(found, Server(handlers, found, f"{service}/{found.stage}", states, now=now).answer)
 
     return LambdaFunction(wire, handlers, now=now)
 
 
-def _states(found: Settings, service: str, now: Callable[[], float]) -> Callable[[int], RequestStates]:
-    from mcp_functions.envelope import Envelope  # noqa: PLC0415 - only where there are keys
-    from mcp_functions.keys import Keys, KmsKey, Scope, kms_client  # noqa: PLC0415
+def _states(
+    found: Settings,
+    service: str,
+    wrapping: Sequence[Wrapping] | None,
+    codec: Codec | None,
+    now: Callable[[], float],
+) -> Callable[[int], RequestStates]:
+    from mcp_functions.envelope import Envelope  # noqa: PLC0415 - only where something is sealed
+    from mcp_functions.keys import Keys, KmsKey, Scope  # noqa: PLC0415
     from mcp_functions.request_state import RequestStates  # noqa: PLC0415
 
-    client = lru_cache(maxsize=1)(kms_client)
-    scope = Scope(service, found.stage, found.generation)
-    keys = Keys([KmsKey(arn, client) for arn in found.kms_keys], scope, now=now)
+    @lru_cache(maxsize=1)
+    def keys() -> Keys:
+        wraps = wrapping or [KmsKey(arn) for arn in found.kms_keys]
+        return Keys(wraps, Scope(service, found.stage, found.generation), now=now)
 
     @lru_cache
     def states(lifetime: int) -> RequestStates:
-        envelope = Envelope(keys, max_age=lifetime)
-        return RequestStates(envelope, now=now, lifetime_seconds=lifetime, anonymous=found.auth_mode == "none")
+        seal = codec or Envelope(keys(), max_age=lifetime, max_chars=found.max_state_chars)
+        return RequestStates(seal, now=now, lifetime_seconds=lifetime, anonymous=found.auth_mode == "none")
 
     return states

@@ -18,6 +18,7 @@ AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "none": "none"}
 
 LIST_TTL_MS = 60_000
 PAGE_SIZE = 100
+MAX_STATE_CHARS = 24 * 1024  # of a sealed state: clients carry it twice a round
 MAX_BODY_BYTES = 4 * 1024 * 1024  # of a request, before it is parsed; Lambda itself stops at 6 MB of event
 
 
@@ -36,6 +37,7 @@ class Settings:
     max_body_bytes: int = MAX_BODY_BYTES
     list_ttl_ms: int = LIST_TTL_MS
     page_size: int = PAGE_SIZE
+    max_state_chars: int = MAX_STATE_CHARS
 
     @property
     def server_info(self) -> dict[str, str]:
@@ -77,6 +79,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         server_version=environ.get("MCP_SERVER_VERSION", "0"),
         max_body_bytes=_number(environ, "MCP_MAX_BODY_BYTES", MAX_BODY_BYTES),
         list_ttl_ms=_number(environ, "MCP_LIST_TTL_MS", LIST_TTL_MS),
+        max_state_chars=_number(environ, "MCP_MAX_STATE_CHARS", MAX_STATE_CHARS),
         page_size=max(1, _number(environ, "MCP_PAGE_SIZE", PAGE_SIZE)),
     )
 

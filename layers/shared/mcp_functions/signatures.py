@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin
 
 from mcp_functions.asking import Ask, Elicit, ListRoots, Question, Sample
@@ -15,7 +16,7 @@ from mcp_functions.steps import Step
 
 if TYPE_CHECKING:
     import inspect
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mcp_functions.capabilities import Capability
 
@@ -88,7 +89,7 @@ def injected(
 
 
 def declared(
-    parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any], *, camel_case: bool
+    parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any], *, camel_case: bool
 ) -> tuple[Declared, ...]:
     """Read the questions that stand in a signature, `Annotated[Model, Ask("…")]`, by the names of their parameters.
 
@@ -106,10 +107,19 @@ def declared(
                 raise TypeError(message)
             forms_ = [member for member in _members(get_args(hint)[0]) if member is not type(None)]
             key = camel(parameter.name) if camel_case else parameter.name
+            _check_message(parameter.name, ask.message, parameters)
             question = Question(key, ask.message, forms_[0])
             question.asking(camel_case=camel_case)  # refuses a form that no client could show
             found.append(Declared(parameter.name, question, optional=len(forms_) < len(_members(get_args(hint)[0]))))
     return tuple(found)
+
+
+def _check_message(name: str, message: str, parameters: Sequence[inspect.Parameter]) -> None:
+    arguments = {parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY}
+    named = {field for _text, field, _spec, _conversion in Formatter().parse(message) if field is not None}
+    if unknown := sorted(named - arguments):
+        text = f"{name}: the message names {{{unknown[0]}}}, which is none of the arguments ({{{{ writes a brace)"
+        raise TypeError(text)
 
 
 def _ask(hint: Any) -> Ask | None:  # noqa: ANN401 - an annotation is any value
@@ -124,7 +134,11 @@ def returned(annotation: Any) -> Kind | None:  # noqa: ANN401 - an annotation is
 
     """
     members = [member for member in _members(annotation) if member is not InputRequiredResult]
-    if not members or annotation is None or any(member in (str, type(None)) or _is_content(member) for member in members):
+    if (
+        not members
+        or annotation is None
+        or any(member in (str, type(None)) or _is_content(member) for member in members)
+    ):
         return None
     if len(members) == len(_members(annotation)):
         return kind(annotation)
@@ -152,11 +166,23 @@ def _check_levels(found: Mapping[str, tuple[type[Capability], tuple[Any, ...]]])
             if not args:
                 message = f"{name}: RequestState needs its model in brackets, as in RequestState[Draft]"
                 raise TypeError(message)
-            args[0]()  # the first round begins with an empty one, so every field needs a default
+            _check_defaults(name, args[0])
+
+
+def _check_defaults(name: str, model: Any) -> None:  # noqa: ANN401 - a pydantic model
+    try:
+        model()
+    except ValueError:
+        message = f"{name}: the first round begins with an empty {model.__name__}, so every field needs a default"
+        raise TypeError(message) from None
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 - an annotation is any value
     return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+
+
+def _is_unstructured(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
+    return annotation in (str, type(None)) or _is_content(annotation)
 
 
 def _is_content(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value

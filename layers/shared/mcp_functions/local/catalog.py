@@ -53,7 +53,7 @@ def describe(functions: Iterable[Function]) -> dict[str, Any]:
 
 def text(catalog_: Mapping[str, Any]) -> str:
     """Write a catalog the same way every time."""
-    return json.dumps(catalog_, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return json.dumps(catalog_, indent=2, ensure_ascii=False) + "\n"
 
 
 def read(directory: Path) -> dict[str, Any]:
