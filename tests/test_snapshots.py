@@ -1,8 +1,8 @@
 """Clones of a snapshot: machines that begin with the same memory, down to the state of every random generator in it.
 
 The clone is made with clone(2) into a new PID namespace: like a restored machine it keeps its process id, and no
-at-fork handler runs, so a library that only looks at those two does not notice. That takes root, on Linux; elsewhere the
-test is skipped, and `tests/test_envelope.py` still says that salts differ when all randomness repeats.
+at-fork handler runs, so a library that only looks at those two does not notice. That takes root, on Linux; elsewhere
+the test is skipped, and `tests/test_envelope.py` still says that salts differ when all randomness repeats.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """The functions that the seeds write about and the samples do not show: mostly of the low level, as the seeds are."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -73,11 +74,21 @@ def region_of(service: str, *, input_responses: InputResponses) -> str | InputRe
     return f"{service} in {region.region}"
 
 
+@prompt(name="region_of")
+def prompt_of_the_same_name(service: str, *, elicit: Elicit) -> str:
+    """Ask as the tool does that has this name: what differs is the method."""
+    return f"{service} in {elicit('region', 'Which region?', Region).region}"
+
+
 @prompt
 def greeting(*, input_responses: InputResponses) -> str | InputRequiredResult:
     """Write a prompt once its language is known."""
     language = input_responses.accepted("language", Name)
-    return f"Say hello in {language.name}." if language else InputRequiredResult({"language": GITHUB})
+    return (
+        f"Say hello in {language.name}."
+        if language
+        else InputRequiredResult({"language": ElicitRequest("Which language?", Name)})
+    )
 
 
 @resource("reports://{year}")
@@ -85,6 +96,11 @@ def report(year: int, *, input_responses: InputResponses) -> str | InputRequired
     """Read a report once somebody says who they are."""
     reader = input_responses.accepted("reader", Name)
     return f"{year}, read by {reader.name}" if reader else InputRequiredResult({"reader": GITHUB})
+
+
+@report.complete("year")
+def years(_value: str, _arguments: Mapping[str, str]) -> list[str]:
+    return ["2025", "2026"]
 
 
 @resource("reports://latest")
@@ -126,6 +142,16 @@ def hasty(*, elicit: Elicit) -> str:
     return elicit("login", "Please provide your GitHub username", Name).name
 
 
+@tool
+def guessing(*, input_responses: InputResponses) -> str | InputRequiredResult:
+    """Ask under one key until the answer is right."""
+    guess = input_responses.accepted("guess", Name)
+    if guess and guess.name == "Rumpelstiltskin":
+        return "That is it!"
+    asked = f"Not {guess.name}. What is my name?" if guess else "What is my name?"
+    return InputRequiredResult({"guess": ElicitRequest(asked, Name)})
+
+
 ACTED_FOR: list[str] = []
 
 
@@ -136,8 +162,32 @@ def act(*, elicit: Elicit) -> str:
     return "done"
 
 
+@tool
+def sheds_once(*, input_responses: InputResponses, request_state: RequestState[Sum]) -> str | InputRequiredResult:
+    """Ask, shed its load before it has read the answer, and only then read it."""
+    if "login" not in input_responses:
+        return InputRequiredResult({"login": GITHUB})
+    if not request_state.value.done:
+        return InputRequiredResult(request_state=Sum(done=1))
+    login = input_responses.accepted("login", Name)
+    return login.name if login else "nobody"
+
+
 # One Lambda for all of them: a test that needs a container of its own serves its function itself.
-handler = serve(core_types, region_of, greeting, report, latest_report, counted, asks_for, asks_nothing_at_all, act)
+handler = serve(
+    core_types,
+    region_of,
+    prompt_of_the_same_name,
+    greeting,
+    guessing,
+    report,
+    latest_report,
+    counted,
+    asks_for,
+    asks_nothing_at_all,
+    act,
+    sheds_once,
+)
 
 
 RAN: list[int] = []  # every number that any instance of `summing` has worked on
@@ -145,7 +195,7 @@ RAN: list[int] = []  # every number that any instance of `summing` has worked on
 
 @cache
 def instance(name: str, *, capacity: int) -> LambdaFunction:
-    """Return the server instance `name` of a tool that adds up to a number, and sheds its load after `capacity` of them."""
+    """Return an instance of a tool that adds up to a number, and sheds its load after `capacity` of them."""
 
     @tool(name="summing")
     def summing(upto: int, *, request_state: RequestState[Sum]) -> str | InputRequiredResult:
@@ -176,7 +226,7 @@ def version(*wanted: str, inline: bool = False, words: str = "Please provide you
     def at_once(*, input_responses: InputResponses) -> str | InputRequiredResult:
         known = {key: login.name for key in asked if (login := input_responses.accepted(key, Name))}
         missing: dict[str, Asked] = {key: ElicitRequest(text, Name) for key, text in asked.items() if key not in known}
-        return InputRequiredResult(missing) if missing else " and ".join(known.values())
+        return InputRequiredResult(missing) if missing else " and ".join(known.values()) or "nobody was asked"
 
     @tool(name="link_accounts")
     def one_by_one(*, elicit: Elicit) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_functions.testing import Conversation
 from tests import wire
-from tests.seeds.functions import RAN, instance
+from tests.seeds.functions import RAN, handler, instance
 
 
 def call(state: str | None = None) -> dict[str, object]:
@@ -63,3 +63,9 @@ def test_what_an_author_keeps_is_plain_to_the_function_and_opaque_on_the_wire() 
     assert "total" not in talk.state
     assert talk.answer().text == "A: the sum is 55."
     assert talk.tamper().status == 400
+
+
+def test_an_answer_that_the_shed_round_brought_is_not_lost_with_it() -> None:
+    talk = Conversation(handler).call("sheds_once").accept(login={"name": "octocat"})
+    assert talk.requests == {}
+    assert talk.answer().text == "octocat"

@@ -83,6 +83,11 @@ def test_a_question_that_the_new_version_has_added_is_all_that_it_asks() -> None
     assert client.call(version("github", "microsoft"), github_login=OCTOCAT).asked == ["microsoft_login"]
 
 
+def test_a_new_version_that_asks_nothing_any_more_finishes_what_the_old_one_began() -> None:
+    client = Balanced().call(version("github"))
+    assert client.call(version(), github_login=OCTOCAT).text == "nobody was asked"
+
+
 def test_a_question_in_new_words_is_asked_again_and_the_other_answers_are_kept() -> None:
     old = version("github", "google", inline=True)
     new = version("github", "google", inline=True, words="Who are you on {}?")

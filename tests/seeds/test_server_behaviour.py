@@ -83,6 +83,14 @@ def test_no_other_request_is_answered_with_a_question(method: str) -> None:
         assert (status, answer["result"]["resultType"]) == (200, "complete")
 
 
+def test_a_completion_is_not_a_place_to_ask() -> None:
+    reference = {"type": "ref/resource", "uri": "reports://{year}"}
+    params = {"ref": reference, "argument": {"name": "year", "value": "20"}, "inputResponses": {}}
+    _status, answer = post(served, "completion/complete", params)
+    assert answer["result"]["resultType"] == "complete"
+    assert answer["result"]["completion"]["values"] == ["2025", "2026"]
+
+
 @pytest.mark.parametrize("method", REMOVED)
 def test_a_request_that_the_revision_does_not_have_is_unknown(method: str) -> None:
     status, answer = post(served, method, {"taskId": "t", "inputResponses": {}})
@@ -200,6 +208,14 @@ def test_a_question_is_asked_as_often_as_it_takes() -> None:
     for _ in range(3):
         assert talk.answer().asked == ["resolution"]
     assert talk.accept(resolution={"resolution": "Fixed"}).result["isError"] is False
+
+
+def test_a_question_under_the_same_key_takes_the_answer_to_what_was_asked_last() -> None:
+    talk = Conversation(served).call("guessing")
+    for wrong in ("Caspar", "Melchior"):
+        talk.accept(guess={"name": wrong})
+        assert talk.requests["guess"]["params"]["message"] == f"Not {wrong}. What is my name?"
+    assert talk.accept(guess={"name": "Rumpelstiltskin"}).text == "That is it!"
 
 
 # --- the answers --------------------------------------------------------------------------------------------------
@@ -324,7 +340,7 @@ def test_a_state_belongs_to_one_tool_one_method_and_these_arguments() -> None:
     others: list[tuple[str, dict[str, Any]]] = [
         ("tools/call", {"name": "region_of", "arguments": {"service": "SQS"}}),
         ("tools/call", {"name": "core_types", "arguments": {}}),
-        ("prompts/get", {"name": "greeting"}),
+        ("prompts/get", {"name": "region_of", "arguments": {"service": "S3"}}),
         ("resources/read", {"uri": "reports://2026"}),
     ]
     for method, params in others:

@@ -1,12 +1,18 @@
-"""What a signature says besides its arguments: what the function may do, what is asked first, what it promises."""
+"""What an author's signature says: what the client sends, what the function may do, what is asked, what it promises.
+
+Before `*` stands what the client sends. After it stand capabilities, by their types, and questions (`Annotated[Model,
+Ask("…")]`). Whatever is wrong is said where the function is decorated, with its file and line.
+"""
 
 from __future__ import annotations
 
+import inspect
 import types
+from dataclasses import dataclass, replace
 from string import Formatter
-from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from mcp_functions.asking import Ask, Elicit, ListRoots, Question, Sample
+from mcp_functions.asking import Ask, Elicit, ListRoots, NotAnswered, Question, Sample
 from mcp_functions.errors import DeveloperError
 from mcp_functions.input_requests import InputRequiredResult
 from mcp_functions.kinds import Kind, camel, kind
@@ -15,10 +21,10 @@ from mcp_functions.reporting import Log, Progress
 from mcp_functions.steps import Step
 
 if TYPE_CHECKING:
-    import inspect
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.capabilities import Capability
+    from mcp_functions.rounds import Asking, Round
 
 CAPABILITIES: tuple[type[Capability], ...] = (
     Elicit,
@@ -38,6 +44,59 @@ class Declared(NamedTuple):
     parameter: str
     question: Question[Any]
     optional: bool
+
+    def asking(self, arguments: Mapping[str, Any], *, camel_case: bool) -> Asking:
+        """Say what to ask, with the arguments in the message."""
+        question = replace(self.question, message=self.question.message.format(**arguments))
+        asking = question.asking(camel_case=camel_case)
+        return asking._replace(read=_or_none(asking.read)) if self.optional else asking
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signature, read.
+
+    Attributes:
+        sent: the parameters that the client sends.
+        hints: the type of each parameter.
+        capabilities: parameter to capability, and what stands in its brackets.
+        declared: the questions that are asked before the function runs.
+        returns: what a tool promises as structured content; None for text, content, or nothing.
+
+    """
+
+    sent: tuple[inspect.Parameter, ...]
+    hints: Mapping[str, Any]
+    capabilities: Mapping[str, tuple[type[Capability], tuple[Any, ...]]]
+    declared: tuple[Declared, ...]
+    returns: Kind | None
+
+    @property
+    def asks(self) -> bool:
+        """Whether the function can end a round with a question."""
+        return bool(self.declared) or any(capability.asks for capability, _args in self.capabilities.values())
+
+    @property
+    def logs(self) -> bool:
+        """Whether the function can send log messages."""
+        return any(capability is Log for capability, _args in self.capabilities.values())
+
+    def make(self, round_: Round) -> dict[str, Capability]:
+        """Make the function's capabilities for one round."""
+        return {name: capability.of(round_, args) for name, (capability, args) in self.capabilities.items()}
+
+    def ask(self, arguments: Mapping[str, Any], round_: Round, *, camel_case: bool) -> dict[str, Any]:
+        """Ask what the signature declares, all of it together.
+
+        Raises:
+            InputRequired: something of it has no answer yet.
+
+        """
+        if not self.declared:
+            return {}
+        known = {**{parameter.name: parameter.default for parameter in self.sent}, **arguments}
+        answers = round_.ask(*(question.asking(known, camel_case=camel_case) for question in self.declared))
+        return dict(zip((question.parameter for question in self.declared), answers, strict=True))
 
 
 class where:  # noqa: N801 - a context manager that reads as a word
@@ -63,89 +122,46 @@ class where:  # noqa: N801 - a context manager that reads as a word
             raise TypeError(message) from error
 
 
-def injected(
-    parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any]
-) -> dict[str, tuple[type[Capability], tuple[Any, ...]]]:
-    """Read what the function may do: parameter to capability, and what stands in its brackets.
+def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
+    """Read a function's signature.
+
+    Args:
+        function: an author's function; it is not called.
+        camel_case: whether names go to the wire in camelCase.
 
     Raises:
-        TypeError: a capability stands before `*`, something else after it, or both levels of asking are mixed.
+        TypeError: something stands on the wrong side of `*`, both levels of asking are mixed, or a type cannot be told.
+        DeveloperError: a declared form cannot be expressed.
 
     """
+    hints = get_type_hints(function, include_extras=True)
+    parameters = tuple(inspect.signature(function).parameters.values())
+    return Signature(
+        sent=tuple(parameter for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY),
+        hints=hints,
+        capabilities=_capabilities(parameters, hints),
+        declared=_declared(parameters, hints, camel_case=camel_case),
+        returns=_returns(hints.get("return")),
+    )
+
+
+def _capabilities(
+    parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any]
+) -> dict[str, tuple[type[Capability], tuple[Any, ...]]]:
     found: dict[str, tuple[type[Capability], tuple[Any, ...]]] = {}
     for parameter in parameters:
         hint = hints.get(parameter.name)
         capability: Any = get_origin(hint) or hint
         after = parameter.kind is parameter.KEYWORD_ONLY
-        if capability in CAPABILITIES and not after:
+        if not after and capability in CAPABILITIES:
             message = f"{parameter}: what the function may do stands after *, as in (…, *, {parameter})"
             raise TypeError(message)
-        if after and not _ask(hint):
+        if after and not _marker(hint):
             if capability not in CAPABILITIES:
                 _refuse(parameter)
             found[parameter.name] = (capability, get_args(hint))
     _check_levels(found)
     return found
-
-
-def declared(
-    parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any], *, camel_case: bool
-) -> tuple[Declared, ...]:
-    """Read the questions that stand in a signature, `Annotated[Model, Ask("…")]`, by the names of their parameters.
-
-    Raises:
-        TypeError: one stands before `*`, or its type is no form.
-        DeveloperError: its form cannot be expressed.
-
-    """
-    found = []
-    for parameter in parameters:
-        hint = hints.get(parameter.name)
-        if ask := _ask(hint):
-            if parameter.kind is not parameter.KEYWORD_ONLY:
-                message = f"{parameter.name}: what is asked of the user stands after *"
-                raise TypeError(message)
-            forms_ = [member for member in _members(get_args(hint)[0]) if member is not type(None)]
-            key = camel(parameter.name) if camel_case else parameter.name
-            _check_message(parameter.name, ask.message, parameters)
-            question = Question(key, ask.message, forms_[0])
-            question.asking(camel_case=camel_case)  # refuses a form that no client could show
-            found.append(Declared(parameter.name, question, optional=len(forms_) < len(_members(get_args(hint)[0]))))
-    return tuple(found)
-
-
-def _check_message(name: str, message: str, parameters: Sequence[inspect.Parameter]) -> None:
-    arguments = {parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY}
-    named = {field for _text, field, _spec, _conversion in Formatter().parse(message) if field is not None}
-    if unknown := sorted(named - arguments):
-        text = f"{name}: the message names {{{unknown[0]}}}, which is none of the arguments ({{{{ writes a brace)"
-        raise TypeError(text)
-
-
-def _ask(hint: Any) -> Ask | None:  # noqa: ANN401 - an annotation is any value
-    return next((item for item in get_args(hint) if isinstance(item, Ask)), None) if get_args(hint) else None
-
-
-def returned(annotation: Any) -> Kind | None:  # noqa: ANN401 - an annotation is any value
-    """Read what a tool promises to return as structured content; None for text, content, or nothing.
-
-    Raises:
-        TypeError: it is nothing that JSON can carry.
-
-    """
-    members = [member for member in _members(annotation) if member is not InputRequiredResult]
-    if (
-        not members
-        or annotation is None
-        or any(member in (str, type(None)) or _is_content(member) for member in members)
-    ):
-        return None
-    if len(members) == len(_members(annotation)):
-        return kind(annotation)
-    promised = members[0]
-    for member in members[1:]:
-        promised = promised | member
-    return kind(promised)
 
 
 def _refuse(parameter: inspect.Parameter) -> None:
@@ -157,24 +173,71 @@ def _refuse(parameter: inspect.Parameter) -> None:
 def _check_levels(found: Mapping[str, tuple[type[Capability], tuple[Any, ...]]]) -> None:
     levels = {capability.low_level for capability, _args in found.values() if capability.asks}
     if len(levels) > 1:
-        message = (
-            "InputResponses and RequestState are the low level: a function that uses them does not ask inline as well"
-        )
+        message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
     for name, (capability, args) in found.items():
         if capability is RequestState:
-            if not args:
-                message = f"{name}: RequestState needs its model in brackets, as in RequestState[Draft]"
-                raise TypeError(message)
-            _check_defaults(name, args[0])
+            _check_state(name, args)
 
 
-def _check_defaults(name: str, model: Any) -> None:  # noqa: ANN401 - a pydantic model
+def _check_state(name: str, args: tuple[Any, ...]) -> None:
+    if not args:
+        message = f"{name}: RequestState needs its model in brackets, as in RequestState[Draft]"
+        raise TypeError(message)
     try:
-        model()
+        args[0]()
     except ValueError:
-        message = f"{name}: the first round begins with an empty {model.__name__}, so every field needs a default"
+        message = f"{name}: the first round begins with an empty {args[0].__name__}, so every field needs a default"
         raise TypeError(message) from None
+
+
+def _declared(
+    parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any], *, camel_case: bool
+) -> tuple[Declared, ...]:
+    asked = [(parameter, marker) for parameter in parameters if (marker := _marker(hints.get(parameter.name)))]
+    found = []
+    for parameter, marker in asked:
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            message = f"{parameter.name}: what is asked of the user stands after *"
+            raise TypeError(message)
+        _check_message(parameter.name, marker.message, parameters)
+        members = _members(get_args(hints[parameter.name])[0])
+        model = next(member for member in members if member is not type(None))
+        question = Question(camel(parameter.name) if camel_case else parameter.name, marker.message, model)
+        question.asking(camel_case=camel_case)  # refuses a form that no client could show
+        found.append(Declared(parameter.name, question, optional=len(members) > 1))
+    return tuple(found)
+
+
+def _check_message(name: str, message: str, parameters: Sequence[inspect.Parameter]) -> None:
+    sent = {parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY}
+    named = {field for _text, field, _spec, _conversion in Formatter().parse(message) if field is not None}
+    if unknown := sorted(named - sent):
+        text = f"{name}: the message names {{{unknown[0]}}}, which is none of the arguments ({{{{ writes a brace)"
+        raise TypeError(text)
+
+
+def _marker(hint: Any) -> Ask | None:  # noqa: ANN401 - an annotation is any value
+    return next((item for item in get_args(hint) if isinstance(item, Ask)), None)
+
+
+def _or_none(read_: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def optional(response: Any) -> Any:  # noqa: ANN401 - a response; an answer
+        try:
+            return read_(response)
+        except NotAnswered:
+            return None
+
+    return optional
+
+
+def _returns(annotation: Any) -> Kind | None:  # noqa: ANN401 - an annotation is any value
+    members = [member for member in _members(annotation) if member is not InputRequiredResult]
+    if annotation is None or not members or any(map(_is_unstructured, members)):
+        return None
+    if len(members) == len(_members(annotation)):
+        return kind(annotation)
+    return kind(Union[tuple(members)])  # noqa: UP007 - of members that are only known now
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 - an annotation is any value
@@ -182,10 +245,10 @@ def _members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 - an annotatio
 
 
 def _is_unstructured(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
-    return annotation in (str, type(None)) or _is_content(annotation)
+    return annotation in (str, type(None)) or _holds_content(annotation)
 
 
-def _is_content(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
+def _holds_content(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
     if hasattr(annotation, "wire") or hasattr(annotation, "wire_result"):
         return True
-    return any(_is_content(member) for member in get_args(annotation))
+    return any(_holds_content(member) for member in get_args(annotation))

@@ -1,0 +1,38 @@
+"""A booking in steps: reserve, confirm, charge. However often a round is repeated, the user pays once."""
+
+from pydantic import BaseModel, Field
+
+from mcp_functions import Elicit, Step, serve, tool
+
+
+class Flight(BaseModel):
+    number: str
+    euros: int
+
+
+class Consent(BaseModel):
+    book: bool = Field(description="Book it, and charge me")
+
+
+def reserve(city: str) -> Flight:
+    """Stand in for an airline: it holds a seat for an hour, and then gives it to somebody else."""
+    return Flight(number=f"MF {100 + len(city)}", euros=70 * len(city))
+
+
+def pay(euros: int, idempotency_key: str) -> str:
+    """Stand in for a payment API: whoever sends the same key again gets the same receipt."""
+    return f"receipt {idempotency_key[:8]} for {euros} EUR"
+
+
+@tool
+def book_trip(city: str, *, elicit: Elicit, step: Step) -> str:
+    """Book a flight to a city, once the user agrees to its price."""
+    flight = step("reserve", reserve, city)
+    asked = f"Flight {flight.number} to {city} costs {flight.euros} EUR. Book it?"
+    if not elicit("consent", asked, Consent).book:
+        return "Nothing was booked."
+    receipt = step("charge", lambda: pay(flight.euros, idempotency_key=step.key))
+    return f"Booked {flight.number} to {city}: {receipt}."
+
+
+handler = serve(book_trip)

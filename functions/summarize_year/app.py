@@ -1,0 +1,27 @@
+"""A long computation, a month in a step. When a round's time is up, the next one goes on where it stood."""
+
+from calendar import month_name
+
+from mcp_functions import Progress, Step, serve, tool
+
+
+def count_tickets(year: int, month: int) -> int:
+    """Stand in for a query that takes seconds."""
+    return (7 * year + 13 * month) % 90
+
+
+@tool
+def summarize_year(year: int, *, step: Step, progress: Progress) -> str:
+    """Summarize a year of support tickets."""
+
+    def count(month: int) -> int:
+        tickets = count_tickets(year, month)
+        progress(month, total=12, message=month_name[month])
+        return tickets
+
+    counts = {month_name[month]: step(f"month-{month}", count, month) for month in range(1, 13)}
+    busiest = max(counts, key=lambda name: counts[name])
+    return f"{sum(counts.values())} tickets in {year}, most of them in {busiest}: {counts[busiest]}."
+
+
+handler = serve(summarize_year)

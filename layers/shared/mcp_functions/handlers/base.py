@@ -1,0 +1,145 @@
+"""What every handler has in common: a name, a description, a signature, and a way to run one round."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
+
+from mcp_functions import signatures
+from mcp_functions.errors import DeveloperError, Unanswered
+from mcp_functions.input_requests import InputRequiredResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mcp_functions.rounds import Round
+    from mcp_functions.schema import Icon
+    from mcp_functions.signatures import Signature
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# "Names SHOULD be between 1 and 128 characters … A-Z, a-z, 0-9, underscore, hyphen and dot": a header carries them
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+class Handler(Generic[P, R]):
+    """One function that a client can call, and what the client is told about it.
+
+    Attributes:
+        name: what the client calls it.
+        asks: whether it can end a round with a question, so that its Lambda must be able to seal.
+        logs: whether it can send log messages, so that the capability is advertised.
+        answer_within: seconds a person may take for one answer.
+        max_sheds: rounds in a row that may end without a question, because the time was up.
+
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(  # noqa: PLR0913 - each is a field of the specification's description
+        self,
+        function: Callable[P, R],
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Icon] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        camel_case: bool = False,
+        answer_within: int = 600,
+        max_sheds: int = 2,
+    ) -> None:
+        """Read the function's signature and docstring; nothing is called.
+
+        Raises:
+            TypeError: the signature breaks the contract; the message says where and how to mend it.
+
+        """
+        _check_function(function)
+        update_wrapper(self, function)
+        self.function = function
+        self.name = name or function.__name__
+        self.description = description or inspect.getdoc(function)
+        self.camel_case = camel_case
+        self.answer_within = answer_within
+        self.max_sheds = max_sheds
+        self._described = {
+            "title": title,
+            "icons": list(icons) if icons else None,
+            "_meta": dict(meta) if meta else None,
+        }
+        with signatures.where(function):
+            self._check_options()
+            self._signature = signatures.read(function, camel_case=camel_case)
+            self._read_signature(self._signature)
+        self.asks = self._signature.asks
+        self.logs = self._signature.logs
+
+    def _check_options(self) -> None:
+        if not NAME.fullmatch(self.name):
+            message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
+            raise TypeError(message)
+        if self.answer_within < 1 or self.max_sheds < 0:
+            message = "answer_within is in seconds, 1 or more; max_sheds is 0 or more"
+            raise TypeError(message)
+
+    def _read_signature(self, signature: Signature) -> None:
+        raise NotImplementedError
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the author's function directly, as a unit test does."""
+        return self.function(*args, **kwargs)
+
+    @property
+    def key(self) -> str:
+        """What a request names it by."""
+        return self.name
+
+    def matches(self, key: str) -> dict[str, str] | None:
+        """Read the variables out of what a request names; None if it names another handler."""
+        return {} if key == self.key else None
+
+    def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        """Run one round of a request."""
+        raise NotImplementedError
+
+    def failed(self, reason: str) -> dict[str, Any]:
+        """Say that the request cannot be completed.
+
+        Raises:
+            Unanswered: there is no result that could say so.
+
+        """
+        raise Unanswered(reason)
+
+    def describe(self) -> dict[str, Any]:
+        """Write its entry in the list of its kind."""
+        fields = {**self._described, "description": self.description, **self._fields()}
+        return {"name": self.name, **{key: value for key, value in fields.items() if value is not None}}
+
+    def _fields(self) -> dict[str, Any]:
+        return {}
+
+    def _run(self, arguments: Mapping[str, Any], round_: Round) -> Any:  # noqa: ANN401 - what the function returns
+        answers = self._signature.ask(arguments, round_, camel_case=self.camel_case)
+        made = self._signature.make(round_)
+        value: Any = self.function(**arguments, **answers, **made)  # type: ignore[arg-type, call-arg]  # read above
+        if inspect.iscoroutine(value):
+            import asyncio  # noqa: PLC0415 - a function written with def never pays for it
+
+            value = asyncio.run(value)
+        if isinstance(value, InputRequiredResult):
+            if not self.asks:
+                message = f"{self.name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
+                raise DeveloperError(message)
+            round_.require(value)
+        return value
+
+
+def _check_function(function: object) -> None:
+    if not inspect.isfunction(function):
+        message = f"{function!r}: a handler is a function, written with def"
+        raise TypeError(message)

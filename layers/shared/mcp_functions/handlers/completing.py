@@ -1,0 +1,86 @@
+"""What prompts and resources have in common: their arguments are text, and an author may complete them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import arguments
+from mcp_functions.arguments import InvalidArgument
+from mcp_functions.asking import NotAnswered
+from mcp_functions.errors import InvalidArguments, InvalidParams, ToolError, Unanswered
+from mcp_functions.handlers.base import Handler, P, R
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mcp_functions.rounds import Round
+    from mcp_functions.signatures import Signature
+
+MAX_COMPLETIONS = 100  # "values: … Must not exceed 100 items"
+
+
+class Completing(Handler[P, R]):
+    """What prompts and resource templates have in common: their arguments are text, and can be completed."""
+
+    def __init__(self, function: Callable[P, R], **options: Any) -> None:  # noqa: ANN401 - checked by Handler
+        """Take the function; completers are added by `complete`."""
+        self._completers: dict[str, Callable[[str, Mapping[str, str]], Sequence[str]]] = {}
+        super().__init__(function, **options)
+
+    def _read_signature(self, signature: Signature) -> None:
+        self.arguments = arguments.read(signature.sent, signature.hints, camel_case=self.camel_case)
+
+    @property
+    def completes(self) -> list[str]:
+        """The arguments that have a completer."""
+        return sorted(self._completers)
+
+    def complete(
+        self, argument: str
+    ) -> Callable[
+        [Callable[[str, Mapping[str, str]], Sequence[str]]], Callable[[str, Mapping[str, str]], Sequence[str]]
+    ]:
+        """Decorate the function that completes one argument: `(value, arguments) -> list of values, the best first`.
+
+        Args:
+            argument: its wire name.
+
+        Raises:
+            TypeError: there is no such argument.
+
+        """
+        known = [found.wire for found in self.arguments.every]
+        if argument not in known:
+            message = f"{self.name} has no argument {argument!r} to complete; it has: {', '.join(known) or 'none'}"
+            raise TypeError(message)
+
+        def remember(
+            completer: Callable[[str, Mapping[str, str]], Sequence[str]],
+        ) -> Callable[[str, Mapping[str, str]], Sequence[str]]:
+            self._completers[argument] = completer
+            return completer
+
+        return remember
+
+    def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
+        """Complete one argument (server/utilities/completion).
+
+        Raises:
+            InvalidParams: there is no such argument.
+
+        """
+        if argument not in [found.wire for found in self.arguments.every]:
+            message = "params.argument.name names no argument of this reference"
+            raise InvalidParams(message)
+        completer = self._completers.get(argument)
+        values = [str(found) for found in completer(value, known)] if completer else []
+        more = len(values) > MAX_COMPLETIONS
+        return {"completion": {"values": values[:MAX_COMPLETIONS], "total": len(values), "hasMore": more}}
+
+    def _answered(self, given: Mapping[str, Any], round_: Round) -> Any:  # noqa: ANN401 - what the function returns
+        try:
+            return self._run(self.arguments.bind(given, text=True), round_)
+        except InvalidArgument as error:
+            raise InvalidArguments(str(error)) from None
+        except (ToolError, NotAnswered) as error:
+            raise Unanswered(str(error)) from None

@@ -1,0 +1,100 @@
+"""A resource, or a family of them named by a URI template: a function that reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import arguments, results, uris
+from mcp_functions.handlers.base import P, R
+from mcp_functions.handlers.completing import Completing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.rounds import Round
+    from mcp_functions.signatures import Signature
+
+
+class Resource(Completing[P, R]):
+    """A function that reads one resource."""
+
+    kind = "resource"
+
+    def __init__(  # noqa: PLR0913 - each is a field of the specification's description
+        self,
+        function: Callable[P, R],
+        uri: str,
+        *,
+        mime_type: str | None = None,
+        size: int | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        ttl_ms: int = 0,
+        cache_scope: str = "private",
+        **options: Any,  # noqa: ANN401 - checked by Handler
+    ) -> None:
+        """Take the function and its URI.
+
+        Args:
+            function: what reads the resource.
+            uri: the URI, or URI template, that names it.
+            mime_type: of what it holds.
+            size: in bytes, if it is known.
+            annotations: hints about who should use it.
+            ttl_ms: milliseconds for which a client may keep what it read.
+            cache_scope: "private", or "public" where every caller reads the same.
+            options: what every handler has.
+
+        """
+        self.uri = uri
+        self.mime_type = mime_type
+        self.cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
+        self._more = {"mimeType": mime_type, "size": size, "annotations": annotations}
+        super().__init__(function, **options)
+
+    @property
+    def key(self) -> str:
+        """What a request names it by."""
+        return self.uri
+
+    def _fields(self) -> dict[str, Any]:
+        return {"uri": self.uri, **self._more}
+
+    def _read_signature(self, signature: Signature) -> None:
+        self.arguments = arguments.read(signature.sent, signature.hints, camel_case=False)  # the template's own words
+        has, needs = {argument.parameter for argument in self.arguments.every}, set(self._variables())
+        if has != needs:
+            message = (
+                f"its parameters before * must be the variables of {self.uri!r}: {sorted(needs)}, not {sorted(has)}"
+            )
+            raise TypeError(message)
+
+    def _variables(self) -> tuple[str, ...]:
+        return ()
+
+    def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        """Run one round of a `resources/read` (server/resources).
+
+        Raises:
+            InvalidArguments: a variable of the URI does not fit.
+            InputRequired: the round ends with a question.
+
+        """
+        uri = params["uri"]
+        value = self._answered(self.matches(uri) or {}, round_)
+        return {"contents": results.read_resource_contents(value, uri, self.mime_type), **self.cache}
+
+
+class ResourceTemplate(Resource[P, R]):
+    """A function that reads a family of resources, named by a URI template."""
+
+    kind = "resource_template"
+
+    def _fields(self) -> dict[str, Any]:
+        return {"uriTemplate": self.uri, **self._more}
+
+    def _variables(self) -> tuple[str, ...]:
+        return uris.variables(self.uri)
+
+    def matches(self, key: str) -> dict[str, str] | None:
+        """Read the variables of its template out of a URI; None if it names another resource."""
+        return uris.match(self.uri, key)

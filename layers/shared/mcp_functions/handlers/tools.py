@@ -1,0 +1,88 @@
+"""A tool: a function that a model calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import arguments, headers, results
+from mcp_functions.arguments import InvalidArgument
+from mcp_functions.asking import NotAnswered
+from mcp_functions.errors import DeveloperError, ToolError
+from mcp_functions.handlers.base import Handler, P, R
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.arguments import Arguments, RawArguments
+    from mcp_functions.rounds import Round
+    from mcp_functions.schema import ToolAnnotations
+    from mcp_functions.signatures import Signature
+
+
+class Tool(Handler[P, R]):
+    """A function that a model calls."""
+
+    kind = "tool"
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        *,
+        annotations: ToolAnnotations | None = None,
+        input_schema: Mapping[str, Any] | None = None,
+        **options: Any,  # noqa: ANN401 - checked by Handler
+    ) -> None:
+        """Take the function and, besides what every handler has, hints about what it does and a schema of one's own."""
+        self._annotations = annotations
+        self._input_schema = input_schema
+        super().__init__(function, **options)
+
+    def _read_signature(self, signature: Signature) -> None:
+        if self._input_schema is None:
+            read = arguments.read(signature.sent, signature.hints, camel_case=self.camel_case)
+            self._accepts: Arguments | RawArguments = read
+        else:
+            self._accepts = arguments.read_raw(signature.sent, self._input_schema)
+        headers.declared(self._accepts.schema)  # "clients MUST reject a tool definition" that breaks these rules
+        self._output = signature.returns
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "inputSchema": self._accepts.schema,
+            "outputSchema": self._output.schema if self._output else None,
+            "annotations": self._annotations,
+        }
+
+    def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        """Run one round of a `tools/call` (server/tools).
+
+        "Tool execution errors", arguments that do not fit among them, are results that the model can read and act on.
+
+        Raises:
+            InputRequired: the round ends with a question.
+            DeveloperError: the function broke a rule, or returned what it did not promise.
+
+        """
+        try:
+            value = self._run(self._accepts.bind(params.get("arguments") or {}), round_)
+        except (InvalidArgument, ToolError, NotAnswered) as error:
+            return self.failed(str(error))
+        result = results.call_tool_result(value)
+        if self._output and not result.get("isError"):
+            self._check_output(result)
+        return result
+
+    def failed(self, reason: str) -> dict[str, Any]:
+        """Say that the tool failed, to the model."""
+        return results.tool_error(reason)
+
+    def _check_output(self, result: Mapping[str, Any]) -> None:
+        # If there is an output schema, "servers MUST provide structured results that conform to this schema".
+        if "structuredContent" not in result or self._output is None:
+            message = f"{self.name} promises structured content in its signature and returned none"
+            raise DeveloperError(message)
+        try:
+            self._output.check(result["structuredContent"])
+        except ValueError as error:
+            message = f"{self.name} returned something else than its signature promises: it {error}"
+            raise DeveloperError(message) from None

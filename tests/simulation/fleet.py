@@ -1,0 +1,248 @@
+"""A fleet of containers behind a random router, a fake clock, and a KMS that only counts.
+
+What decides about keys is the shipped code: `mcp_functions.keys.Keys`, one for each container, with the shipped rules.
+Around it stand the load (conversations that begin at random and are answered after a while), the containers (which
+live for a while and begin cold) and time, which nothing waits for: a million rounds take half a minute.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from mcp_functions.keys import Header, Keys, Rules, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+START = 1_767_225_600.0  # the start of an epoch
+SCOPE = Scope("demo/update_work_item", "prod", "1")
+RULES = Rules()
+DATA_KEY = bytes(32)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a fleet has to do (the parameters of the design, `docs/simulation.md`).
+
+    Attributes:
+        containers: at any time.
+        rate: requests a second, for each container.
+        questions: of a conversation: so many rounds, and one request more.
+        answered: share of questions that are answered at all.
+        median: seconds that a person thinks, lognormal.
+        sigma: of the logarithm of these seconds.
+        lifetime: seconds after which an answer is too late.
+        alive: mean seconds that a container lives, exponential.
+
+    """
+
+    containers: int
+    rate: float = 1.0
+    questions: int = 2
+    answered: float = 0.9
+    median: float = 8.0
+    sigma: float = 1.0
+    lifetime: int = 600
+    alive: float = 7200.0
+
+    @property
+    def beginning(self) -> float:
+        """Conversations that begin in a second."""
+        requests = sum(self.answered**number for number in range(self.questions + 1))
+        return self.containers * self.rate / requests
+
+
+@dataclass
+class Counts:
+    """What was seen. A round is a question asked: a state sealed, and opened again if it is answered."""
+
+    rounds: int = 0
+    requests: int = 0
+    calls: int = 0  # of KMS
+    waiting: int = 0  # requests that made at least one
+
+    @property
+    def calls_per_million(self) -> float:
+        """KMS calls per million rounds."""
+        return self.calls / self.rounds * 1e6
+
+    @property
+    def waiting_share(self) -> float:
+        """The share of requests that wait for KMS."""
+        return self.waiting / self.requests
+
+    def __add__(self, other: Counts) -> Counts:
+        """Add up what several runs have seen."""
+        return Counts(
+            self.rounds + other.rounds,
+            self.requests + other.requests,
+            self.calls + other.calls,
+            self.waiting + other.waiting,
+        )
+
+
+class Run(NamedTuple):
+    """One simulated fleet: its first epoch, in which every container starts cold, and its steady state."""
+
+    cold: Counts
+    steady: Counts
+
+
+@dataclass
+class CountingKms:
+    """A wrapping key that wraps nothing: every key has a number, and every call is counted."""
+
+    id: str = "counting"
+    calls: int = 0
+    numbers: count[int] = field(default_factory=count)
+
+    def generate(self, _context: dict[str, str]) -> tuple[bytes, bytes]:
+        self.calls += 1
+        return DATA_KEY, next(self.numbers).to_bytes(8, "big")
+
+    def unwrap(self, _wrapped: bytes, _context: dict[str, str]) -> bytes:
+        self.calls += 1
+        return DATA_KEY
+
+
+@dataclass
+class World:
+    """What all containers have in common: the clock, KMS, and chance."""
+
+    chance: random.Random
+    kms: CountingKms = field(default_factory=CountingKms)
+    now: float = START
+
+    def clock(self) -> float:
+        return self.now
+
+
+class Container(Protocol):
+    """One execution environment, as far as its keys go."""
+
+    def seal(self) -> Header:
+        """Seal a state, and say under which data key."""
+
+    def open(self, header: Header) -> None:
+        """Open a state."""
+
+
+class Shipped:
+    """A container with the toolkit's own keys."""
+
+    def __init__(self, world: World, lifetime: int, rules: Rules = RULES) -> None:
+        self._keys = Keys([world.kms], SCOPE, now=world.clock, rand=world.chance.randbytes, rules=rules)
+        self._lifetime = lifetime
+
+    def seal(self) -> Header:
+        return self._keys.sealing().header
+
+    def open(self, header: Header) -> None:
+        self._keys.proven(self._keys.opening(header, "somebody", max_age=self._lifetime))
+
+
+def per_container(world: World, lifetime: int) -> Container:
+    """Make a container that keeps its own key for an epoch, and adopts nobody's: the same code, another setting."""
+    return Shipped(world, lifetime, RULES._replace(adopt=False))
+
+
+class PerToken:
+    """A container that keeps no keys: GenerateDataKey for every token sealed, Decrypt for every token opened."""
+
+    def __init__(self, world: World, _lifetime: int) -> None:
+        self._kms = world.kms
+
+    def seal(self) -> Header:
+        _plaintext, wrapped = self._kms.generate({})
+        return Header(0, b"", wrapped)
+
+    def open(self, header: Header) -> None:
+        self._kms.unwrap(header.wrapped, {})
+
+
+DESIGNS: dict[str, Callable[[World, int], Container]] = {
+    "call per token": PerToken,
+    "key per container": per_container,
+    "this design": Shipped,
+}
+
+
+class _Fleet:
+    """Containers behind a router that knows nothing of conversations."""
+
+    def __init__(self, load: Load, design: Callable[[World, int], Container], world: World) -> None:
+        self._load, self._design, self._world = load, design, world
+        self._running = [self._launch() for _ in range(load.containers)]
+
+    def route(self) -> Container:
+        """Give the next request to any of them; one whose time is over has been replaced by a cold one."""
+        at = int(self._world.chance.random() * len(self._running))
+        container, ends = self._running[at]
+        if self._world.now >= ends:
+            container, _ends = self._running[at] = self._launch()
+        return container
+
+    def _launch(self) -> tuple[Container, float]:
+        ends = self._world.now + self._world.chance.expovariate(1 / self._load.alive)
+        return self._design(self._world, self._load.lifetime), ends
+
+
+def simulate(load: Load, design: Callable[[World, int], Container], *, epochs: int, warm_up: int, seed: int) -> Run:
+    """Run one fleet.
+
+    Args:
+        load: what it has to do.
+        design: makes a cold container.
+        epochs: how many quarters of an hour are counted.
+        warm_up: how many go before them; in the first all containers start cold, and that is counted apart.
+        seed: of all chance.
+
+    """
+    world = World(random.Random(seed))  # noqa: S311 - chance that repeats is the point of it
+    fleet, kms = _Fleet(load, design, world), world.kms
+    phases = [Counts() for _ in range(warm_up + 1)]  # the epochs of the warm-up, and what comes after them
+    due: list[_Due] = [_Due(START, 0, None, load.questions)]
+    serial = count(1)
+    while due[0].at < START + (warm_up + epochs) * RULES.epoch:
+        request = heapq.heappop(due)
+        world.now = request.at
+        if request.header is None:
+            begins = world.now + world.chance.expovariate(load.beginning)
+            heapq.heappush(due, _Due(begins, next(serial), None, load.questions))
+        counted = phases[min(warm_up, int((world.now - START) // RULES.epoch))]
+        before = kms.calls
+        answer = _serve(request, fleet.route(), load, world, next(serial))
+        if answer:
+            heapq.heappush(due, answer)
+        counted.requests += 1
+        counted.rounds += request.left > 0
+        counted.calls += kms.calls - before
+        counted.waiting += kms.calls > before
+    return Run(phases[0], phases[-1])
+
+
+class _Due(NamedTuple):
+    """A request to come: when, with which state, and how many questions are left to ask."""
+
+    at: float
+    serial: int  # no two requests are compared further than this
+    header: Header | None
+    left: int
+
+
+def _serve(request: _Due, container: Container, load: Load, world: World, serial: int) -> _Due | None:
+    """Open what the request brings, seal what it leaves, and say when the answer comes, if it ever does."""
+    if request.header is not None:
+        container.open(request.header)
+    if not request.left:
+        return None
+    sealed = container.seal()
+    thinks = world.chance.lognormvariate(math.log(load.median), load.sigma)
+    if world.chance.random() >= load.answered or thinks >= load.lifetime:
+        return None
+    return _Due(world.now + thinks, serial, sealed, request.left - 1)

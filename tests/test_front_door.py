@@ -1,0 +1,310 @@
+"""One URL, many Lambdas: the lists are answered here, every call goes to the function that the catalog names.
+
+Lambda's Invoke API is a fake that keeps what it was given; everything else is real.
+No `from __future__ import annotations` here: the functions below are read as an author writes them.
+"""
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from botocore import exceptions
+from botocore.exceptions import ClientError
+
+from mcp_functions import Header, catalog, prompt, resource, serve_catalog, tool
+from mcp_functions.front_door import FrontDoor, lambda_client
+from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.server import Server
+from mcp_functions.settings import Settings
+from tests import wire
+
+SETTINGS = Settings(stack="shop", auth_mode="none")
+
+
+@tool
+def add(a: int, region: Annotated[str, Header("Region")] = "eu") -> str:
+    return f"{region} {a + 1}"
+
+
+@prompt
+def brief(topic: str) -> str:
+    return topic
+
+
+@brief.complete("topic")
+def _topics(value: str, _arguments: Mapping[str, str]) -> list[str]:
+    return [value + "!"]
+
+
+@resource("notes://{owner}")
+def note(owner: str) -> str:
+    return owner
+
+
+OFFERED = catalog.merge(
+    [catalog.of([handler], folder) for handler, folder in ((add, "add"), (brief, "b"), (note, "n"))]
+)
+SERVER = Server((add, brief, note), SETTINGS, "a", None)
+
+
+class Lambda:
+    """The Invoke API: runs a function in this process, or fails as told."""
+
+    def __init__(self) -> None:
+        self.invoked: list[tuple[str, dict[str, Any]]] = []
+        self.made = 0
+        self.failure: Exception | None = None
+        self.answer: dict[str, Any] | None = None
+
+    def __call__(self) -> "Lambda":
+        self.made += 1
+        return self
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
+        if self.failure:
+            raise self.failure
+        event = json.loads(Payload)
+        self.invoked.append((FunctionName, event))
+        if self.answer is not None:
+            return self.answer
+        inner = LambdaFunction(lambda _name: Endpoint(SETTINGS, SERVER.answer))
+        return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(inner(event, wire.Context())).encode())}
+
+
+@pytest.fixture
+def aws() -> Lambda:
+    return Lambda()
+
+
+def send(aws: Lambda, event: dict[str, Any], settings: Settings = SETTINGS) -> dict[str, Any]:
+    door = FrontDoor(OFFERED, settings, aws, "Be nice")
+    return LambdaFunction(lambda _name: Endpoint(settings, door.answer))(event, wire.Context("shop-mcp"))
+
+
+def call(aws: Lambda, method: str, params: dict[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401
+    return wire.read(send(aws, wire.event(wire.message(method, params), **options)), method)
+
+
+CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("tools/call", {"name": "add", "arguments": {"a": 1}}, "shop-add"),
+    ("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}, "shop-b"),
+    ("resources/read", {"uri": "notes://ann"}, "shop-n"),
+    (
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": "brief"}, "argument": {"name": "topic", "value": "x"}},
+        "shop-b",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "params", "name"), CALLS)
+def test_a_call_goes_to_the_function_that_the_catalog_names(
+    aws: Lambda, method: str, params: dict[str, Any], name: str
+) -> None:
+    assert "result" in call(aws, method, params)
+    assert [function for function, _event in aws.invoked] == [name]
+
+
+@pytest.mark.parametrize(("method", "params", "name"), CALLS)
+def test_event_and_response_are_passed_on_unchanged(
+    aws: Lambda, method: str, params: dict[str, Any], name: str
+) -> None:
+    event = wire.event(wire.message(method, params, meta={"com.example/ż": "żółw"}), headers={"x-more": "1"})
+    response = send(aws, event)
+    assert aws.invoked == [(name, event)]
+    inner = LambdaFunction(lambda _name: Endpoint(SETTINGS, SERVER.answer))
+    assert response == inner(event, wire.Context())
+
+
+@pytest.mark.parametrize(
+    ("method", "key"),
+    [
+        ("tools/list", "tools"),
+        ("prompts/list", "prompts"),
+        ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+    ],
+)
+def test_lists_are_answered_here_as_the_functions_would(aws: Lambda, method: str, key: str) -> None:
+    assert call(aws, method, {})["result"][key] == OFFERED[key]
+    assert aws.made == 0  # not even a client
+
+
+def test_discovery_is_answered_here_with_instructions(aws: Lambda) -> None:
+    result = call(aws, "server/discover", {})["result"]
+    assert result["capabilities"] == {"tools": {}, "prompts": {}, "resources": {}, "completions": {}}
+    assert result["instructions"] == "Be nice"
+    assert aws.made == 0
+
+
+def test_the_client_is_made_at_the_first_call(aws: Lambda) -> None:
+    FrontDoor(OFFERED, SETTINGS, aws, None)
+    assert aws.made == 0
+    call(aws, *CALLS[0][:2])
+    assert aws.made == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "status", "code"),
+    [
+        ("tools/call", {"name": "mcp"}, 200, -32602),
+        ("tools/call", {"name": "shop-add"}, 200, -32602),
+        ("tools/call", {"name": "../add"}, 200, -32602),
+        ("tools/call", {"name": "arn:aws:lambda:eu-west-1:1:function:x"}, 200, -32602),
+        ("tools/call", {}, 400, -32602),
+        ("resources/read", {"uri": "file:///x"}, 200, -32602),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "add"}}, 200, -32602),
+        ("completion/complete", {}, 400, -32602),
+        ("initialize", {}, 404, -32601),
+        ("tasks/get", {"taskId": "x"}, 404, -32601),
+    ],
+)
+def test_only_what_the_catalog_names_can_be_invoked(
+    aws: Lambda, method: str, params: dict[str, Any], status: int, code: int
+) -> None:
+    response = send(aws, wire.event(wire.message(method, params)))
+    assert (response["statusCode"], json.loads(response["body"])["error"]["code"]) == (status, code)
+    assert aws.invoked == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"headers": {"mcp-name": "brief"}},
+        {"headers": {"mcp-method": "tools/list"}},
+        {"headers": {"mcp-protocol-version": "2025-11-25"}},
+        {"headers": {"mcp-param-region": "us"}},
+        {"headers": {"origin": "https://evil.example"}},
+        {"http_method": "GET"},
+    ],
+)
+def test_what_is_not_admitted_is_not_forwarded(aws: Lambda, changed: dict[str, Any]) -> None:
+    assert send(aws, wire.event(wire.message(*CALLS[0][:2]), **changed))["statusCode"] in {400, 403, 405}
+    assert aws.invoked == []
+
+
+def test_nobody_is_forwarded_without_the_authorizer(aws: Lambda) -> None:
+    response = send(aws, wire.event(wire.message(*CALLS[0][:2])), replace(SETTINGS, auth_mode="iam"))
+    assert response["statusCode"] == 500
+    assert aws.invoked == []
+
+
+def client_error(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "hunter2"}}, "Invoke")
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (client_error("TooManyRequestsException"), "invoke_TooManyRequestsException"),
+        (client_error("ServiceException"), "invoke_ServiceException"),
+        (client_error("EC2ThrottledException"), "invoke_EC2ThrottledException"),
+        (client_error("ResourceNotReadyException"), "invoke_ResourceNotReadyException"),
+        (exceptions.ConnectTimeoutError(endpoint_url="hunter2"), "invoke_ConnectTimeoutError"),
+        (exceptions.EndpointConnectionError(endpoint_url="hunter2"), "invoke_EndpointConnectionError"),
+    ],
+)
+def test_a_call_that_was_not_run_may_be_sent_again(
+    aws: Lambda, failure: Exception, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    aws.failure = failure
+    response = send(aws, wire.event(wire.message(*CALLS[0][:2], id="r")))
+    received = json.loads(response["body"])
+    assert (response["statusCode"], received["id"]) == (503, "r")
+    assert received["error"]["data"] == {"retryable": True}
+    assert int(response["headers"]["retry-after"]) > 0
+    assert caplog.messages == [f"refused: -32603 {reason}"]
+    assert "hunter2" not in response["body"] + caplog.text
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        exceptions.ReadTimeoutError(endpoint_url="hunter2"),
+        exceptions.ConnectionClosedError(endpoint_url="hunter2"),
+    ],
+)
+def test_a_call_that_may_have_run_is_never_called_retryable(aws: Lambda, failure: Exception) -> None:
+    aws.failure = failure
+    response = send(aws, wire.event(wire.message(*CALLS[0][:2])))
+    assert response["statusCode"] == 504
+    assert "retryable" not in response["body"]
+    assert "retry-after" not in response["headers"]
+
+
+def test_a_connection_that_breaks_while_the_response_is_read_is_silence_too(aws: Lambda) -> None:
+    class Broken(io.BytesIO):
+        def read(self, *_size: object) -> bytes:
+            raise exceptions.ReadTimeoutError(endpoint_url="hunter2")
+
+    aws.answer = {"StatusCode": 200, "Payload": Broken()}
+    response = send(aws, wire.event(wire.message(*CALLS[0][:2])))
+    assert (response["statusCode"], "hunter2" in response["body"]) == (504, False)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [client_error("ResourceNotFoundException"), client_error("AccessDeniedException"), RuntimeError("hunter2")],
+)
+def test_a_function_that_is_not_there_is_the_operators_business(
+    aws: Lambda, failure: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    aws.failure = failure
+    response = send(aws, wire.event(wire.message(*CALLS[0][:2])))
+    assert response["statusCode"] == 500
+    assert json.loads(response["body"])["error"] == {"code": -32603, "message": "Internal error"}
+    assert caplog.records[0].levelname == "ERROR"
+    assert "hunter2" not in response["body"] + caplog.text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"FunctionError": "Unhandled", "Payload": io.BytesIO(b'{"statusCode":200,"errorMessage":"hunter2"}')},
+        {"Payload": io.BytesIO(b"")},
+        {"Payload": io.BytesIO(b"null")},
+        {"Payload": io.BytesIO(b"[]")},
+        {"Payload": io.BytesIO(b'{"errorMessage":"hunter2"}')},
+        {"Payload": io.BytesIO(b"hunter2")},
+        {"Payload": io.BytesIO(b"\xff")},
+    ],
+)
+def test_a_function_that_crashed_is_an_internal_error(
+    aws: Lambda, answer: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    aws.answer = answer
+    response = send(aws, wire.event(wire.message(*CALLS[0][:2])))
+    assert response["statusCode"] == 500
+    assert caplog.messages == ["refused: -32603 function_error"]
+    assert "hunter2" not in response["body"] + caplog.text
+
+
+def test_no_header_says_what_is_invoked(aws: Lambda) -> None:
+    call(aws, *CALLS[0][:2], headers={"host": "evil.example", "x-amz-invocation-type": "Event"})
+    assert aws.invoked[0][0] == "shop-add"
+
+
+def test_the_catalog_is_read_at_the_first_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_STACK", "shop")
+    monkeypatch.setenv("MCP_AUTH_MODE", "none")
+    path = tmp_path / "catalog.json"
+    handler = serve_catalog(path, instructions="Be nice")
+    path.write_text(json.dumps(OFFERED), encoding="utf-8")
+    response = handler(wire.event(wire.message("tools/list")), wire.Context("shop-mcp"))
+    assert wire.read(response, "tools/list")["result"]["tools"] == OFFERED["tools"]
+
+
+def test_a_missing_catalog_is_an_internal_error(tmp_path: Path) -> None:
+    handler = serve_catalog(tmp_path / "catalog.json")
+    assert handler(wire.event(wire.message("tools/list")), wire.Context("shop-mcp"))["statusCode"] == 500
+
+
+def test_invoke_is_bounded_in_time_and_never_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    config = lambda_client().meta.config
+    assert config.retries["total_max_attempts"] == 1
+    assert config.connect_timeout + config.read_timeout <= 30
