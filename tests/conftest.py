@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,7 +62,8 @@ def _judged() -> Iterator[None]:
 
 def _method(event: Mapping[str, Any]) -> str:
     try:
-        return str(json.loads(event["body"])["method"])
+        body = base64.b64decode(event["body"]) if event.get("isBase64Encoded") else event["body"]
+        return str(json.loads(body)["method"])
     except (KeyError, TypeError, ValueError):
         return ""  # nothing that could be answered with a result
 

@@ -15,6 +15,7 @@ from mcp_functions import (
     ListRootsRequest,
     Progress,
     RequestState,
+    Step,
     prompt,
     resource,
     serve,
@@ -206,6 +207,22 @@ def instance(name: str, *, capacity: int) -> LambdaFunction:
         if so_far.done < upto:
             return InputRequiredResult(request_state=so_far)
         return f"{name}: the sum is {so_far.total}."
+
+    return serve(summing)
+
+
+@cache
+def stepping(name: str) -> LambdaFunction:
+    """Return an instance that does the same in steps, none of which ends before its round does but the first."""
+
+    def work_on(number: int) -> int:
+        RAN.append(number)
+        return number
+
+    @tool(name="summing")
+    def summing(upto: int, *, step: Step) -> str:
+        numbers = [step.within(60)(f"number-{number}", work_on, number) for number in range(1, upto + 1)]
+        return f"{name}: the sum is {sum(numbers)}."
 
     return serve(summing)
 

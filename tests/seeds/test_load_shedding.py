@@ -1,22 +1,31 @@
 """SEP-2322, use case 2: a server instance that is too busy hands its work to another, through the client.
 
-By hand, at the low level: a round that ends with a state and no question. What differs from the document:
-`inputRequests` is there, and empty, for one widespread client takes its absence for a final result.
+By hand, at the low level (a round that ends with a state and no question), and by itself, where work is done in steps.
+What differs from the document: `inputRequests` is there, and empty, for one widespread client takes its absence for a
+final result.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mcp_functions.testing import Conversation
 from tests import wire
-from tests.seeds.functions import RAN, handler, instance
+from tests.seeds.functions import RAN, handler, instance, stepping
+
+if TYPE_CHECKING:
+    from mcp_functions.gateway import LambdaFunction
 
 
-def call(state: str | None = None) -> dict[str, object]:
-    echoed = {} if state is None else {"requestState": state}
+def call(instance: LambdaFunction, upto: int, state: str | None = None) -> dict[str, Any]:
+    params = {"name": "summing", "arguments": {"upto": upto}, **({} if state is None else {"requestState": state})}
     # a client without any capability: there is nothing to ask it for
-    return wire.message("tools/call", {"name": "summing", "arguments": {"upto": 10}, **echoed}, capabilities={})
+    sent = wire.message("tools/call", params, capabilities={})
+    response = instance(wire.event(sent), wire.Context("local-summing"))
+    result: dict[str, Any] = wire.read(response, "tools/call")["result"]
+    return result
 
 
 @pytest.fixture
@@ -26,13 +35,22 @@ def ran() -> list[int]:
 
 
 def test_another_instance_picks_up_the_computation_where_the_first_left_off(ran: list[int]) -> None:
-    a, b = instance("A", capacity=6), instance("B", capacity=6)
-    shed = wire.read(a(wire.event(call()), wire.Context("local-summing")), "tools/call")["result"]
+    shed = call(instance("A", capacity=6), 10)
     assert (shed["resultType"], shed["inputRequests"]) == ("input_required", {})
     assert ran == [1, 2, 3, 4, 5, 6]
-    done = b(wire.event(call(shed["requestState"])), wire.Context("local-summing"))
-    assert wire.read(done, "tools/call")["result"]["content"] == [{"type": "text", "text": "B: the sum is 55."}]
+    done = call(instance("B", capacity=6), 10, shed["requestState"])
+    assert done["content"] == [{"type": "text", "text": "B: the sum is 55."}]
     assert ran == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]  # nothing twice
+
+
+def test_work_in_steps_moves_to_another_instance_by_itself_when_its_time_is_up(ran: list[int]) -> None:
+    a, b = stepping("A"), stepping("B")
+    first = call(a, 3)
+    assert (first["resultType"], first["inputRequests"], ran) == ("input_required", {}, [1])
+    second = call(b, 3, first["requestState"])
+    assert (second["resultType"], second["inputRequests"], ran) == ("input_required", {}, [1, 2])
+    assert call(a, 3, second["requestState"])["content"] == [{"type": "text", "text": "A: the sum is 6."}]
+    assert ran == [1, 2, 3]  # nothing twice
 
 
 def test_work_may_move_on_as_often_as_it_must(ran: list[int]) -> None:

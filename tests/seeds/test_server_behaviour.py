@@ -352,3 +352,26 @@ def test_a_state_of_another_function_is_refused_though_the_key_is_the_same() -> 
     talk = resolving()
     elsewhere = Conversation(serve(update_work_item), function="another").call(**RESOLVE)
     assert elsewhere.tamper(lambda _own: talk.state).error == FROZEN
+
+
+def test_functions_that_name_one_audience_open_each_others_states() -> None:
+    one, other = (
+        Conversation(serve(update_work_item, audience="work-items"), function=name) for name in ("one", "other")
+    )
+    state = one.call(**RESOLVE).state
+    other.call(**RESOLVE).tamper(lambda _own: state)
+    assert other.asked == ["resolution"]
+
+
+def test_under_a_codec_of_ones_own_the_bindings_are_still_ours() -> None:
+    """The codec hides nothing and proves nothing: what refuses is what the state says of its request."""
+    clock = [1_785_000_000.0]
+    boxed = serve(update_work_item, codec=wire.Boxes(), now=lambda: clock[0])
+    talk = Conversation(boxed).call(**RESOLVE)
+    assert talk.state == "box.1"
+    other = Conversation(boxed).call(workItemId=4523, fields=RESOLVE["fields"])
+    assert other.tamper(lambda _own: "box.1").error == FROZEN
+    assert other.tamper(lambda _own: "no box of ours").error == FROZEN
+    assert talk.answer().asked == ["resolution"]
+    clock[0] += 601
+    assert talk.answer().error == FROZEN

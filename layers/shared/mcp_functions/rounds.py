@@ -9,21 +9,26 @@ who carries the state from round to round.
 from __future__ import annotations
 
 import time
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mcp_functions.errors import DeveloperError, ToolError
 from mcp_functions.forms import InvalidAnswer
 from mcp_functions.input_requests import asked_again, fingerprint
+from mcp_functions.jsonrpc import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from pydantic import BaseModel
 
     from mcp_functions.input_requests import InputRequiredResult
     from mcp_functions.schema import InputRequest
 
 MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to answer, and for clocks that differ
 MAX_REWORDINGS = 2  # a price may change once or twice in a conversation; a clock in the message changes every round
+MAX_READINGS = 10_000  # of one answer in one round: only a loop that waits for another answer gets there
 _MISSING: Any = object()
 
 
@@ -44,6 +49,41 @@ class Asking(NamedTuple):
     once: bool = False
 
 
+class RunningStep(NamedTuple):
+    """The step under way: whose round it belongs to, what it is called, and its idempotency key."""
+
+    round: Round
+    key: str
+    idempotency_key: str
+
+
+running_step: ContextVar[RunningStep | None] = ContextVar("running_step", default=None)
+
+
+class AuditRecord(NamedTuple):
+    """What one round asked of whom, and how questions of the round before were answered.
+
+    A round that a client repeats is told again, under the same `flow` and `round`: write it down under these.
+
+    Attributes:
+        flow: names the conversation.
+        round: counts its rounds from 1.
+        handler: the name of the tool, prompt or resource.
+        principal: digest of who calls, as in the state's claims; None where nobody has to sign in.
+        asked: key of each question that is open now, to the words the user sees (or the request's method).
+        answered: key of each question answered by this round's request: "accept", "decline", "cancel"; "answer" if it
+            was none of the user's to accept; "invalid" if it did not fit and is asked again. No answer's content.
+
+    """
+
+    flow: str
+    round: int
+    handler: str
+    principal: str | None
+    asked: Mapping[str, str]
+    answered: Mapping[str, str]
+
+
 @dataclass(slots=True)
 class Round:
     """What is known in this round, and what it leaves for the next.
@@ -56,11 +96,16 @@ class Round:
         meta: `_meta` of the request: where progress goes, and which log messages are wanted.
         camel_case: whether forms go to the wire in camelCase.
         flow: names the conversation, the same in all its rounds.
+        number: counts its rounds from 1.
         deadline: unix seconds at which nobody waits any longer.
         now: the clock, unix seconds.
         max_sheds: how many rounds in a row may end without a question.
         requests: what the client has to answer before the next round.
         notifications: what goes to the client before the result.
+        ended: whether the round has ended with the signal, whatever the author's code did with that.
+        broken: the rule that the author's function broke, likewise.
+        gave_up: why the conversation cannot go on, for the model and the user to read; likewise.
+        answered: what became of the questions that this round's request answers: key to AuditRecord's words.
 
     """
 
@@ -71,6 +116,7 @@ class Round:
     meta: Mapping[str, Any] = field(default_factory=dict)
     camel_case: bool = False
     flow: str = ""
+    number: int = 1
     deadline: float = float("inf")
     now: Callable[[], float] = time.time
     max_sheds: int = 2
@@ -78,10 +124,11 @@ class Round:
     notifications: list[dict[str, Any]] = field(default_factory=list)
     ended: bool = False
     broken: str | None = None
-    _answers: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    gave_up: str | None = None
+    answered: dict[str, str] = field(default_factory=dict)
+    _answers: dict[str, dict[str, Any]] = field(default_factory=dict)  # key -> fingerprint -> response
     _seen: dict[str, str] = field(default_factory=dict)
-    _used: set[str] = field(default_factory=set)
-    _reworded: dict[str, int] = field(default_factory=dict)
+    _readings: dict[str, int] = field(default_factory=dict)
     _steps: dict[str, list[Any]] = field(default_factory=dict)
     _new_steps: int = 0
     _began: int | None = None
@@ -89,22 +136,25 @@ class Round:
 
     def __post_init__(self) -> None:
         """Take over every proven answer at once, so that none is lost if this round ends before it is read."""
-        proven = {key: (print_, self.responses[key]) for key, print_ in self.asked.items() if key in self.responses}
-        kept = {key: (print_, response) for key, (print_, response) in self.record.get("answers", {}).items()}
-        self._answers = {**proven, **kept}  # a later answer never replaces an accepted one
-        self._reworded = dict(self.record.get("reworded", {}))
+        self._answers = {key: dict(known) for key, known in self.record.get("answers", {}).items()}
         self._steps = {key: list(step) for key, step in self.record.get("steps", {}).items()}
         self._began = self.record.get("began")
+        for key, print_ in self.asked.items():
+            known = self._answers.setdefault(key, {})
+            if key in self.responses and print_ not in known:  # a later answer never replaces an accepted one
+                known[print_] = self.responses[key]
+                self.answered[key] = _did(self.responses[key])
 
     @property
     def proven(self) -> dict[str, Any]:
-        """The answers to questions that the sealed state shows were asked."""
-        return {key: response for key, (_print, response) in self._answers.items()}
+        """The answers to questions that the sealed state shows were asked; of a reworded one, the last."""
+        return {key: list(known.values())[-1] for key, known in self._answers.items() if known}
 
     @property
     def unproven(self) -> dict[str, Any]:
         """What the client sent beyond that: its own words, which prove nothing."""
-        return {key: response for key, response in self.responses.items() if key not in self._answers}
+        proven = self.proven
+        return {key: response for key, response in self.responses.items() if key not in proven}
 
     @property
     def state(self) -> Mapping[str, Any] | None:
@@ -128,6 +178,9 @@ class Round:
             Exception: the outcome of a question, as its `read` raised it, once all of them are answered.
 
         """
+        self._refuse_if_lost()
+        if (step := running_step.get()) and step.round is self and questions:
+            self.fail(f"{questions[0].key!r} is asked inside step {step.key!r}, which would run again: ask before it")
         outcomes = [self._outcome(question) for question in questions]
         if any(outcome is _MISSING for outcome in outcomes):
             self.end()
@@ -141,7 +194,8 @@ class Round:
 
         Raises:
             InputRequired: always.
-            DeveloperError: "servers MUST include at least one of inputRequests or requestState".
+            DeveloperError: "servers MUST include at least one of inputRequests or requestState"; or the state that the
+                function keeps is none that it could read again.
 
         """
         if not result.input_requests and result.request_state is None:
@@ -150,7 +204,7 @@ class Round:
             self.requests[key] = asked.wire(camel_case=self.camel_case)
             self._seen[key] = fingerprint(self.requests[key])
             self._answers.pop(key, None)  # asked anew, so answered anew
-        self._state = None if result.request_state is None else result.request_state.model_dump(mode="json")
+        self._state = None if result.request_state is None else self._written(result.request_state)
         self.end()
 
     def recorded(self, key: str, arguments: str) -> tuple[bool, Any]:
@@ -161,13 +215,20 @@ class Round:
             arguments: digest of what it was called with.
 
         Raises:
+            InputRequired: the round has ended; whatever the author's code did with that, nothing more is done in it.
             DeveloperError: it was recorded for other arguments.
 
         """
+        self._refuse_if_lost()
+        if self.ended:
+            raise InputRequired
         if key not in self._steps:
             return False, None
         if self._steps[key][0] != arguments:
-            self.fail(f"step {key!r} ran with other arguments in an earlier round: give each call a key of its own")
+            self.fail(
+                f"step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a "
+                "deployment calls it with something else, and make its arguments from what later rounds know as well"
+            )
         return True, self._steps[key][1]
 
     def make_room(self, takes: float | None) -> None:
@@ -196,15 +257,24 @@ class Round:
             ToolError: too many rounds in a row ended like this; clients do not go on for ever.
 
         """
+        self._refuse_if_lost()
         if not self._new_steps:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self._sheds() >= self.max_sheds:
-            message = (
+            self.gave_up = (
                 f"This call takes longer than {self.max_sheds + 1} rounds without a question. "
                 "(The server's author can raise max_sheds.)"
             )
-            raise ToolError(message)
+            raise ToolError(self.gave_up)
         self.end()
+
+    def anchor(self) -> None:
+        """End the round if it is the conversation's first, so that the client holds a state that names it.
+
+        A first request that is repeated begins another conversation: nothing ties it to the one whose answer was lost.
+        """
+        if not self.record and not self.asked and self.max_sheds:
+            self.end()
 
     def end(self) -> NoReturn:
         """End the round; that it ended is remembered, so that not even a bare `except:` can undo it."""
@@ -218,14 +288,13 @@ class Round:
             DeveloperError: always.
 
         """
-        self.broken = message
+        self.broken = self.broken or message
         raise DeveloperError(message)
 
     def leave(self) -> dict[str, Any]:
         """Say what the next round must know: JSON, to be sealed by whoever carries it."""
         left = {
-            "answers": {key: list(answer) for key, answer in self._answers.items()},
-            "reworded": self._reworded,
+            "answers": {key: known for key, known in self._answers.items() if known},
             "steps": self._steps,
             "sheds": 0 if self.requests else self._sheds() + 1,
             "began": self._began or 0,
@@ -237,34 +306,93 @@ class Round:
         """Say which questions are open now: key to fingerprint."""
         return {key: self._seen[key] for key in self.requests}
 
+    def audit(self, handler: str, principal: str | None, *, sent: bool) -> AuditRecord:
+        """Say what this round asked and heard.
+
+        Args:
+            handler: its name.
+            principal: digest of who calls.
+            sent: whether the questions go out.
+
+        """
+        asked = {key: _words(request) for key, request in self.requests.items()} if sent else {}
+        return AuditRecord(self.flow, self.number, handler, principal, asked, dict(self.answered))
+
     def _sheds(self) -> int:
         return int(self.record.get("sheds", 0))
+
+    def _refuse_if_lost(self) -> None:
+        """Let nothing more happen in a conversation that cannot go on, whatever the author's code did with the news."""
+        if self.broken:
+            raise DeveloperError(self.broken)
+        if self.gave_up:
+            raise ToolError(self.gave_up)
 
     def _outcome(self, question: Asking) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
         key, request, print_ = question.key, question.request, fingerprint(question.request)
         if self._seen.setdefault(key, print_) != print_:
             self.fail(f"two different questions under the key {key!r}: give each question a key of its own")
-        if question.once and key in self._used:
-            self._answers.pop(key, None)
-        self._used.add(key)
-        known = self._answers.get(key)
-        if known and known[0] == print_:
+        known = self._answers.setdefault(key, {})
+        self._count_reading(question, known, print_)
+        if print_ in known:
             try:
-                return question.read(known[1])
+                answer = question.read(known[print_])
             except InvalidAnswer as invalid:
                 request = asked_again(request, str(invalid))
+                del known[print_]
+                self.answered.update({key: "invalid"} if key in self.answered else {})
             except Exception as outcome:  # noqa: BLE001 - raised by `ask`, when the other questions are answered too
                 return outcome
-        elif known:
-            self._count_rewording(key)
-        self._answers.pop(key, None)
-        self.requests[key] = request
-        return _MISSING
-
-    def _count_rewording(self, key: str) -> None:
-        self._reworded[key] = self._reworded.get(key, 0) + 1
-        if self._reworded[key] > MAX_REWORDINGS:
+            else:
+                known[print_] = _needed(request, known[print_])
+                return answer
+        # Answers to other words stay: where two versions take turns, each finds the answer to its own.
+        if len(known) > MAX_REWORDINGS:
             self.fail(
                 f"the question {key!r} says something else in every round, so no answer ever belongs to it: "
                 "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
             )
+        self.requests[key] = request
+        return _MISSING
+
+    def _count_reading(self, question: Asking, known: dict[str, Any], print_: str) -> None:
+        key = question.key
+        self._readings[key] = self._readings.get(key, 0) + 1
+        if question.once and self._readings[key] > 1:
+            known.pop(print_, None)
+        if self._readings[key] > MAX_READINGS:
+            self.fail(
+                f"the question {key!r} is asked over and over in one round, but an answer stays as it is: "
+                "give it a key of its own each time round a loop"
+            )
+
+    def _written(self, state: BaseModel) -> dict[str, Any]:
+        name = type(state).__name__
+        try:
+            written = state.model_dump(mode="json", by_alias=True)
+            type(state).model_validate_json(dumps(written))
+        except (TypeError, ValueError):
+            self.fail(f"request_state: a {name} that holds this cannot be read again from the JSON that it writes")
+        return written
+
+
+def _did(response: Any) -> str:  # noqa: ANN401 - as the client sent it
+    match response:
+        case {"action": "accept" | "decline" | "cancel" as action}:
+            return str(action)
+    return "answer"
+
+
+def _words(request: InputRequest) -> str:
+    match request:
+        case {"params": {"message": str(message)}}:
+            return message
+    return request["method"]
+
+
+def _needed(request: InputRequest, response: Any) -> Any:  # noqa: ANN401 - as the client sent it
+    """Leave out what a form did not ask for: it counts for nothing, and would be carried to the end."""
+    match request, response:
+        case {"params": {"requestedSchema": {"properties": asked}}}, {"action": action, "content": dict(content)}:
+            return {"action": action, "content": {key: value for key, value in content.items() if key in asked}}
+    return response
