@@ -57,6 +57,17 @@ class Clock:
         self.at += seconds
 
 
+class Repeatable:
+    """Randomness that is the same in every run of a test."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def __call__(self, size: int) -> bytes:
+        self.drawn += 1
+        return hashlib.shake_256(b"%d" % self.drawn).digest(size)
+
+
 class Call(NamedTuple):
     """One request that KMS has seen."""
 
@@ -91,11 +102,12 @@ class StrictKms:
     weather: Callable[[str], Exception | None] = field(default=lambda _operation: None)
     policy: Callable[[str, str, dict[str, str]], bool] = field(default=lambda _operation, _key_id, _context: True)
     answer: Callable[[dict[str, Any]], dict[str, Any]] = field(default=lambda answer: answer)
+    rand: Callable[[int], bytes] = os.urandom
 
     def create_key(self, *, multi_region: bool = False, usage: str = "ENCRYPT_DECRYPT") -> str:
         number = len(self.keys) + 1
         key_id = f"mrk-{number:032x}" if multi_region else f"00000000-0000-4000-8000-{number:012x}"
-        self.keys[key_id] = _Key(self.region, usage, [os.urandom(32)])
+        self.keys[key_id] = _Key(self.region, usage, [self.rand(32)])
         return self.arn(key_id)
 
     def replicate(self, arn: str, into: StrictKms) -> str:
@@ -110,7 +122,7 @@ class StrictKms:
 
     def rotate(self, arn: str) -> None:
         """Do what automatic rotation does: new material wraps, the old keeps opening."""
-        self.keys[arn.rpartition("/")[2]].materials.append(os.urandom(32))
+        self.keys[arn.rpartition("/")[2]].materials.append(self.rand(32))
 
     def set_state(self, arn: str, state: str) -> None:
         self.keys[arn.rpartition("/")[2]].state = state
@@ -122,7 +134,7 @@ class StrictKms:
         def run() -> dict[str, Any]:
             assert KeySpec == "AES_256"
             key_id = self._usable("GenerateDataKey", KeyId, EncryptionContext)
-            plaintext = os.urandom(32)
+            plaintext = self.rand(32)
             return {
                 "KeyId": self.arn(key_id),
                 "Plaintext": plaintext,
@@ -187,7 +199,7 @@ class StrictKms:
         return key_id
 
     def _wrap(self, key_id: str, plaintext: bytes, context: dict[str, str]) -> bytes:
-        materials, nonce = self.keys[key_id].materials, os.urandom(12)
+        materials, nonce = self.keys[key_id].materials, self.rand(12)
         head = b"\x01\x02" + bytes([len(key_id)]) + key_id.encode() + bytes([len(materials) - 1]) + nonce
         sealed = AESGCM(materials[-1]).encrypt(nonce, plaintext, head + _exactly(context))
         return (head + sealed).ljust(BLOB_BYTES, b"\x30")

@@ -1,11 +1,14 @@
-"""The same request, however it reaches the Lambda: the samples are AWS's own, a conversation runs over each of them, and
-who calls stands where the authorizer writes it, never where a client could.
+"""The same request, however it reaches the Lambda: a conversation runs over every gateway.
+
+The samples satisfy Powertools' models of AWS's events. Who calls stands where the authorizer writes it, and never where
+a client could.
 
 No `from __future__ import annotations` here: the functions below are read as an author writes them.
 """
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import pytest
@@ -50,18 +53,22 @@ def weather(day: str, *, elicit: Elicit) -> str:
     return f"{day} in {elicit('where', 'Where?', City).city}: sunny — ☀"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def function() -> LambdaFunction:
     return serve(weather)
 
 
-@pytest.fixture
-def deployed_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], LambdaFunction]:
-    """Deploy the function with an AuthMode."""
+@pytest.fixture(scope="module")
+def deployed_with() -> Callable[[str], LambdaFunction]:
+    """Deploy the function once with each AuthMode."""
 
+    @cache
     def deploy(auth_mode: str) -> LambdaFunction:
-        monkeypatch.setenv("MCP_AUTH_MODE", auth_mode)
-        return serve(weather)
+        function = serve(weather)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("MCP_AUTH_MODE", auth_mode)
+            function(GATEWAYS["HTTP API"](call()), wire.Context("local-weather"))  # which reads the environment
+        return function
 
     return deploy
 
@@ -114,9 +121,7 @@ def test_the_samples_are_events_to_powertools(name: str, method: str) -> None:
 def test_the_samples_of_callers_are_events_to_powertools(name: str, whose: Callable[[Event], Event]) -> None:
     event = whose(GATEWAYS[name](call()))
     context = MODELS[name].model_validate(event).model_dump(by_alias=True)["requestContext"]
-    for key in {"authorizer", "identity"} & event["requestContext"].keys():
-        assert {k: v for k, v in context[key].items() if v is not None}.keys() <= event["requestContext"][key].keys()
-        assert "ann" in json.dumps(context[key], default=str)
+    assert "ann" in json.dumps([context.get("authorizer"), context.get("identity")], default=str)
 
 
 def test_every_gateway_has_a_sample_and_a_model() -> None:
@@ -134,11 +139,10 @@ def test_a_conversation_of_two_rounds_runs_over_every_gateway(name: str, functio
     assert (status, done["result"]["content"]) == (200, [{"type": "text", "text": "Friday in Zürich: sunny — ☀"}])
 
 
-def test_a_conversation_may_change_its_gateway_in_every_round() -> None:
-    functions = {name: serve(weather) for name in GATEWAYS}
+def test_a_conversation_may_change_its_gateway_between_rounds(function: LambdaFunction) -> None:
     for first, second in zip(GATEWAYS, [*list(GATEWAYS)[1:], "HTTP API"], strict=True):
-        _status, asked = received(functions[first], GATEWAYS[first](call()))
-        _status, done = received(functions[second], GATEWAYS[second](answered(asked["result"]["requestState"])))
+        _status, asked = received(function, GATEWAYS[first](call()))
+        _status, done = received(function, GATEWAYS[second](answered(asked["result"]["requestState"])))
         assert "Zürich" in done["result"]["content"][0]["text"]
 
 

@@ -27,7 +27,7 @@ from mcp_functions.errors import InvalidRequestState, McpError, Misconfigured, T
 from mcp_functions.keys import Keys, KmsKey
 from mcp_functions.messages import Principal
 from mcp_functions.request_state import Binding, Opened, RequestStates, RoundBudgetExceeded, binding
-from tests.strict_kms import SCOPE, START, Clock, StrictKms, kms_error
+from tests.strict_kms import SCOPE, START, Clock, Repeatable, StrictKms, kms_error
 
 SIZE, LIFETIME, EPOCH = 4, 600, 900
 REQUESTS = [
@@ -86,7 +86,8 @@ class Fleet(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.kms, self.clock = StrictKms(), Clock(START + 100)
+        self.rand = Repeatable()
+        self.kms, self.clock = StrictKms(rand=self.rand), Clock(START + 100)
         self.arns = [self.kms.create_key(), self.kms.create_key()]
         self.generation, self.storm, self.denied = 1, False, False
         self.kms.weather = lambda _operation: kms_error("ThrottlingException") if self.storm else None
@@ -98,8 +99,9 @@ class Fleet(RuleBasedStateMachine):
         tap = Tap(self.kms, self.clock)
         arns = [self.arns[:1], self.arns, self.arns[::-1]][deploy]
         scope = SCOPE._replace(generation=str(self.generation))
-        keys = Keys([KmsKey(arn, lambda: tap) for arn in arns], scope, now=self.clock)
-        states = RequestStates(Envelope(keys, max_age=LIFETIME), now=self.clock, lifetime_seconds=LIFETIME)
+        keys = Keys([KmsKey(arn, lambda: tap) for arn in arns], scope, now=self.clock, rand=self.rand)
+        envelope = Envelope(keys, max_age=LIFETIME, rand=self.rand)
+        states = RequestStates(envelope, now=self.clock, lifetime_seconds=LIFETIME, rand=self.rand)
         return Container(tap, keys, states, deploy, self.clock())
 
     @rule(seconds=st.sampled_from([0.5, 1, 10, 40, 120, 300, 599, 700, 900, 1799, 5000]))
@@ -142,8 +144,9 @@ class Fleet(RuleBasedStateMachine):
         try:
             opened = container.states.open(sealed.token, sealed.request, caller="somebody")
         except InvalidRequestState as error:
-            retired = error.reason == "kek_retired" and self.denied  # denying a key that is not the first retires it
-            assert retired or not good, f"a good state was refused: {error.reason}"
+            reason = error.reason
+            retired = reason == "kek_retired" and self.denied  # denying a key that is not the first retires it
+            assert retired or not good, f"a good state was refused: {reason}"
         except TemporarilyUnavailable as error:
             spent = error.reason == "unwrap_budget" and self.generation > 1  # by states that the new generation killed
             assert self.storm or spent, "unavailable in fair weather"

@@ -57,6 +57,12 @@ def test_a_stale_key_stands_in_until_its_time_is_over() -> None:
     assert choose([old], [], START + EPOCH + STALE, 0, RULES) == Choice(None, None)
 
 
+def test_of_several_stale_keys_the_latest_epochs_stands_in() -> None:
+    patient = Rules(stale=3 * EPOCH)
+    keys = [key(START), key(START + EPOCH + 2), key(START + EPOCH + 1)]
+    assert choose(keys, [], START + 3 * EPOCH, 0, patient) == Choice(None, keys[2])
+
+
 def test_a_key_from_the_next_epoch_waits_for_it() -> None:
     assert choose([key(START + EPOCH)], [], START + EPOCH - 1, 0, RULES) == Choice(None, None)
 
@@ -345,8 +351,9 @@ def test_what_kms_says_about_the_bytes_is_a_bad_token_when_opening_and_an_alarm_
     with pytest.raises(InvalidRequestState) as refused:
         make_envelope(kms, arn).unseal(token)
     assert refused.value.reason == "wrapped_key"
-    with pytest.raises(Misconfigured):
+    with pytest.raises(Misconfigured) as alarm:
         make_envelope(kms, arn).seal(b"state")
+    assert alarm.value.reason == f"kms:{code}"
 
 
 @pytest.mark.parametrize("state", ["Disabled", "PendingDeletion"])

@@ -16,7 +16,7 @@ from mcp_functions import ElicitRequest, InputRequiredResult, ListRootsRequest
 from mcp_functions.errors import DeveloperError
 from mcp_functions.forms import InvalidAnswer
 from mcp_functions.input_requests import fingerprint
-from mcp_functions.rounds import MAX_REWORDINGS, Asking, InputRequired, Round
+from mcp_functions.rounds import Asking, InputRequired, Round
 
 if TYPE_CHECKING:
     from mcp_functions.schema import InputRequest
@@ -162,72 +162,86 @@ def test_answering_what_is_asked_always_ends(groups: list[list[str]]) -> None:
     assert turn.delivered == {key: "good" for group in groups for key in group}
 
 
+def follow(round_: Round, responses: dict[str, Any] | None = None) -> Round:
+    """Begin the round after `round_`: between them there is only JSON."""
+    record, asked = json.loads(json.dumps([round_.leave(), round_.leave_asked()]))
+    return Round(record=record, asked=asked, responses=responses or {})
+
+
+def opened(*words: str) -> Round:
+    """End a round that asks some questions together, each under its words as key."""
+    round_ = Round()
+    with pytest.raises(InputRequired):
+        round_.ask(*(Asking(word, question(word), read) for word in words))
+    return round_
+
+
 def test_the_first_round_ends_with_the_first_question() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
         ask(round_, "name", "Who?")
     assert round_.requests == {"name": question("Who?")}
     assert round_.leave_asked() == {"name": fingerprint(question("Who?"))}
-    assert round_.leave() == {}
+    assert round_.proven == {}
 
 
 def test_an_answer_comes_back_from_the_same_call() -> None:
-    round_ = Round(asked={"name": fingerprint(question("Who?"))}, responses={"name": said("Ann")})
-    assert ask(round_, "name", "Who?") == "Ann"
-    assert ask(round_, "name", "Who?") == "Ann"
+    round_ = follow(opened("Who?"), {"Who?": said("Ann")})
+    assert ask(round_, "Who?", "Who?") == "Ann"
+    assert ask(round_, "Who?", "Who?") == "Ann"
     assert round_.requests == {}
 
 
 def test_an_answer_to_other_words_is_asked_again() -> None:
-    round_ = Round(asked={"name": fingerprint(question("Who?"))}, responses={"name": said("Ann")})
+    round_ = follow(opened("who"), {"who": said("Ann")})
     with pytest.raises(InputRequired):
-        ask(round_, "name", "Who are you?")
-    assert "answers" not in round_.leave()
-    assert round_.leave_asked() == {"name": fingerprint(question("Who are you?"))}
+        ask(round_, "who", "Who are you?")
+    assert round_.leave_asked() == {"who": fingerprint(question("Who are you?"))}
+    later = follow(round_, {"who": said("Bo")})
+    assert ask(later, "who", "Who are you?") == "Bo"
 
 
 def test_an_answer_that_nobody_asked_for_answers_nothing() -> None:
     round_ = Round(responses={"name": said("Ann")})
     with pytest.raises(InputRequired):
         ask(round_, "name", "Who?")
-    assert round_.leave() == {}
+    with pytest.raises(InputRequired):
+        ask(follow(round_), "name", "Who?")
 
 
 def test_a_later_answer_does_not_replace_an_accepted_one() -> None:
-    print_ = fingerprint(question("Who?"))
-    round_ = Round(record={"answers": {"name": [print_, said("Ann")]}}, responses={"name": said("Eve")})
-    assert ask(round_, "name", "Who?") == "Ann"
-    forced = Round(
-        record={"answers": {"name": [print_, said("Ann")]}}, asked={"name": print_}, responses={"name": said("Eve")}
-    )
-    assert ask(forced, "name", "Who?") == "Ann"
-    assert forced.leave()["answers"]["name"] == [print_, said("Ann")]
+    second = follow(opened("a", "b"), {"a": said("Ann")})
+    with pytest.raises(InputRequired):
+        second.ask(Asking("a", question("a"), read), Asking("b", question("b"), read))
+    third = follow(second, {"a": said("Eve"), "b": said("yes")})
+    assert ask(third, "a", "a") == "Ann"
+    # not even if the state said that the question was open once more
+    forced = Round(record=second.leave(), asked=opened("a").leave_asked(), responses={"a": said("Eve")})
+    assert ask(forced, "a", "a") == "Ann"
 
 
 def test_an_answer_is_kept_even_if_the_round_ends_before_it_is_read() -> None:
-    prints = {key: fingerprint(question(key)) for key in ("a", "b")}
-    round_ = Round(asked=prints, responses={"b": said("yes")})
+    round_ = follow(opened("a", "b"), {"b": said("yes")})
     with pytest.raises(InputRequired):
         ask(round_, "a", "a")
-    assert round_.leave() == {"answers": {"b": [prints["b"], said("yes")]}}
+    later = follow(round_, {"a": said("no"), "b": said("Eve")})
+    assert (ask(later, "a", "a"), ask(later, "b", "b")) == ("no", "yes")
 
 
 def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason_under_the_same_fingerprint() -> None:
-    print_ = fingerprint(question("Who?"))
-    round_ = Round(asked={"name": print_}, responses={"name": said("bad")})
+    first = opened("Who?")
+    round_ = follow(first, {"Who?": said("bad")})
     with pytest.raises(InputRequired):
-        ask(round_, "name", "Who?")
-    asked: Any = round_.requests["name"]
+        ask(round_, "Who?", "Who?")
+    asked: Any = round_.requests["Who?"]
     assert asked["params"]["message"] == "Who? (Please answer again: it is bad.)"
-    assert round_.leave_asked() == {"name": print_}
-    assert round_.leave() == {}
-    again = Round(asked=round_.leave_asked(), responses={"name": said("Ann")})
-    assert ask(again, "name", "Who?") == "Ann"
+    assert round_.leave_asked() == first.leave_asked()
+    assert ask(follow(round_, {"Who?": said("Ann")}), "Who?", "Who?") == "Ann"
 
 
 def test_two_questions_under_one_key_are_the_developers_error() -> None:
-    round_ = Round(asked={"name": fingerprint(question("Who?"))}, responses={"name": said("Ann")})
-    ask(round_, "name", "Who?")
+    round_ = follow(opened("name"), {"name": said("Ann")})
+    ask(round_, "name", "name")
     expected = "two different questions under the key 'name': give each question a key of its own"
     with pytest.raises(DeveloperError, match=expected):
         ask(round_, "name", "Who else?")
@@ -267,12 +281,12 @@ def test_questions_asked_together_are_open_together() -> None:
 
 
 def test_of_questions_asked_together_only_the_open_ones_are_asked_again() -> None:
-    prints = {key: fingerprint(question(key)) for key in ("a", "b")}
-    round_ = Round(asked=prints, responses={"b": said("yes")})
+    together = [Asking("a", question("a"), read), Asking("b", question("b"), read)]
+    round_ = follow(opened("a", "b"), {"b": said("yes")})
     with pytest.raises(InputRequired):
-        round_.ask(Asking("a", question("a"), read), Asking("b", question("b"), read))
+        round_.ask(*together)
     assert round_.requests.keys() == {"a"}
-    assert round_.leave() == {"answers": {"b": [prints["b"], said("yes")]}}
+    assert follow(round_, {"a": said("no")}).ask(*together) == ["no", "yes"]
 
 
 def test_the_outcome_of_one_question_waits_for_the_answers_to_the_others() -> None:
@@ -280,45 +294,44 @@ def test_the_outcome_of_one_question_waits_for_the_answers_to_the_others() -> No
         message = "no"
         raise LookupError(message)
 
-    prints = {key: fingerprint(question(key)) for key in ("a", "b")}
     together = [Asking("a", question("a"), no), Asking("b", question("b"), read)]
     with pytest.raises(InputRequired):
-        Round(asked=prints, responses={"a": said("x")}).ask(*together)
+        follow(opened("a", "b"), {"a": said("x")}).ask(*together)
     with pytest.raises(LookupError):
-        Round(asked=prints, responses={"a": said("x"), "b": said("y")}).ask(*together)
+        follow(opened("a", "b"), {"a": said("x"), "b": said("y")}).ask(*together)
 
 
 def test_an_answer_good_for_one_reading_holds_in_every_round_but_not_twice_in_one() -> None:
-    print_ = fingerprint(question("Open it"))
-    first = Round(asked={"page": print_}, responses={"page": said("yes")})
-    assert ask(first, "page", "Open it", once=True) == "yes"
-    later = Round(record=first.leave())
-    assert ask(later, "page", "Open it", once=True) == "yes"
+    first = follow(opened("page"), {"page": said("yes")})
+    assert ask(first, "page", "page", once=True) == "yes"
+    later = follow(first)
+    assert ask(later, "page", "page", once=True) == "yes"
     with pytest.raises(InputRequired):
-        ask(later, "page", "Open it", once=True)
-    assert later.leave_asked() == {"page": print_}
-    assert later.leave() == {}
+        ask(later, "page", "page", once=True)
+    with pytest.raises(InputRequired):
+        ask(follow(later), "page", "page", once=True)
 
 
 def test_a_question_that_says_something_else_in_every_round_is_the_developers_error() -> None:
-    round_ = Round()
-    with pytest.raises(InputRequired):
-        ask(round_, "name", "It is 12:00. Who?")
-    for minute in range(1, MAX_REWORDINGS + 1):
-        record, asked = round_.leave(), round_.leave_asked()
-        round_ = Round(record=record, asked=asked, responses={"name": said("Ann")})
-        with pytest.raises(InputRequired):
-            ask(round_, "name", f"It is 12:0{minute}. Who?")
-    round_ = Round(record=round_.leave(), asked=round_.leave_asked(), responses={"name": said("Ann")})
+    def ask_by_the_clock() -> None:
+        round_ = Round()
+        for minute in range(20):
+            with pytest.raises(InputRequired):
+                ask(round_, "name", f"It is 12:{minute}. Who?")
+            round_ = follow(round_, {"name": said("Ann")})
+
     with pytest.raises(DeveloperError, match="the question 'name' says something else in every round"):
-        ask(round_, "name", "It is 12:09. Who?")
+        ask_by_the_clock()
 
 
-def test_what_is_left_is_json() -> None:
-    prints = {key: fingerprint(question(key)) for key in ("a", "b")}
-    round_ = Round(asked=prints, responses={"b": said("yes")})
-    left = round_.leave()
-    assert json.loads(json.dumps(left)) == left
+def test_where_two_versions_of_a_function_take_turns_each_finds_the_answer_to_its_own_words() -> None:
+    old = opened("name")
+    new = follow(old, {"name": said("Ann")})
+    with pytest.raises(InputRequired):
+        ask(new, "name", "New words")
+    both = follow(new, {"name": said("Bo")})
+    assert ask(both, "name", "New words") == "Bo"
+    assert ask(follow(both), "name", "name") == "Ann"
 
 
 # The low level: a function ends the round itself.
@@ -344,8 +357,7 @@ def test_the_low_level_leaves_its_questions_and_its_state() -> None:
         )
     assert list(round_.requests) == ["who", "roots"]
     assert round_.leave_asked() == {key: fingerprint(asked) for key, asked in round_.requests.items()}
-    assert round_.leave() == {"state": {"step": 1}}
-    assert Round(record=round_.leave()).state == {"step": 1}
+    assert follow(round_).state == {"step": 1}
 
 
 def test_the_low_level_may_go_on_without_a_question() -> None:
@@ -353,14 +365,17 @@ def test_the_low_level_may_go_on_without_a_question() -> None:
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=Draft(step=2)))
     assert round_.requests == {}
-    assert round_.leave()["state"] == {"step": 2}
+    assert follow(round_).state == {"step": 2}
 
 
 def test_the_low_level_may_ask_without_a_state() -> None:
-    round_ = Round(record={"state": {"step": 1}})
+    first = Round()
+    with pytest.raises(InputRequired):
+        first.require(InputRequiredResult(request_state=Draft(step=1)))
+    round_ = follow(first)
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult({"roots": ListRootsRequest()}))
-    assert round_.leave() == {}
+    assert follow(round_).state is None
 
 
 def test_a_result_that_requires_nothing_is_the_developers_error() -> None:
@@ -376,15 +391,12 @@ def test_proven_answers_are_told_from_the_clients_own_words() -> None:
 
 
 def test_what_is_asked_anew_is_answered_anew() -> None:
-    print_ = fingerprint(ListRootsRequest().wire())
-    first = Round(asked={"roots": print_}, responses={"roots": {"roots": []}})
-    with pytest.raises(InputRequired):
-        first.require(InputRequiredResult({"roots": ListRootsRequest()}))
-    assert first.leave() == {}
-    later = Round(
-        record=first.leave(), asked=first.leave_asked(), responses={"roots": {"roots": [{"uri": "file:///a"}]}}
-    )
-    assert later.proven == {"roots": {"roots": [{"uri": "file:///a"}]}}
+    round_ = Round()
+    for uri in ("file:///a", "file:///b"):
+        with pytest.raises(InputRequired):
+            round_.require(InputRequiredResult({"roots": ListRootsRequest()}))
+        round_ = follow(round_, {"roots": {"roots": [{"uri": uri}]}})
+        assert round_.proven == {"roots": {"roots": [{"uri": uri}]}}
 
 
 def test_a_round_knows_of_no_state_in_the_first_round() -> None:

@@ -85,8 +85,7 @@ def test_the_clones_are_clones_to_openssl_so_that_the_test_below_means_something
     assert len({pid for pid, *_ in clones}) == 1
     assert len({kernel for _, _, kernel, _ in clones}) == 3
     if len({generated for _, generated, _, _ in clones}) > 1:
-        pytest.skip("this OpenSSL notices the clone; the danger is not there")
-    assert len({generated for _, generated, _, _ in clones}) == 1
+        pytest.skip("this OpenSSL notices the clone, so the danger that is tested below is not there")
 
 
 def test_no_two_clones_ever_use_the_same_salt_or_key_stream(clones: list[tuple[int, str, str, bytes]]) -> None:

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, SchemaError
 from mcp_types import _v2026_07_28 as types
 from mcp_types import methods
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VERSION = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
+REFUSALS = (AssertionError, KeyError, ValidationError, SchemaError)  # what `check` may raise
 FORMS: dict[str, Any] = {"elicitation": {}}  # what a client declares that can show forms, and nothing else
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
@@ -36,8 +38,6 @@ ERRORS: dict[int, Any] = {
 }
 WHOLE = {-32020, -32021, -32022}  # these types describe the whole message, the others its `error`
 
-_primitive: TypeAdapter[Any] = TypeAdapter(types.PrimitiveSchemaDefinition)
-
 
 def check(response_body: dict[str, Any], method: str) -> None:
     """Check one JSON-RPC message that a server sent in answer to `method`.
@@ -47,7 +47,7 @@ def check(response_body: dict[str, Any], method: str) -> None:
         method: of the request.
 
     Raises:
-        AssertionError, pydantic.ValidationError: it is not what the specification's types allow.
+        One of REFUSALS: it is not what the specification's types allow.
 
     """
     assert response_body["jsonrpc"] == "2.0"
@@ -159,7 +159,7 @@ class Boxes:
 
 
 def _check_result(result: dict[str, Any], method: str) -> None:
-    written = methods.serialize_server_result(method, VERSION, result)
+    written = _as_known(methods.SERVER_RESULTS[method, VERSION], result)
     present = {key: value for key, value in result.items() if key != "structuredContent" or value is not None}
     assert written == present, "it holds what the specification's types do not know"
     assert result["_meta"][PREFIX + "serverInfo"].keys() >= {"name", "version"}
@@ -178,6 +178,18 @@ def _check_result(result: dict[str, Any], method: str) -> None:
             Draft202012Validator.check_schema(tool[schema])
 
 
+def _as_known(type_: Any, value: object) -> object:  # noqa: ANN401 - a type or a union of types
+    """Return what the official type knows of a value, which is all of it or the value is wrong."""
+    adapter = _adapter(type_)
+    known = adapter.validate_python(value, by_name=False)
+    return adapter.dump_python(known, by_alias=True, mode="json", exclude_unset=True, exclude_none=True)
+
+
+@cache
+def _adapter(type_: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a type or a union of types
+    return TypeAdapter(type_)
+
+
 def _check_input_required(result: dict[str, Any], method: str) -> None:
     assert method in methods.INPUT_REQUIRED_METHODS
     assert "ttlMs" not in result
@@ -186,10 +198,8 @@ def _check_input_required(result: dict[str, Any], method: str) -> None:
     for request in result.get("inputRequests", {}).values():
         assert request.keys() <= {"method", "params"}
         for schema in request.get("params", {}).get("requestedSchema", {}).get("properties", {}).values():
-            known = _primitive.validate_python(schema, by_name=False)
-            assert _primitive.dump_python(known, by_alias=True, exclude_none=True) == schema, (
-                "a form holds what the restricted schema does not know"
-            )
+            known = _as_known(types.PrimitiveSchemaDefinition, schema)
+            assert known == schema, "a form holds what the restricted schema does not know"
 
 
 def _check_error(body: dict[str, Any]) -> None:

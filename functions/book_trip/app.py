@@ -19,9 +19,9 @@ def reserve(city: str) -> Flight:
     return Flight(number=f"MF {100 + len(city)}", euros=70 * len(city))
 
 
-def pay(euros: int, idempotency_key: str) -> str:
-    """Stand in for a payment API: whoever sends the same key again gets the same receipt."""
-    return f"receipt {idempotency_key[:8]} for {euros} EUR"
+def pay(euros: int, key: str) -> str:
+    """Stand in for a payment API: whoever sends the same idempotency key again gets the same receipt."""
+    return f"receipt {key[:8]} for {euros} EUR"
 
 
 @tool
@@ -31,7 +31,7 @@ def book_trip(city: str, *, elicit: Elicit, step: Step) -> str:
     asked = f"Flight {flight.number} to {city} costs {flight.euros} EUR. Book it?"
     if not elicit("consent", asked, Consent).book:
         return "Nothing was booked."
-    receipt = step("charge", lambda: pay(flight.euros, idempotency_key=step.key))
+    receipt = step.keyed("charge", pay, flight.euros)
     return f"Booked {flight.number} to {city}: {receipt}."
 
 

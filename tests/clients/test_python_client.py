@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,7 @@ from tests.clients.people import CANCEL, DECLINE, Person, accept, talk, text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_types import ElicitResult
+    from mcp_types import CallToolResult, ElicitResult
 
     from mcp_functions.local import Harness
 
@@ -22,6 +23,19 @@ RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 HOW = "Resolving Bug #4522 requires a resolution. How was this bug resolved?"
 WHICH = "Since this is a duplicate, which work item is the original?"
 DUPLICATE = "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
+PRICE = "Flight MF 106 to Lisbon costs 420 EUR. Book it?"
+SUMMARY = "468 tickets in 2026, most of them in September: 79."
+SAMPLES = {
+    "update_work_item",
+    "get_weather",
+    "add",
+    "briefing",
+    "ticket",
+    "book_trip",
+    "plan_trip",
+    "summarize_year",
+    "house_rules",
+}
 
 stopping = pytest.mark.parametrize(
     ("answer", "did"),
@@ -43,7 +57,7 @@ def test_every_sample_function_is_listed_under_its_name(harness: Harness) -> Non
 
 
 def test_every_sample_function_has_a_conversation_in_this_file(harness: Harness) -> None:
-    assert set(harness.functions) == {"mcp", "update_work_item", "get_weather", "add", "briefing", "ticket"}
+    assert set(harness.functions) == {"mcp", *SAMPLES}
 
 
 def test_resolving_as_a_duplicate_takes_three_rounds(at: At) -> None:
@@ -135,6 +149,60 @@ def test_a_ticket_is_read_by_a_person_with_a_reason(at: At) -> None:
 @pytest.mark.parametrize("answer", [DECLINE, CANCEL], ids=["decline", "cancel"])
 def test_a_ticket_is_redacted_for_a_person_without_a_reason(at: At, answer: ElicitResult) -> None:
     assert text(Person(answer).read_resource(at("ticket"), "tickets://IT/42")) == "IT-42: [redacted]"
+
+
+def test_a_trip_is_booked_by_a_person_who_agrees_to_its_price(at: At) -> None:
+    person = Person(accept(book=True))
+    result = person.call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
+    assert re.fullmatch("Booked MF 106 to Lisbon: receipt [0-9a-f]{8} for 420 EUR.", text(result))
+    assert [message for message, _form in person.asked] == [PRICE]
+
+
+def test_a_person_who_finds_the_trip_too_dear_books_nothing(at: At) -> None:
+    result = Person(accept(book=False)).call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
+    assert (text(result), result.is_error) == ("Nothing was booked.", False)
+
+
+@stopping
+def test_no_trip_is_booked_for_a_person_who_does_not_say(at: At, answer: ElicitResult, did: str) -> None:
+    result = Person(answer).call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
+    assert (text(result), result.is_error) == (f"The user {did}: {PRICE}", True)
+
+
+def test_where_and_when_are_asked_in_one_round(at: At, harness: Harness) -> None:
+    async def planned(client: Client) -> tuple[CallToolResult, int]:
+        await client.list_tools()  # now only the rounds are left to count
+        before = len(harness.invocations)
+        result = await client.call_tool("plan_trip", {"days": 5})
+        return result, [invocation.folder for invocation in harness.invocations[before:]].count("plan_trip")
+
+    person = Person(accept(city="Lisbon"), accept(month="May"))
+    result, rounds = person.use(at("plan_trip"), planned)
+    assert (text(result), rounds) == ("5 days in Lisbon in May.", 2)
+    assert [message for message, _form in person.asked] == ["Where to?", "In which month?"]
+
+
+@pytest.mark.parametrize("answer", [DECLINE, CANCEL], ids=["decline", "cancel"])
+def test_no_trip_is_planned_for_a_person_who_does_not_say(at: At, answer: ElicitResult) -> None:
+    result = Person(accept(city="Lisbon"), answer).call_tool(at("plan_trip"), "plan_trip", {"days": 5})
+    assert text(result) == "No trip was planned."
+
+
+def test_a_year_is_summarized_without_a_question(at: At) -> None:
+    person = Person()
+    result = person.call_tool(at("summarize_year"), "summarize_year", {"year": 2026})
+    assert (text(result), person.asked) == (SUMMARY, [])
+
+
+def test_the_rules_of_the_house_are_read_in_a_persons_language(at: At) -> None:
+    person = Person(accept(language="Deutsch"))
+    assert text(person.read_resource(at("house_rules"), "house://rules")).startswith("Schuhe aus.")
+    assert [message for message, _form in person.asked] == ["In which language would you like to read them?"]
+
+
+@pytest.mark.parametrize("answer", [DECLINE, CANCEL], ids=["decline", "cancel"])
+def test_a_person_without_a_language_reads_the_rules_in_english(at: At, answer: ElicitResult) -> None:
+    assert text(Person(answer).read_resource(at("house_rules"), "house://rules")).startswith("Shoes off.")
 
 
 @pytest.mark.parametrize("function", ["update_work_item", "get_weather"])

@@ -7,6 +7,7 @@ judged on its own.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,12 +34,25 @@ READER = "Who is the briefing on floor 3 for?"
 BRIEFING = "Write a briefing on floor 3 for customers, to be read in 5 minutes."
 WHY = "Why do you need to read IT-42?"
 TICKET = "IT-42: the printer on floor 3 is on fire. (Read because: curious)"
+PRICE = "Flight MF 106 to Lisbon costs 420 EUR. Book it?"
+RECEIPT = re.compile(r"receipt [0-9a-f]{8}")
+WHERE, WHEN = "Where to?", "In which month?"
+TRIP = "5 days in Lisbon in May."
+LANGUAGE = "In which language would you like to read them?"
+RULES = {
+    "English": "Shoes off. Quiet after ten. The cat is not to be fed.",
+    "Português": "Sem sapatos. Silêncio depois das dez. Não se dá comida ao gato.",
+}
 
 UPDATE = ("tools/call", "update_work_item", {"workItemId": 4522, "fields": {"System.State": "Resolved"}})
 ADD = ("tools/call", "add", {"a": 2, "b": 40})
 GET_WEATHER = ("tools/call", "get_weather", {"location": "New York"})
 BRIEF = ("prompts/get", "briefing", {"topic": "floor 3"})
 READ = ("resources/read", "ticket", {"uri": "tickets://IT/42"})
+BOOK = ("tools/call", "book_trip", {"city": "Lisbon"})
+PLAN = ("tools/call", "plan_trip", {"days": 5})
+SUMMARIZE = ("tools/call", "summarize_year", {"year": 2026})
+READ_RULES = ("resources/read", "house_rules", {"uri": "house://rules"})
 
 
 class Talk(NamedTuple):
@@ -68,6 +82,11 @@ TALKS = {
     "the weather": Talk(GET_WEATHER, [accept(name="octocat")], [WHO], WEATHER),
     "a prompt": Talk(BRIEF, [accept(audience="customers")], [READER], BRIEFING),
     "a resource": Talk(READ, [accept(reason="curious")], [WHY], TICKET),
+    "a booking": Talk(BOOK, [accept(book=True)], [PRICE], "Booked MF 106 to Lisbon: receipt … for 420 EUR."),
+    "no booking": Talk(BOOK, [accept(book=False)], [PRICE], "Nothing was booked."),
+    "two requests in one round": Talk(PLAN, [accept(city="Lisbon"), accept(month="May")], [WHERE, WHEN], TRIP),
+    "steps without a question": Talk(SUMMARIZE, [], [], "468 tickets in 2026, most of them in September: 79."),
+    "a resource with a fixed URI": Talk(READ_RULES, [accept(language="Português")], [LANGUAGE], RULES["Português"]),
 }
 for said, (answer, did) in NO.items():
     TALKS |= {
@@ -78,6 +97,11 @@ for said, (answer, did) in NO.items():
         f"{said} the weather": Talk(GET_WEATHER, [answer], [WHO], f"failed: The user {did}: {WHO}"),
         f"{said} a prompt": Talk(BRIEF, [answer], [READER], f"-32602: The user {did}: {READER}"),
         f"{said} a resource": Talk(READ, [answer], [WHY], "IT-42: [redacted]"),
+        f"{said} a booking": Talk(BOOK, [answer], [PRICE], f"failed: The user {did}: {PRICE}"),
+        f"{said} one of two requests": Talk(
+            PLAN, [accept(city="Lisbon"), answer], [WHERE, WHEN], "No trip was planned."
+        ),
+        f"{said} a resource with a fixed URI": Talk(READ_RULES, [answer], [LANGUAGE], RULES["English"]),
     }
 
 
@@ -127,7 +151,7 @@ def test_it_calls_every_sample_function(harness: Harness) -> None:
 def test_it_is_asked_and_answered_as_the_function_says(heard: Heard, name: str, place: str) -> None:
     talk, held = TALKS[name], heard.held[name, place]
     assert held["asked"] == talk.asked
-    assert _end(held) == talk.end
+    assert RECEIPT.sub("receipt …", _end(held)) == talk.end  # its number is of the conversation
 
 
 def _end(held: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 What decides about keys is the shipped code: `mcp_functions.keys.Keys`, one for each container, with the shipped rules.
 Around it stand the load (conversations that begin at random and are answered after a while), the containers (which
-live for a while and begin cold) and time, which nothing waits for: a million rounds take half a minute.
+live for a while and begin cold) and time, which nothing waits for: a million rounds take a quarter of a minute.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 from mcp_functions import forms
 from mcp_functions.capabilities import Capability
+from mcp_functions.errors import DeveloperError
 from mcp_functions.forms import InvalidAnswer
 from mcp_functions.input_requests import CreateMessageRequest, ElicitRequest, ListRootsRequest, missing
 from mcp_functions.rounds import Asking
@@ -191,7 +192,11 @@ class Elicit(Capability):
         def read(response: Mapping[str, Any]) -> None:
             _check_accepted(key, message, response)
 
-        self._round.ask(Asking(key, ElicitRequest.url(message, url).wire(), read, once=True))
+        try:
+            request = ElicitRequest.url(message, url).wire()
+        except DeveloperError as error:
+            self._round.fail(str(error))
+        self._round.ask(Asking(key, request, read, once=True))
 
     @property
     def possible(self) -> bool:
@@ -204,7 +209,10 @@ class Elicit(Capability):
         return _possible(self._round, {"method": "elicitation/create", "params": {"mode": "url"}})
 
     def _asking(self, question: Questionable[Any]) -> Asking:
-        return question.asking(camel_case=self._round.camel_case)
+        try:
+            return question.asking(camel_case=self._round.camel_case)
+        except DeveloperError as error:
+            self._round.fail(str(error))
 
 
 class Sample(Capability):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from mcp_functions import forms
 from mcp_functions.capabilities import Capability
 from mcp_functions.forms import InvalidAnswer
+from mcp_functions.jsonrpc import dumps
 
 if TYPE_CHECKING:
     from typing import Self
@@ -87,8 +88,9 @@ def _read(model: type[State], state: Mapping[str, Any] | None) -> State:
     if state is None:
         return model()
     try:
-        return model.model_validate(state)
-    except ValueError:
+        return model.model_validate_json(dumps(state))
+    except (ValueError, TypeError, LookupError, AttributeError):
         # A state of another shape, from before or after a deployment. A model that knows how migrates it itself, in a
-        # validator of mode "before"; otherwise what was answered still counts, and the rest begins anew.
+        # validator of mode "before" (which may meet shapes that it does not know either); otherwise what was answered
+        # still counts, and the rest begins anew.
         return model()

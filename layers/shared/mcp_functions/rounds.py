@@ -50,11 +50,11 @@ class Asking(NamedTuple):
 
 
 class RunningStep(NamedTuple):
-    """The step under way: whose round it belongs to, what it is called, and its idempotency key."""
+    """The step under way: whose round it belongs to, what it is called, and the digest of its arguments."""
 
     round: Round
     key: str
-    idempotency_key: str
+    arguments: str
 
 
 running_step: ContextVar[RunningStep | None] = ContextVar("running_step", default=None)
@@ -340,7 +340,8 @@ class Round:
             except InvalidAnswer as invalid:
                 request = asked_again(request, str(invalid))
                 del known[print_]
-                self.answered.update({key: "invalid"} if key in self.answered else {})
+                if key in self.answered:
+                    self.answered[key] = "invalid"
             except Exception as outcome:  # noqa: BLE001 - raised by `ask`, when the other questions are answered too
                 return outcome
             else:

@@ -3,29 +3,31 @@
 A step's result is recorded in the state, and later rounds read it. Where the record is missing it may run again: a
 client that lost a response repeats the round, and presents the state from before the step. So the step has a key for
 whoever must not act twice, derived from the conversation, the step's key and its arguments: the same in every
-repetition.
+repetition of a round that brought a state. A step that raises is not recorded.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import inspect
-import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, get_type_hints
 from uuid import UUID
 
 from mcp_functions.capabilities import Capability
-from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.kinds import kind
 from mcp_functions.request_state import canonical
-from mcp_functions.results import to_json
+from mcp_functions.rounds import RunningStep, running_step
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
+    from mcp_functions.kinds import Kind
     from mcp_functions.rounds import Round
 
 P = ParamSpec("P")
@@ -39,10 +41,10 @@ class Step(Capability):
 
     asks = True
 
-    def __init__(self, round_: Round) -> None:
-        """Record within one round, and note when the conversation began."""
+    def __init__(self, round_: Round, takes: float | None = None) -> None:
+        """Record within one round, and note when the conversation began; `takes` is what `within` was told."""
         super().__init__(round_)
-        self._running: str | None = None
+        self._takes = takes
         _ = round_.began
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,45 +57,58 @@ class Step(Capability):
             kwargs: for it, likewise.
 
         Raises:
-            DeveloperError: the key was used with other arguments, or JSON cannot carry the result, or it is too large.
+            DeveloperError: the key was used with other arguments, or JSON cannot carry the result, or it is too large,
+                or nothing says what type it has.
 
         """
-        return self._once(key, None, function, *args, **kwargs)
+        call = self._call(key, function, args, kwargs)
+        if not call.recorded:
+            with call.running():
+                result = function(*args, **kwargs)
+            self._refuse_awaitable(key, result)
+            call.keep(result)
+        return cast("R", call.result())
 
-    def within(self, seconds: float) -> Callable[..., Any]:
+    async def wait(self, key: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Await an async function likewise, in an async handler."""
+        call = self._call(key, function, args, kwargs)
+        if not call.recorded:
+            with call.running():
+                result = await function(*args, **kwargs)
+            call.keep(result)
+        return cast("R", call.result())
+
+    def within(self, seconds: float) -> Step:
         """Say how long a step takes at most: `step.within(8)("render", render, page)`.
 
         If it would not end in time, the round ends before it and the next one begins with it.
         """
+        return Step(self._round, seconds)
 
-        def call(key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-            return self._once(key, seconds, function, *args, **kwargs)
+    @property
+    def keyed(self) -> KeyedStep:
+        """Do what must not happen twice: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
 
-        return call
-
-    async def wait(self, key: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Await an async function likewise, in an async handler."""
-        digest, known, value = self._look_up(key, None, function, args, kwargs)
-        if known:
-            return cast("R", self._typed(function, value))
-        self._running, started = self._key(key, digest), time.monotonic()
-        try:
-            result = await function(*args, **kwargs)
-        finally:
-            self._running = None
-        return cast("R", self._keep(key, digest, function, result, started))
+        The key is `step.key`. A conversation's first round ends before such a step, without a question: a first request
+        that the client repeats begins another conversation, and its key would be another.
+        """
+        return KeyedStep(self._round, self._takes)
 
     @property
     def key(self) -> str:
         """The idempotency key of the step that is running, 32 characters: hand it to whoever must not act twice.
 
+        It is the same when a lost response makes the client repeat a round, except a conversation's first, which
+        brought no state: ask something before, or use `step.keyed`.
+
         Raises:
             DeveloperError: no step is running.
 
         """
-        if self._running is None:
+        step = running_step.get()
+        if step is None or step.round is not self._round:
             self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
-        return self._running
+        return _derived(self._round, "step", f"{step.key}\0{step.arguments}").hex()[:32]
 
     def now(self) -> datetime:
         """Return when the conversation began: the same in all its rounds, which no repetition can roll again."""
@@ -101,68 +116,171 @@ class Step(Capability):
 
     def uuid(self, key: str) -> UUID:
         """Return a UUID of this conversation: the same in all its rounds, another for each key."""
-        return UUID(bytes=self._derived("uuid", key)[:16], version=4)
+        return UUID(bytes=_derived(self._round, "uuid", key)[:16], version=4)
 
     def random(self, key: str) -> float:
         """Return a number of this conversation in [0, 1): the same in all its rounds, another for each key."""
-        return int.from_bytes(self._derived("random", key)[:6], "big") / (1 << 48)
+        return int.from_bytes(_derived(self._round, "random", key)[:6], "big") / (1 << 48)
 
     def shed(self) -> NoReturn:
         """End the round here by hand: the client sends the request again, and the work goes on where it stands."""
         self._round.shed()
 
-    def _once(self, key: str, takes: float | None, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        digest, known, value = self._look_up(key, takes, function, args, kwargs)
-        if known:
-            return cast("R", self._typed(function, value))
-        self._running, started = self._key(key, digest), time.monotonic()
+    def _call(self, key: str, function: Callable[..., Any], args: Any, kwargs: Any) -> _Call:  # noqa: ANN401
+        if (step := running_step.get()) and step.round is self._round:
+            self._round.fail(f"step {key!r} runs inside step {step.key!r}: a step is recorded as a whole")
         try:
-            result = function(*args, **kwargs)
-        finally:
-            self._running = None
+            digest = _short(hashlib.sha256(canonical(_json(_ordered([args, kwargs])))).digest())
+        except (TypeError, ValueError):
+            self._round.fail(f"step {key!r}: JSON cannot carry the arguments of {_name(function)}")
+        recorded, value = self._round.recorded(key, digest)
+        if not recorded:
+            self._round.make_room(self._takes)
+        return _Call(self._round, key, function, digest, recorded, value)
+
+    def _refuse_awaitable(self, key: str, result: object) -> None:
+        if inspect.iscoroutine(result):
+            result.close()
         if inspect.isawaitable(result):
             self._round.fail(f"step {key!r} calls an async function: await step.wait({key!r}, …)")
-        return cast("R", self._keep(key, digest, function, result, started))
 
-    def _look_up(
-        self, key: str, takes: float | None, function: Callable[..., Any], args: object, kwargs: object
-    ) -> tuple[str, bool, Any]:
-        if self._running is not None:
-            self._round.fail(f"step {key!r} runs inside another step: a step is recorded as a whole")
-        try:
-            digest = _short(hashlib.sha256(canonical(to_json([args, kwargs]))).digest())
-        except ValueError:
-            self._round.fail(f"step {key!r}: JSON cannot carry the arguments of {function.__name__}")
-        known, value = self._round.recorded(key, digest)
-        if not known:
-            self._round.make_room(takes)
-        return digest, known, value
 
-    def _keep(self, key: str, digest: str, function: Callable[..., Any], result: Any, started: float) -> Any:  # noqa: ANN401
+class KeyedStep(Capability):
+    """A step whose function is called with `key=`, and never in a round that nothing ties to its repetition."""
+
+    def __init__(self, round_: Round, takes: float | None) -> None:
+        """Act as a Step does."""
+        super().__init__(round_)
+        self._step = Step(round_, takes)
+
+    def __call__(self, key: str, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:  # noqa: ANN401
+        """Return what `function` returned, called with `key=` besides its own arguments; otherwise as Step does.
+
+        Raises:
+            InputRequired: this is the conversation's first round.
+            DeveloperError: as Step.
+
+        """
+        return self._step(key, self._with_key(function), *args, **kwargs)
+
+    async def wait(self, key: str, function: Callable[..., Awaitable[R]], /, *args: Any, **kwargs: Any) -> R:  # noqa: ANN401
+        """Await an async function likewise, in an async handler."""
+        return await self._step.wait(key, self._with_key(function), *args, **kwargs)
+
+    def _with_key(self, function: Callable[..., R]) -> Callable[..., R]:
+        @functools.wraps(function)
+        def keyed(*args: Any, **kwargs: Any) -> R:  # noqa: ANN401 - the function's own
+            self._round.anchor()
+            return function(*args, key=self._step.key, **kwargs)
+
+        return keyed
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call of a step, recorded or to be."""
+
+    round: Round
+    key: str
+    function: Callable[..., Any]
+    arguments: str  # their digest
+    recorded: bool
+    value: Any
+    seconds: float = 0.0
+    returns: Kind | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.returns = _returns(self.function)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        token, started = running_step.set(RunningStep(self.round, self.key, self.arguments)), self.round.now()
         try:
-            value = to_json(result)
-            size = len(dumps(value).encode())
+            yield
+        finally:
+            running_step.reset(token)
+            self.seconds = max(0.0, self.round.now() - started)  # a wall clock may be set back
+
+    def keep(self, result: Any) -> None:  # noqa: ANN401 - the author's own value
+        name = _name(self.function)
+        try:
+            self.value = _json(result)
+            size = len(dumps(self.value).encode("utf-8", "surrogatepass"))
         except (TypeError, ValueError):
-            self._round.fail(f"step {key!r}: JSON cannot carry what {function.__name__} returned")
+            self.round.fail(f"step {self.key!r}: JSON cannot carry what {name} returned")
         if size > MAX_BYTES:
-            self._round.fail(f"step {key!r} returned {size} bytes of at most {MAX_BYTES}: keep a reference instead")
-        self._round.keep(key, digest, value, int((time.monotonic() - started) * 1000))
-        return self._typed(function, value)
+            message = f"step {self.key!r} returned {size} bytes of at most {MAX_BYTES}: keep a reference instead"
+            self.round.fail(message)
+        if not _is_json(result) and self.returns is None:
+            self.round.fail(
+                f"step {self.key!r}: later rounds could not tell that {name} returned a {type(result).__name__}: "
+                "give it a return annotation (a def, not a lambda) whose name is imported at run time"
+            )
+        self.round.keep(self.key, self.arguments, self.value, int(self.seconds * 1000))
 
-    def _typed(self, function: Callable[..., Any], value: Any) -> Any:  # noqa: ANN401 - the function's own type
+    def result(self) -> Any:  # noqa: ANN401 - of the type that the function says it returns
         try:
-            returns = get_type_hints(function).get("return", Any)
-            return kind(returns).check(value)
+            return self.returns.check(self.value) if self.returns else self.value
         except ValueError as error:
-            self._round.fail(f"a recorded result does not fit what {function.__name__} says it returns: it {error}")
-        except (TypeError, NameError, AttributeError, DeveloperError):
-            return value  # a function without annotations, or with types that only a checker knows: plain JSON
+            self.round.fail(
+                f"the recorded result of step {self.key!r} does not fit what {_name(self.function)} says it returns: "
+                f"it {error} (new fields need defaults, for conversations that are under way)"
+            )
 
-    def _key(self, key: str, digest: str) -> str:
-        return self._derived("step", f"{key}\0{digest}").hex()[:32]
 
-    def _derived(self, label: str, key: str) -> bytes:
-        return hashlib.sha256(f"mcp-functions\0{label}\0{self._round.flow}\0{key}".encode()).digest()
+def _returns(function: Callable[..., Any]) -> Kind | None:
+    """Read what a function says it returns; None if it says nothing that could tell one type of JSON from another."""
+    while inner := getattr(function, "__wrapped__", None) or getattr(function, "func", None):
+        function = inner  # decorated, or functools.partial
+    if not inspect.isroutine(function) and not isinstance(function, type):
+        function = type(function).__call__
+    try:
+        said = function if isinstance(function, type) else get_type_hints(function, include_extras=True).get("return")
+        return None if said in (None, Any, object) else kind(said)
+    except (TypeError, NameError, AttributeError):
+        return None  # a name that only type checkers see, or a type that nobody could read from JSON
+
+
+def _is_json(value: object) -> bool:
+    """Say whether a value comes back from JSON as it was, or as nearly as makes no difference (a tuple as a list)."""
+    if type(value) in (list, tuple):
+        return all(map(_is_json, cast("list[Any]", value)))
+    if type(value) is dict:
+        return all(type(key) is str and _is_json(member) for key, member in value.items())
+    return value is None or type(value) in (str, int, float, bool)
+
+
+def _json(value: object) -> Any:  # noqa: ANN401 - JSON is any value
+    if _is_json(value):
+        return value
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - plain values never pay for it
+
+    return to_jsonable_python(value, by_alias=True)
+
+
+def _ordered(value: Any) -> Any:  # noqa: ANN401 - an argument
+    """Give the members of sets an order: their own differs from process to process."""
+    if isinstance(value, set | frozenset):
+        return sorted(map(_ordered, value), key=repr)
+    if isinstance(value, dict):
+        return {key: _ordered(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_ordered(member) for member in value]
+    if hasattr(value, "model_dump"):
+        return _ordered(value.model_dump(by_alias=True))
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _ordered(getattr(value, name)) for name in value.__dataclass_fields__}
+    return value
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _derived(round_: Round, label: str, key: str) -> bytes:
+    if not round_.flow:
+        round_.fail("only a conversation that can be sealed has keys of its own: MCP_KMS_KEYS is not set")
+    return hashlib.sha256(f"mcp-functions\0{label}\0{round_.flow}\0{key}".encode()).digest()
 
 
 def _short(digest: bytes) -> str:
