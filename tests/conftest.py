@@ -64,7 +64,7 @@ def _method(event: Mapping[str, Any]) -> str:
     try:
         body = base64.b64decode(event["body"]) if event.get("isBase64Encoded") else event["body"]
         return str(json.loads(body)["method"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return ""  # nothing that could be answered with a result
 
 

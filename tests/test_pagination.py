@@ -6,6 +6,7 @@ answer is the same from a Lambda and from the front door.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -120,7 +121,7 @@ def test_a_page_is_the_same_however_often_it_is_asked_for(method: str, seven: La
 @every_list
 def test_pages_may_be_asked_for_in_any_order(method: str, seven: LambdaFunction) -> None:
     pages = walk(seven, method)
-    for before, page in reversed(list(zip(pages, pages[1:], strict=False))):
+    for before, page in reversed(list(pairwise(pages))):
         assert ask(seven, method, {"cursor": before["nextCursor"]})[1]["result"] == page
 
 

@@ -1,5 +1,6 @@
 """SEP-2322's real-world example: a tool in two rounds, the second depending on the first."""
 
+from datetime import timedelta
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -17,7 +18,7 @@ class Original(BaseModel):
     duplicate_of_id: Number = Field(description="Work item ID of the original bug")
 
 
-@tool(camel_case=True)
+@tool(camel_case=True, answer_within=timedelta(days=7))
 def update_work_item(work_item_id: int, fields: dict[str, str], *, elicit: Elicit) -> str:
     """Update the fields of a work item. Resolving a bug asks how it was resolved."""
     bug = f"Bug #{work_item_id}"

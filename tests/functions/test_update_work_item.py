@@ -162,9 +162,9 @@ def test_an_expired_state_is_refused() -> None:
     with deployed():
         fresh = _fresh(lambda: clock[0])
         talk = Conversation(fresh).call(**RESOLVE)
-        clock[0] += 599
+        clock[0] += 7 * 24 * 3600 - 1
         assert talk.answer().asked == ["resolution"]
-        clock[0] += 601
+        clock[0] += 7 * 24 * 3600
         talk.accept(resolution={"resolution": "Fixed"})
         assert (talk.status, talk.error) == (400, FROZEN)
 

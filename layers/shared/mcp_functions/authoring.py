@@ -8,6 +8,7 @@ from mcp_functions.handlers import Prompt, Resource, ResourceTemplate, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import timedelta
 
     from mcp_functions.schema import Annotations, Icon, ToolAnnotations
 
@@ -28,7 +29,7 @@ def tool(
     meta: Mapping[str, Any] | None = None,
     input_schema: Mapping[str, Any] | None = None,
     camel_case: bool = False,
-    answer_within: int = 600,
+    answer_within: int | timedelta = 600,
     max_sheds: int = 2,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
@@ -38,7 +39,7 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
         function: what the model calls; its docstring is the description, its parameters before `*` the input schema.
         options: `name`, `title`, `description`, `annotations` (hints), `icons`, `meta`; `input_schema`, a JSON Schema
             of your own for a function with one parameter that takes all arguments; `camel_case=True` writes the names
-            of parameters and of forms in camelCase on the wire; `answer_within`, seconds for one answer, up to days;
+            of parameters and of forms in camelCase on the wire; `answer_within`, a timedelta or seconds for one answer;
             `max_sheds`, how many rounds in a row may end without a question because the time was up.
 
     Raises:
@@ -59,7 +60,7 @@ def prompt(
     icons: Sequence[Icon] | None = None,
     meta: Mapping[str, Any] | None = None,
     camel_case: bool = False,
-    answer_within: int = 600,
+    answer_within: int | timedelta = 600,
     max_sheds: int = 2,
 ) -> Callable[[Callable[P, R]], Prompt[P, R]]: ...
 def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
@@ -88,7 +89,7 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
     icons: Sequence[Icon] | None = None,
     meta: Mapping[str, Any] | None = None,
     camel_case: bool = False,
-    answer_within: int = 600,
+    answer_within: int | timedelta = 600,
     max_sheds: int = 2,
     ttl_ms: int = 0,
     cache_scope: str = "private",
@@ -106,7 +107,7 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
         icons: to show beside it.
         meta: `_meta` of its entry in the list.
         camel_case: whether forms go to the wire in camelCase.
-        answer_within: seconds for one answer, up to days.
+        answer_within: for one answer, up to days: a timedelta or seconds.
         max_sheds: rounds in a row that may end without a question because the time was up.
         ttl_ms: milliseconds for which a client may keep what it read.
         cache_scope: "private", or "public" where every caller reads the same.

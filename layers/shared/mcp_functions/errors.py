@@ -144,7 +144,9 @@ class NotAnsweredInTime(InternalError):
 class ResultTooLarge(InternalError):
     """The result is over what Lambda can return; the client learns why instead of a gateway's 502."""
 
-    sentence = "The result is larger than this server can send (6 MB)"
+    def __init__(self, megabytes: int) -> None:
+        """Take the limit."""
+        super().__init__(f"The result is larger than this server can send ({megabytes} MB)")
 
 
 class Misconfigured(InternalError):

@@ -41,8 +41,10 @@ log = logging.getLogger("mcp_functions")
 
 GATEWAY_SECONDS = 30.0  # API Gateway's own limit for an HTTP API
 RECENT_SECONDS = 60.0
-MAX_RESPONSE_BYTES = 6 * 1024 * 1024 - 64 * 1024  # Lambda's 6 MB, less some for headers and what Lambda adds
-SURELY_FITS = MAX_RESPONSE_BYTES // 6  # characters, if each of them had to be escaped
+MEGABYTE = 1024 * 1024
+MAX_RESPONSE = {"2.0": 6 * MEGABYTE, "1.0": 6 * MEGABYTE, "alb": MEGABYTE}  # bytes of what the function returns
+SPARE = 64 * 1024  # for what Lambda adds
+LONGEST_ESCAPE = 6  # characters that one of the body may become
 SERVER_ERROR = 500
 COMMON = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
@@ -187,8 +189,8 @@ def _answered(http: HttpRequest, answer: Answer | Forwarded, id_: RequestId) -> 
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
         body = "".join(f"event: message\ndata: {jsonrpc.dumps(said)}\n\n" for said in (*answer.notifications, message))
         stream = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
-        return _fitting(events.response(http, 200, {**COMMON, **stream}, body))
-    return _fitting(_json(http, 200, message))
+        return _fitting(http, events.response(http, 200, {**COMMON, **stream}, body))
+    return _fitting(http, _json(http, 200, message))
 
 
 def _takes_stream(http: HttpRequest) -> bool:
@@ -214,8 +216,9 @@ def _empty(http: HttpRequest, status: int, more: Mapping[str, str] | None = None
     return events.response(http, status, {**COMMON, **(more or {})}, "")
 
 
-def _fitting(response: Response) -> Response:
+def _fitting(http: HttpRequest, response: Response) -> Response:
     """Let nothing out that Lambda would not carry: a crash of the gateway tells a client nothing."""
-    if len(response["body"]) > SURELY_FITS and len(json.dumps(response)) > MAX_RESPONSE_BYTES:
-        raise ResultTooLarge
+    limit = MAX_RESPONSE[http.source] - SPARE
+    if len(response["body"]) * LONGEST_ESCAPE > limit and len(json.dumps(response)) > limit:
+        raise ResultTooLarge(MAX_RESPONSE[http.source] // MEGABYTE)
     return response

@@ -49,16 +49,22 @@ def principal(request: HttpRequest, auth_mode: AuthMode) -> Principal | None:
 def _iam(authorizer: object) -> Principal | None:
     match authorizer:
         # userId, not userArn: it cannot be taken over by a role or user that is made again under the same name
-        case {"iam": {"accountId": str(account), "userId": str(user)}} if account and user:
-            return Principal("aws:iam", f"{account}/{user}", "")
+        case {"iam": {"accountId": str(account), "userId": str(user), **more}} if account and user:
+            pool = more.get("cognitoIdentity")
+            return _signed(account, user, pool.get("identityId") if isinstance(pool, dict) else None)
     return None
 
 
 def _iam_identity(identity: object) -> Principal | None:
     match identity:
-        case {"accountId": str(account), "user": str(user)} if account and user:
-            return Principal("aws:iam", f"{account}/{user}", "")
+        case {"accountId": str(account), "user": str(user), **more} if account and user:
+            return _signed(account, user, more.get("cognitoIdentityId"))
     return None
+
+
+def _signed(account: str, user: str, person: object) -> Principal:
+    # All the people of an identity pool sign as one session of one role; only the identity tells them apart.
+    return Principal("aws:iam", f"{account}/{user}/{person}" if person else f"{account}/{user}", "")
 
 
 def _claims(authorizer: object) -> Principal | None:

@@ -13,6 +13,7 @@ from mcp_functions.input_requests import InputRequiredResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import timedelta
 
     from mcp_functions.rounds import Round
     from mcp_functions.schema import Icon
@@ -49,7 +50,7 @@ class Handler(Generic[P, R]):
         icons: Sequence[Icon] | None = None,
         meta: Mapping[str, Any] | None = None,
         camel_case: bool = False,
-        answer_within: int = 600,
+        answer_within: int | timedelta = 600,
         max_sheds: int = 2,
     ) -> None:
         """Read the function's signature and docstring; nothing is called.
@@ -64,7 +65,7 @@ class Handler(Generic[P, R]):
         self.name = name or function.__name__
         self.description = description or inspect.getdoc(function)
         self.camel_case = camel_case
-        self.answer_within = answer_within
+        self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
         self.max_sheds = max_sheds
         self._described = {
             "title": title,
@@ -83,7 +84,7 @@ class Handler(Generic[P, R]):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
         if self.answer_within < 1 or self.max_sheds < 0:
-            message = "answer_within is in seconds, 1 or more; max_sheds is 0 or more"
+            message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
             raise TypeError(message)
 
     def _read_signature(self, signature: Signature) -> None:

@@ -1,0 +1,139 @@
+"""An answer has the type of its form. This file is read by type checkers and never runs."""
+
+from typing import Annotated, Any, Literal, assert_never, assert_type
+
+from pydantic import BaseModel, Field
+
+from mcp_functions import (
+    Ask,
+    Cancelled,
+    CreateMessageRequest,
+    Declined,
+    Elicit,
+    ElicitRequest,
+    InputRequest,
+    InputRequiredResult,
+    InputResponses,
+    ListRoots,
+    ListRootsRequest,
+    NotAnswered,
+    Question,
+    RequestState,
+    RootsQuestion,
+    Sample,
+    SampleQuestion,
+    Titles,
+    tool,
+)
+
+
+class City(BaseModel):
+    name: str
+    size: Annotated[Literal["s", "l"], Titles("Small", "Large")] = "s"
+
+
+class Month(BaseModel):
+    month: int = Field(ge=1, le=12)
+
+
+class Draft(BaseModel):
+    step: int = 0
+    city: str | None = None
+
+
+# Inline.
+
+
+@tool
+def inline(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
+    city = elicit("city", "Where?", City)
+    assert_type(city, City)
+    assert_type(city.size, Literal["s", "l"])
+    assert_type(elicit("month", "When?", Month).month, int)
+    assert_type(elicit.possible, bool)
+    assert_type(elicit.url_possible, bool)
+    assert_type(sample("model", "Say something", max_tokens=10, temperature=0.5), dict[str, Any])
+    assert_type(list_roots(), list[dict[str, Any]])
+    while not city.name:
+        elicit.url("login", "Please sign in", "https://example.com")
+    return city.name
+
+
+@tool
+def outcomes(*, elicit: Elicit) -> str:
+    outcome = elicit.outcome("city", "Where?", City)
+    assert_type(outcome, City | Declined | Cancelled)
+    match outcome:
+        case City(name=name):
+            return name
+        case Declined() | Cancelled():
+            return outcome.key
+    assert_never(outcome)
+
+
+@tool
+def caught(*, elicit: Elicit) -> str:
+    try:
+        return elicit("city", "Where?", City).name
+    except NotAnswered as reason:
+        assert_type(reason.key, str)
+        return "nowhere"
+
+
+# Together.
+
+
+@tool
+def together(*, elicit: Elicit) -> str:
+    where, when = Question("city", "Where?", City), Question("month", "When?", Month)
+    said, roots = SampleQuestion("said", CreateMessageRequest("Hi", 10)), RootsQuestion()
+    assert_type(elicit.together(where, when), tuple[City, Month])
+    assert_type(elicit.together(where, when, said), tuple[City, Month, dict[str, Any]])
+    assert_type(elicit.together(roots, said, when, where), tuple[list[dict[str, Any]], dict[str, Any], Month, City])
+    assert_type(elicit.together(where, where, where, where, where), tuple[Any, ...])
+    city, month = elicit.together(where, when)
+    assert_type(city, City)
+    assert_type(month, Month)
+    return city.name
+
+
+# Declared.
+
+
+@tool
+def declared(
+    day: str, *, city: Annotated[City, Ask("Where?")], month: Annotated[Month | None, Ask("When, from {day}?")]
+) -> str:
+    assert_type(city, City)
+    assert_type(month, Month | None)
+    return day
+
+
+assert_type(declared("Monday", city=City(name="Rome"), month=None), str)
+
+
+# The low level.
+
+
+@tool
+def low(*, responses: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
+    assert_type(state.value, Draft)
+    assert_type(state.value.step, int)
+    assert_type(responses["city"], dict[str, Any])
+    assert_type(responses.get("city"), dict[str, Any] | None)
+    assert_type(responses.unproven, dict[str, dict[str, Any]])
+    city = responses.accepted("city", City)
+    assert_type(city, City | None)
+    if city:
+        return city.name
+    requests: dict[str, InputRequest] = {
+        "city": ElicitRequest("Where?", City),
+        "page": ElicitRequest.url("Please sign in", "https://example.com"),
+        "model": CreateMessageRequest("Say something", 10, {"temperature": 0.5}),
+        "roots": ListRootsRequest(),
+    }
+    return InputRequiredResult(requests, Draft(step=state.value.step + 1))
+
+
+def called(responses: InputResponses, state: RequestState[Draft]) -> None:
+    assert_type(low(responses=responses, state=state), str | InputRequiredResult)

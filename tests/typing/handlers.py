@@ -1,0 +1,131 @@
+"""Decorating keeps a function's own types. This file is read by type checkers and never runs."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Any, assert_type
+
+from pydantic import BaseModel
+
+from mcp_functions import (
+    Elicit,
+    Header,
+    Log,
+    Number,
+    Progress,
+    PromptMessage,
+    ResourceContents,
+    Text,
+    prompt,
+    resource,
+    serve,
+    serve_catalog,
+    tool,
+)
+from mcp_functions.gateway import LambdaFunction
+from mcp_functions.handlers import Prompt, Resource, Tool
+
+
+class Point(BaseModel):
+    x: float
+    y: float = 0
+
+
+# Tools: bare, with options, with capabilities, async.
+
+
+@tool
+def add(a: int, b: int = 0) -> int:
+    return a + b
+
+
+assert_type(add(1), int)
+assert_type(add(a=1, b=2), int)
+assert_type(add.function(1, 2), int)
+assert_type(add.name, str)
+added: Tool[[int, int], int]
+
+
+@tool(name="sum", title="Sum", annotations={"readOnlyHint": True}, icons=[{"src": "data:,"}], answer_within=60)
+def total(numbers: list[Number], *, scale: Progress) -> Point:
+    scale(1, total=2, message="half")
+    return Point(x=sum(numbers))
+
+
+assert_type(total.describe(), dict[str, Any])
+
+
+@tool(camel_case=True)
+def place(
+    city: Annotated[str, "Which city", Header("City")], near: Point | None = None, *, elicit: Elicit, log: Log
+) -> list[Text | Point]:
+    log.info({"city": city})
+    log("debug", near, logger="places")
+    return [elicit("p", "Where?", Point), Text(city)]
+
+
+def asked(elicit: Elicit, log: Log) -> None:
+    assert_type(place("Rome", elicit=elicit, log=log), list[Text | Point])
+    assert_type(place(city="Rome", near=None, elicit=elicit, log=log), list[Text | Point])
+
+
+@tool
+async def slow(seconds: float) -> str:
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+async def awaited() -> None:
+    assert_type(await slow(1), str)
+
+
+@tool(input_schema={"type": "object"})
+def raw(arguments: dict[str, Any]) -> dict[str, int]:
+    return {key: len(str(value)) for key, value in arguments.items()}
+
+
+assert_type(raw({"a": 1}), dict[str, int])
+
+
+# Prompts and resources.
+
+
+@prompt
+def brief(topic: str, minutes: int = 5) -> str:
+    return f"{topic} in {minutes}"
+
+
+@prompt(title="Chat")
+def chat(topic: str) -> list[PromptMessage]:
+    return [PromptMessage("assistant", topic)]
+
+
+assert_type(brief("tea", minutes=3), str)
+assert_type(chat("tea"), list[PromptMessage])
+briefed: Prompt[[str, int], str]
+
+
+@brief.complete("topic")
+def topics(value: str, arguments: Mapping[str, str]) -> list[str]:
+    return [topic for topic in ("tea", "coffee") if topic.startswith(value) and topic not in arguments.values()]
+
+
+@resource("config://app", mime_type="application/json", ttl_ms=1000, cache_scope="public")
+def config() -> dict[str, int]:
+    return {"a": 1}
+
+
+@resource("points://{x}/{y}")
+def point(x: int, y: int) -> ResourceContents | bytes:
+    return b"" if x == y else ResourceContents("points://0/0", text="x")
+
+
+assert_type(config(), dict[str, int])
+assert_type(point(1, y=2), ResourceContents | bytes)
+configured: Resource[[], dict[str, int]] = config
+assert_type(config.uri, str)
+
+
+# Entry points.
+
+assert_type(serve(add, total, place, slow, raw, brief, chat, config, point), LambdaFunction)
+assert_type(serve_catalog("catalog.json", instructions="Be nice"), LambdaFunction)
