@@ -251,7 +251,7 @@ def test_a_state_too_large_says_what_to_do_and_shows_only_sizes() -> None:
         WARM.seal(b"secret" * 5000)
     assert error.value.reason == (
         "the state is 30000 bytes, its token would have 40383 of at most 24576 characters:"
-        " keep references in the state instead of documents, or raise max_chars (up to 4194304)"
+        " keep references in the state instead of documents, or raise MCP_MAX_STATE_CHARS (up to 4194304)"
     )
     assert error.value.status == 500
     assert error.value.message == "Internal error"

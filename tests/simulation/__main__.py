@@ -1,4 +1,4 @@
-"""`make simulate`: what KMS costs fleets of 1 to 1000 containers, as a table, in docs/simulation.md and as a picture."""
+"""`make simulate`: what KMS costs fleets of 1 to 1000 containers, as tables, in docs/simulation.md and as a picture."""
 
 from __future__ import annotations
 

@@ -165,13 +165,6 @@ class PerToken:
         self._kms.unwrap(header.wrapped, {})
 
 
-DESIGNS: dict[str, Callable[[World, int], Container]] = {
-    "call per token": PerToken,
-    "key per container": per_container,
-    "this design": Shipped,
-}
-
-
 class _Fleet:
     """Containers behind a router that knows nothing of conversations."""
 

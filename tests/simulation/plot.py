@@ -1,11 +1,10 @@
-"""The table as a picture, for the pages about cost. matplotlib is loaded here alone, and only when a picture is drawn."""
+"""The table as a picture, for the pages about cost. matplotlib is loaded here alone, when a picture is drawn."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.simulation.plan import ALONE, CEILING, NAIVE, OURS
-from tests.simulation.report import USUAL
+from tests.simulation.plan import ALONE, CEILING, NAIVE, OURS, USUAL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +45,6 @@ def draw(results: Results, file: Path) -> None:
     axes.set(xscale="log", yscale="log", ylim=(500, 6e6), xlabel="containers", ylabel="KMS calls per million rounds")
     axes.grid(which="major", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(b=True)
-    axes.spines[["top", "right"]].set_visible(visible=False)
+    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(0.0, 0.62))
     figure.savefig(file, metadata={"Software": None})  # so that the same numbers make the same file

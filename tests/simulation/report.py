@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.simulation.fleet import RULES, Load
-from tests.simulation.plan import ALONE, CEILING, NAIVE, OURS, SIZES, VARIATIONS, WARM_UP
+from tests.simulation.plan import ALONE, CEILING, NAIVE, OURS, SIZES, USUAL, VARIATIONS, WARM_UP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,7 +17,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "simulation.md"
 BEGIN, END = "<!-- written by `make simulate`: begin -->", "<!-- end -->"
 USD_PER_CALL = 0.03 / 10_000
-USUAL = next(iter(VARIATIONS))
 
 
 def markdown(results: Results) -> str:
@@ -27,15 +26,21 @@ def markdown(results: Results) -> str:
 
 def parameters() -> str:
     """Say what was simulated."""
-    load, counted = Load(1), ", ".join(f"{size}: {effort.epochs} x {effort.seeds}" for size, effort in SIZES.items())
+    load = Load(1)
+    counted = ", ".join(f"{size}: {effort.epochs} x {effort.seeds}" for size, effort in SIZES.items())
     return (
         f"Random routing; {load.rate:g} request a second and container; conversations of {load.questions} questions;"
         f" {load.answered:.0%} of the questions are answered, after a lognormal time (median {load.median:g} s, sigma"
         f" {load.sigma:g}), at most {load.lifetime} s; containers live {load.alive / 3600:g} h on average"
-        f" (exponential); epochs of {RULES.epoch} s; the first {WARM_UP} epochs are not counted; epochs counted x"
-        f" seeds, by containers: {counted}. A round is a question: a state that is sealed, and opened when its answer"
-        " comes."
+        f" (exponential); epochs of {RULES.epoch} s, of which this design's first {WARM_UP} are not counted, and the"
+        f" others' first; epochs counted x seeds, by containers: {counted}. A round is a question: a state that is"
+        " sealed, and opened when its answer comes."
     )
+
+
+def heads() -> list[str]:
+    """Name the columns of the comparison."""
+    return ["containers", *(head for design in (NAIVE, ALONE, OURS) for head in (design, "wait"))]
 
 
 def written(page: str, tables: str) -> str:
@@ -46,9 +51,6 @@ def written(page: str, tables: str) -> str:
 
 
 def _designs(results: Results) -> list[str]:
-    heads = ["containers"]
-    for design in (NAIVE, ALONE, OURS):
-        heads += [design, "wait"]
     rows = []
     for size in _sizes(results):
         row = [str(size)]
@@ -60,16 +62,16 @@ def _designs(results: Results) -> list[str]:
         f"KMS calls per million rounds in steady state (at most {_number(CEILING)} for this design, with every seed), "
         "and the share of requests that wait for KMS:"
     )
-    return [note, "", *_table(heads, rows)]
+    return [note, "", *_table(heads(), rows)]
 
 
 def _variations(results: Results) -> list[str]:
-    heads = ["containers", "USD per million rounds", "fewest and most, by seed", "calls per container, cold start"]
+    shown = ["containers", "USD per million rounds", "fewest and most, by seed", "calls per container, cold start"]
     others = [name for name in VARIATIONS if name != USUAL]
     rows = []
     for size in _sizes(results):
         found = results[USUAL, OURS, size]
-        row = [str(size), f"{found.steady.calls_per_million * USD_PER_CALL * 1e6:.4f}"]
+        row = [str(size), f"{found.steady.calls_per_million * USD_PER_CALL:.4f}"]
         row += [f"{_number(min(found.each))} to {_number(max(found.each))}"]
         row += [f"{found.cold.calls / size / len(found.each):.1f}"]
         row += [_number(results[name, OURS, size].steady.calls_per_million) for name in others]
@@ -78,15 +80,15 @@ def _variations(results: Results) -> list[str]:
         "This design once more: its price (0.03 USD for 10 000 calls); the spread; KMS calls of each container in its "
         "first quarter of an hour if all start cold at once; and calls per million rounds under other loads:"
     )
-    return [note, "", *_table([*heads, *others], rows)]
+    return [note, "", *_table([*shown, *others], rows)]
 
 
 def _sizes(results: Results) -> list[int]:
     return sorted({size for _variation, _design, size in results})
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [heads, ["--:"] * len(heads), *rows]
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [columns, ["--:"] * len(columns), *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 

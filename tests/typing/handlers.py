@@ -7,14 +7,20 @@ from typing import Annotated, Any, assert_type
 from pydantic import BaseModel
 
 from mcp_functions import (
+    Audio,
+    CallToolResult,
     Elicit,
+    EmbeddedResource,
     Header,
+    Image,
     Log,
     Number,
     Progress,
     PromptMessage,
     ResourceContents,
+    ResourceLink,
     Text,
+    ToolError,
     prompt,
     resource,
     serve,
@@ -86,6 +92,20 @@ def raw(arguments: dict[str, Any]) -> dict[str, int]:
 assert_type(raw({"a": 1}), dict[str, int])
 
 
+@tool
+def show(name: str) -> CallToolResult:
+    if not name:
+        reason = "there is nothing to show"
+        raise ToolError(reason)
+    image, sound = Image(b"", "image/png"), Audio(b"", "audio/wav", annotations={"audience": ["user"]})
+    linked = ResourceLink("https://example.com", name, icons=[{"src": "data:,", "theme": "dark"}])
+    embedded = EmbeddedResource(ResourceContents("a://b", b"", meta={"a": 1}))
+    return CallToolResult([name, image, sound, linked, embedded], structured_content=[1], is_error=True)
+
+
+assert_type(show("map"), CallToolResult)
+
+
 # Prompts and resources.
 
 
@@ -116,7 +136,7 @@ def config() -> dict[str, int]:
 
 @resource("points://{x}/{y}")
 def point(x: int, y: int) -> ResourceContents | bytes:
-    return b"" if x == y else ResourceContents("points://0/0", text="x")
+    return b"" if x == y else ResourceContents("points://0/0", "x")
 
 
 assert_type(config(), dict[str, int])

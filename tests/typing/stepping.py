@@ -32,6 +32,7 @@ def book(city: str, *, step: Step) -> str:
     assert_type(flight, Flight)
     assert_type(step("reserve again", reserve, city), Flight)
     assert_type(step("charge", lambda: pay(flight, key=step.key)), float)
+    assert_type(step.keyed("pay", pay, flight), float)
     assert_type(step.key, str)
     assert_type(step.now(), datetime)
     assert_type(step.uuid("order"), UUID)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
 
+    from mcp_functions.handlers.resources import CacheScope
     from mcp_functions.schema import Annotations, Icon, ToolAnnotations
 
 P = ParamSpec("P")
@@ -92,7 +93,7 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
     answer_within: int | timedelta = 600,
     max_sheds: int = 2,
     ttl_ms: int = 0,
-    cache_scope: str = "private",
+    cache_scope: CacheScope = "private",
 ) -> Callable[[Callable[P, R]], Resource[P, R]]:
     """Make a function a resource, or a template of resources if `uri` has variables like `{name}` (server/resources).
 

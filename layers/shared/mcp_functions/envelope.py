@@ -145,7 +145,7 @@ class Envelope:
         if chars > self.max_chars:
             message = (
                 f"the state is {payload} bytes, its token would have {chars} of at most {self.max_chars} characters:"
-                f" keep references in the state instead of documents, or raise max_chars (up to {CEILING})"
+                f" keep references in the state instead of documents, or raise MCP_MAX_STATE_CHARS (up to {CEILING})"
             )
             raise StateTooLarge(message)
         if chars > self.max_chars // 4 and not self._warned:

@@ -31,6 +31,23 @@ ALLOWED = {
     "boolean": COMMON,
     "array": COMMON | {"minItems", "maxItems", "items"},
 }
+SECRETS = {
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "clientsecret",
+    "apikey",
+    "accesstoken",
+    "refreshtoken",
+    "privatekey",
+    "credential",
+    "credentials",
+    "creditcard",
+    "cardnumber",
+    "cvv",
+    "cvc",
+}
 FORMATS = {"email", "uri", "date", "date-time"}
 ITEMS = ({"type", "enum"}, {"anyOf"})
 
@@ -127,6 +144,9 @@ def _key(name: str, field: FieldInfo) -> str:
 
 
 def _property(where: str, field: dict[str, Any], definitions: Mapping[str, Any], *, titled: bool) -> dict[str, Any]:
+    # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model
+    if where.rpartition(".")[2].lower().replace("_", "").replace("-", "") in SECRETS:
+        _refuse(where, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
     schema = _resolved(field, definitions)
     if not titled:
         schema.pop("title", None)  # pydantic's guess from the name; the client can guess as well

@@ -218,7 +218,13 @@ def _empty(http: HttpRequest, status: int, more: Mapping[str, str] | None = None
 
 def _fitting(http: HttpRequest, response: Response) -> Response:
     """Let nothing out that Lambda would not carry: a crash of the gateway tells a client nothing."""
+    body = response["body"]
+    if not body.isascii():
+        try:
+            body.encode()
+        except UnicodeEncodeError:  # Lambda would crash on it
+            raise InternalError(reason="the function returned half of a surrogate pair") from None
     limit = MAX_RESPONSE[http.source] - SPARE
-    if len(response["body"]) * LONGEST_ESCAPE > limit and len(json.dumps(response)) > limit:
+    if len(body) * LONGEST_ESCAPE > limit and len(json.dumps(response)) > limit:
         raise ResultTooLarge(MAX_RESPONSE[http.source] // MEGABYTE)
     return response

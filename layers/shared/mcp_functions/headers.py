@@ -38,7 +38,7 @@ def admit(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         UnsupportedProtocolVersion: headers and body agree on a revision this server does not speak (versioning).
 
     """
-    version = _check_meta(message)
+    version = _check_meta(message) if message["method"] != "initialize" else _check_era(message)
     _check_equal("MCP-Protocol-Version", headers, version)
     _check_equal("Mcp-Method", headers, message["method"])
     parameter = CALLS.get(message["method"])
@@ -135,6 +135,15 @@ def _mentions(schema: object) -> int:
 
 def _written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _check_era(message: JSONRPCRequest) -> str:
+    try:
+        return _check_meta(message)
+    except InvalidParams:
+        # A client of an earlier revision. "SHOULD name the versions it supports in any error it returns to initialize"
+        requested = message["params"].get("protocolVersion")
+        raise UnsupportedProtocolVersion(str(requested), SUPPORTED_VERSIONS) from None
 
 
 def _check_meta(message: JSONRPCRequest) -> str:

@@ -5,59 +5,75 @@ Bound as issuer, subject and client, never as the token, so that a refreshed tok
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions import tokens
 from mcp_functions.errors import Misconfigured
 from mcp_functions.messages import Principal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_functions.events import HttpRequest
-    from mcp_functions.settings import AuthMode
+    from mcp_functions.settings import Settings
+
+log = logging.getLogger("mcp_functions")
+
+NOBODY = "AuthMode is none: anybody may call, and states are bound to nobody: who holds a requestState may use it"
 
 
-def principal(request: HttpRequest, auth_mode: AuthMode) -> Principal | None:
+class Caller(NamedTuple):
+    """Who calls, and what the caller's token allows; nobody has neither."""
+
+    principal: Principal | None = None
+    scopes: frozenset[str] = frozenset()
+
+
+def announce(settings: Settings) -> None:
+    """Say in the log, once for each container, what it means that everybody may call."""
+    if settings.auth_mode == "none":
+        log.warning(NOBODY)
+
+
+def caller(request: HttpRequest, settings: Settings, now: float) -> Caller:
     """Read the caller that the gateway's authorizer vouches for.
 
     Args:
         request: as the gateway handed it on.
-        auth_mode: which authorizer every route carries; with `none` a caller is nobody.
+        settings: of the deployment: which authorizer every route carries, and what tokens must say.
+        now: unix seconds.
 
     Raises:
-        Misconfigured: the route let a request through without its authorizer, or without a subject.
+        Misconfigured: the route let a request through without its authorizer.
+        Unauthorized: the token is none for this server.
 
     """
-    if auth_mode == "none":
-        return None
-    context = request.context
-    match (auth_mode, request.source):
-        case ("iam", "2.0"):
-            found = _iam(context.get("authorizer"))
-        case ("iam", "1.0"):
-            found = _iam_identity(context.get("identity"))
-        case ("jwt", "2.0"):
-            found = _claims((context.get("authorizer") or {}).get("jwt"))
-        case ("jwt", "1.0"):
-            found = _claims(context.get("authorizer"))
-        case _:
-            found = None
-    if found is None:
-        message = f"AuthMode is {auth_mode}, but the event carries no such caller: the route has no authorizer"
-        raise Misconfigured(message)
-    return found
+    match settings.auth_mode:
+        case "none":
+            return Caller()
+        case "jwt" if (claims := _claims(request)) is not None:
+            return Caller(*tokens.read(claims, settings, now))
+        case "iam" if (signed := _signature(request)) is not None:
+            return Caller(signed)
+    message = f"AuthMode is {settings.auth_mode}, but the event carries no such caller: the route has no authorizer"
+    raise Misconfigured(message)
 
 
-def _iam(authorizer: object) -> Principal | None:
-    match authorizer:
-        # userId, not userArn: it cannot be taken over by a role or user that is made again under the same name
-        case {"iam": {"accountId": str(account), "userId": str(user), **more}} if account and user:
-            pool = more.get("cognitoIdentity")
-            return _signed(account, user, pool.get("identityId") if isinstance(pool, dict) else None)
+def _claims(request: HttpRequest) -> Mapping[str, Any] | None:
+    match (request.source, request.context.get("authorizer")):
+        case ("2.0", {"jwt": {"claims": dict(claims)}}) | ("1.0", {"claims": dict(claims)}):
+            return claims
     return None
 
 
-def _iam_identity(identity: object) -> Principal | None:
-    match identity:
-        case {"accountId": str(account), "user": str(user), **more} if account and user:
+def _signature(request: HttpRequest) -> Principal | None:
+    match (request.source, request.context.get("authorizer"), request.context.get("identity")):
+        # userId, not userArn: it cannot be taken over by a role or user that is made again under the same name
+        case ("2.0", {"iam": {"accountId": str(account), "userId": str(user), **more}}, _) if account and user:
+            pool = more.get("cognitoIdentity")
+            return _signed(account, user, pool.get("identityId") if isinstance(pool, dict) else None)
+        case ("1.0", _, {"accountId": str(account), "user": str(user), **more}) if account and user:
             return _signed(account, user, more.get("cognitoIdentityId"))
     return None
 
@@ -65,10 +81,3 @@ def _iam_identity(identity: object) -> Principal | None:
 def _signed(account: str, user: str, person: object) -> Principal:
     # All the people of an identity pool sign as one session of one role; only the identity tells them apart.
     return Principal("aws:iam", f"{account}/{user}/{person}" if person else f"{account}/{user}", "")
-
-
-def _claims(authorizer: object) -> Principal | None:
-    match authorizer:
-        case {"claims": {"iss": str(iss), "sub": str(sub), **claims}} if iss and sub:
-            return Principal(iss, sub, str(claims.get("client_id") or claims.get("azp") or ""))
-    return None

@@ -10,6 +10,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from mcp_functions import forms
 from mcp_functions.errors import DeveloperError
@@ -59,8 +60,8 @@ class ElicitRequest(InputRequest):
                 "method": "elicitation/create",
                 "params": {"mode": "form", "message": self.message, "requestedSchema": requested},
             }
-        if not self.page or not self.page.startswith(("https://", "http://")):
-            message = "an elicitation in URL mode needs an absolute https:// URL"
+        if not self.page or not _can_be_opened(self.page):
+            message = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
             raise DeveloperError(message)
         return {"method": "elicitation/create", "params": {"mode": "url", "message": self.message, "url": self.page}}
 
@@ -81,11 +82,18 @@ class CreateMessageRequest(InputRequest):
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def wire(self, *, camel_case: bool = False) -> schema.InputRequest:  # noqa: ARG002 - the wire names are the protocol's
-        """Write it as CreateMessageRequest."""
-        said = self.messages
-        if isinstance(said, str):
-            said = [{"role": "user", "content": {"type": "text", "text": said}}]
-        params = {"messages": list(said), **self.options, "maxTokens": self.max_tokens}
+        """Write it as CreateMessageRequest.
+
+        Raises:
+            DeveloperError: the messages break a rule of tool use; the message names it.
+
+        """
+        if self.max_tokens < 1:
+            message = "max_tokens must be 1 or more"
+            raise DeveloperError(message)
+        said = [_said(self.messages)] if isinstance(self.messages, str) else list(self.messages)
+        _check_tool_results(said)
+        params = {"messages": said, **self.options, "maxTokens": self.max_tokens}
         return {"method": "sampling/createMessage", "params": params}
 
 
@@ -110,6 +118,36 @@ class InputRequiredResult:
 
     input_requests: Mapping[str, InputRequest] = field(default_factory=dict)
     request_state: BaseModel | None = None
+
+
+def _can_be_opened(url: str) -> bool:
+    parts = urlsplit(url)
+    local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+    return bool(parts.hostname) and (parts.scheme == "https" or local) and not any(c.isspace() for c in url)
+
+
+def _said(text: str) -> JSONObject:
+    return {"role": "user", "content": {"type": "text", "text": text}}
+
+
+def _check_tool_results(messages: Sequence[JSONObject]) -> None:
+    """Check a conversation with tools (client/sampling, "Tool Result Messages", "Tool Use and Result Balance")."""
+    open_uses: set[str] = set()
+    for message in messages:
+        blocks = message["content"] if isinstance(message["content"], list) else [message["content"]]
+        answered = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
+        # "user messages that contain tool results MUST contain ONLY tool results"
+        if answered and len(answered) != len(blocks):
+            text = "a message with a tool_result holds tool_results alone"
+            raise DeveloperError(text)
+        # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
+        if answered != open_uses:
+            text = "every tool_use is answered by its tool_result in the very next message, and nothing else is"
+            raise DeveloperError(text)
+        open_uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
+    if open_uses:
+        text = "a tool_use at the end has no tool_result"
+        raise DeveloperError(text)
 
 
 def fingerprint(request: schema.InputRequest) -> str:
@@ -157,6 +195,8 @@ def _needed(request: schema.InputRequest) -> dict[str, Any]:
             return {"elicitation": {"form": {}}}
         case {"method": "sampling/createMessage", "params": {"tools": _} | {"toolChoice": _}}:
             return {"sampling": {"tools": {}}}
+        case {"method": "sampling/createMessage", "params": {"includeContext": "thisServer" | "allServers"}}:
+            return {"sampling": {"context": {}}}
         case {"method": "sampling/createMessage"}:
             return {"sampling": {}}
     return {"roots": {}}

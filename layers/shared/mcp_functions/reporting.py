@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from mcp_functions.capabilities import Capability
+from mcp_functions.jsonrpc import dumps
 from mcp_functions.names import LOG_LEVELS, META_LOG_LEVEL
+from mcp_functions.results import to_json
 
 if TYPE_CHECKING:
     from mcp_functions.rounds import Round
@@ -29,7 +32,7 @@ class Progress(Capability):
 
         """
         token = self._round.meta.get("progressToken")
-        if token is None or progress <= self._last:
+        if token is None or not isfinite(progress) or progress <= self._last:
             return
         self._last = progress
         more = {"total": total, "message": message}
@@ -61,7 +64,12 @@ class Log(Capability):
         # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
-        params = {"level": level, "data": data, **({"logger": logger} if logger else {})}
+        plain = to_json(data)
+        try:
+            dumps(plain)
+        except (TypeError, ValueError):
+            self._round.fail(f"JSON cannot carry what log.{level} was given ({type(data).__name__})")
+        params = {"level": level, "data": plain, **({"logger": logger} if logger else {})}
         self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
 
     def debug(self, data: object, *, logger: str | None = None) -> None:

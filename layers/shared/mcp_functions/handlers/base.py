@@ -26,6 +26,12 @@ R = TypeVar("R")
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
+# "_meta" keys: an optional prefix of dotted labels, and a name; prefixes whose second label is MCP's own are reserved
+LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+META_KEY = re.compile(rf"(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
+RESERVED = ("modelcontextprotocol", "mcp")
+
+
 class Handler(Generic[P, R]):
     """One function that a client can call, and what the client is told about it.
 
@@ -72,6 +78,7 @@ class Handler(Generic[P, R]):
             "icons": list(icons) if icons else None,
             "_meta": dict(meta) if meta else None,
         }
+        self._meta = dict(meta or {})
         with signatures.where(function):
             self._check_options()
             self._signature = signatures.read(function, camel_case=camel_case)
@@ -82,6 +89,9 @@ class Handler(Generic[P, R]):
     def _check_options(self) -> None:
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
+            raise TypeError(message)
+        if wrong := [key for key in self._meta if not _may_be_meta(key)]:
+            message = f"_meta key {wrong[0]!r}: letters, digits, . _ - and a prefix/ that is not reserved for MCP"
             raise TypeError(message)
         if self.answer_within < 1 or self.max_sheds < 0:
             message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
@@ -138,6 +148,11 @@ class Handler(Generic[P, R]):
                 raise DeveloperError(message)
             round_.require(value)
         return value
+
+
+def _may_be_meta(key: str) -> bool:
+    labels = key.rpartition("/")[0].split(".")
+    return bool(key and META_KEY.fullmatch(key)) and not (len(labels) > 1 and labels[1] in RESERVED)
 
 
 def _check_function(function: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import arguments
 from mcp_functions.arguments import InvalidArgument
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds import Round
     from mcp_functions.signatures import Signature
+
+Completer = TypeVar("Completer", bound="Callable[[str, Mapping[str, str]], Sequence[str]]")
 
 MAX_COMPLETIONS = 100  # "values: … Must not exceed 100 items"
 
@@ -54,9 +56,7 @@ class Completing(Handler[P, R]):
             message = f"{self.name} has no argument {argument!r} to complete; it has: {', '.join(known) or 'none'}"
             raise TypeError(message)
 
-        def remember(
-            completer: Callable[[str, Mapping[str, str]], Sequence[str]],
-        ) -> Callable[[str, Mapping[str, str]], Sequence[str]]:
+        def remember(completer: Completer) -> Completer:
             self._completers[argument] = completer
             return completer
 

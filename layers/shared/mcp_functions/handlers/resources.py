@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions import arguments, results, uris
 from mcp_functions.handlers.base import P, R
@@ -13,6 +14,23 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds import Round
     from mcp_functions.signatures import Signature
+
+CacheScope: TypeAlias = Literal["public", "private"]
+
+# RFC 3986: a scheme, a colon, and no blanks or control characters; what stands in braces is a variable
+URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~\u00a0-\U0010ffff]+")
+
+
+def _check(uri: str, ttl_ms: int, cache_scope: str, size: int | None) -> None:
+    if not URI.fullmatch(uri):
+        message = f"{uri!r} is no URI: it begins with a scheme, as in notes://today"
+    elif type(ttl_ms) is not int or ttl_ms < 0 or (size is not None and size < 0):
+        message = "ttl_ms is a whole number of milliseconds, 0 or more; size one of bytes"
+    elif cache_scope not in ("public", "private"):
+        message = 'cache_scope is "public" or "private"'
+    else:
+        return
+    raise TypeError(message)
 
 
 class Resource(Completing[P, R]):
@@ -29,7 +47,7 @@ class Resource(Completing[P, R]):
         size: int | None = None,
         annotations: Mapping[str, Any] | None = None,
         ttl_ms: int = 0,
-        cache_scope: str = "private",
+        cache_scope: CacheScope = "private",
         **options: Any,  # noqa: ANN401 - checked by Handler
     ) -> None:
         """Take the function and its URI.
@@ -45,6 +63,7 @@ class Resource(Completing[P, R]):
             options: what every handler has.
 
         """
+        _check(uri, ttl_ms, cache_scope, size)
         self.uri = uri
         self.mime_type = mime_type
         self.cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}

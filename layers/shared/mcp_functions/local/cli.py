@@ -1,4 +1,4 @@
-"""The command line: `serve`, `demo`, `next`, `catalog`.
+"""The command line: `serve`, `demo`, `next`, `catalog`, `kms`.
 
 Whatever its user can put right is one line on stderr and exit code 2; SIGINT and SIGTERM end it quietly.
 """
@@ -11,12 +11,16 @@ import logging
 import signal
 import sys
 import traceback
+from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from mcp_functions.local import catalog, following, greeting
-from mcp_functions.local.harness import Harness
+from mcp_functions.local import catalog, following, greeting, keyfile
+from mcp_functions.local.exchange import HOST
+from mcp_functions.local.harness import STATE_DIR, Harness
+from mcp_functions.local.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.problems import Problem, Surprise, first_line
 
 if TYPE_CHECKING:
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 USAGE = 2  # exit code for what the user can put right
 INTERRUPTED = 130  # exit code of what Ctrl-C ended before it was done
 DEFAULT_PORT = 8000
+KMS_PORT = 8001
 LOOK_SECONDS = 0.2
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
@@ -74,7 +79,24 @@ def _parser() -> argparse.ArgumentParser:
     listed = commands.add_parser("catalog", parents=[project], help="write functions/mcp/catalog.json")
     listed.add_argument("--check", action="store_true", help="write nothing; exit 1 and say what differs")
     listed.set_defaults(run=_catalog)
+
+    kms = commands.add_parser("kms", parents=[common], help="serve KMS alone until Ctrl-C, for functions in containers")
+    kms.add_argument("--port", type=int, default=KMS_PORT, metavar="N", help=f"default: {KMS_PORT}; 0: any")
+    where = f"of this machine, where its containers reach it, e.g. 172.17.0.1; default: {HOST}"
+    kms.add_argument("--address", type=_address, default=HOST, metavar="A", help=where)
+    kms.set_defaults(run=_kms)
     return parser
+
+
+def _address(text: str) -> str:
+    try:
+        address = IPv4Address(text)
+    except AddressValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if address.is_unspecified:
+        everywhere = "that is every address of this machine, and beyond it nobody may use the key"
+        raise argparse.ArgumentTypeError(everywhere)
+    return text
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -141,6 +163,20 @@ def _catalog(options: argparse.Namespace) -> int:
     written = catalog.write(options.functions, made)
     count = sum(len(entries) for entries in made["functions"].values())
     _say(f"{written}: {count} {'handler' if count == 1 else 'handlers'}")
+    return 0
+
+
+def _kms(options: argparse.Namespace) -> int:
+    names = [greeting.HOST_OF_CONTAINERS]
+    with (
+        _until_stopped() as stopped,
+        Loopback(port=options.port, max_body=MAX_REQUEST, address=options.address, names=names) as kms,
+    ):
+        api = KmsApi(keyfile.load(STATE_DIR))
+        kms.start(api.answer)
+        _say(greeting.kms(kms.url, api.arn))
+        while not stopped.wait(LOOK_SECONDS):
+            pass
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcp_functions.local.exchange import HOST
 from mcp_functions.local.functions import FRONT_DOOR
 
 if TYPE_CHECKING:
@@ -30,6 +31,19 @@ AuthMode is none: states are bound to nobody here, and who holds a requestState 
 Ctrl-C stops."""
 
 
+HOST_OF_CONTAINERS = "host.docker.internal"  # what a container of Docker Desktop calls the machine it runs on
+DOCKER_DESKTOP = """\
+That is for Docker Desktop. Containers of an engine on Linux reach its bridge: kms --address 172.17.0.1
+"""
+KMS = """\
+KMS answers at {url}, with this project's key. Where `sam local` runs, first:
+
+export AWS_ENDPOINT_URL_KMS={inside}
+export MCP_KMS_KEYS={arn}
+
+{hint}Ctrl-C stops."""
+
+
 def text(url: str, functions: Mapping[str, Function]) -> str:
     """Greet.
 
@@ -42,6 +56,18 @@ def text(url: str, functions: Mapping[str, Function]) -> str:
     if FRONT_DOOR not in functions:
         listed.append(f"  (no functions/{FRONT_DOOR}: {url} is not there, only {url}/<folder> is)")
     return GREETING.format(url=url, functions="\n".join(listed))
+
+
+def kms(url: str, arn: str) -> str:
+    """Say where KMS is, and what functions in containers have to be told.
+
+    Args:
+        url: of the endpoint.
+        arn: of its key.
+
+    """
+    inside = url.replace(HOST, HOST_OF_CONTAINERS)  # a container's 127.0.0.1 is its own
+    return KMS.format(url=url, arn=arn, inside=inside, hint="" if inside == url else DOCKER_DESKTOP)
 
 
 def stale(differences: Sequence[str]) -> str:

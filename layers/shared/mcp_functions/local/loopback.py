@@ -1,4 +1,4 @@
-"""One HTTP/1.1 server for the three endpoints of the harness: 127.0.0.1 only, a name check, and a clean end.
+"""One HTTP/1.1 server for the endpoints of the harness: 127.0.0.1 unless told, a name check, and a clean end.
 
 A page in a browser can reach loopback too, by a name of its own that it lets resolve to 127.0.0.1 (DNS rebinding); so
 the Host header must be one of this machine's names. Nagle's algorithm is off: with it, answers wait for delayed ACKs.
@@ -7,6 +7,7 @@ the Host header must be one of this machine's names. Nagle's algorithm is off: w
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import socket
@@ -22,35 +23,38 @@ from mcp_functions.local.exchange import HOST, HttpRequest, HttpResponse, json_r
 from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 __all__ = ["HttpRequest", "HttpResponse", "Loopback"]
 
-OUR_NAMES = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+OUR_NAMES = {"localhost", HOST, "[::1]"}
+NAMED = re.compile(r"(.*?)(?::\d{1,5})?", re.ASCII)
 DRAIN_SECONDS = 2.0  # for answers under way when the server stops
 
 
 class Loopback:
     """Listens on 127.0.0.1 from the start of its block to the end of it; one thread a connection."""
 
-    def __init__(self, *, port: int = 0, max_body: int) -> None:
+    def __init__(self, *, port: int = 0, max_body: int, address: str = HOST, names: Collection[str] = ()) -> None:
         """Bind; nothing is answered before `start`.
 
         Args:
             port: 0 for any free one.
             max_body: bytes of a request's body; more is 413.
+            address: of this machine. Containers reach that of their bridge, and never 127.0.0.1.
+            names: by which it may be called, besides its address and this machine's own names.
 
         Raises:
             Problem: the port is in use, or not ours to take.
 
         """
         try:
-            self._server = _Server((HOST, port), _Connection)
+            self._server = _Server((address, port), _Connection)
         except (OSError, OverflowError) as error:
-            reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else "ports are 0 to 65535"
-            taken = f"port {port} cannot be used ({reason}): stop what listens there, or choose another with --port"
-            raise Problem(taken) from error
+            raise Problem(_why(error, address, port)) from error
         self._server.max_body = max_body
+        self._server.names = {*OUR_NAMES, address, *names}
+        self._address = address
         self._thread: Thread | None = None
 
     @property
@@ -61,7 +65,7 @@ class Loopback:
     @property
     def url(self) -> str:
         """The address without a path."""
-        return f"http://{HOST}:{self.port}"
+        return f"http://{self._address}:{self.port}"
 
     def start(self, answer: Callable[[HttpRequest], HttpResponse]) -> None:
         """Answer from now on; `answer` is called in the connection's own thread."""
@@ -88,10 +92,18 @@ class Loopback:
         self.stop()
 
 
+def _why(error: OSError | OverflowError, address: str, port: int) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
+        return f"{address} is no address of this machine: `ip address` lists them"
+    reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else "ports are 0 to 65535"
+    return f"port {port} cannot be used ({reason}): stop what listens there, or choose another with --port"
+
+
 class _Server(ThreadingHTTPServer):
     request_queue_size = 128
     answer: Callable[[HttpRequest], HttpResponse]
     max_body: int
+    names: Collection[str]
 
     def __init__(self, address: tuple[str, int], connection: type[_Connection]) -> None:
         self._open: dict[Thread, socket.socket] = {}
@@ -100,7 +112,7 @@ class _Server(ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         TCPServer.server_bind(self)  # HTTPServer's own asks the DNS for this machine's name
-        self.server_name, self.server_port = HOST, self.server_address[1]
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
         thread = Thread(target=self._serve, args=(request, client_address), daemon=True)
@@ -140,7 +152,8 @@ class _Connection(BaseHTTPRequestHandler):
     bodiless: ClassVar[frozenset[int]] = frozenset({204, 304})
 
     def _any(self) -> None:
-        if not OUR_NAMES.fullmatch(self.headers.get("Host", "")):
+        named = NAMED.fullmatch(self.headers.get("Host", ""))
+        if named is None or named[1].lower() not in self.server.names:
             return self._refuse(403, "Forbidden")
         try:
             body = read_body(self.rfile, self.headers, self.server.max_body)

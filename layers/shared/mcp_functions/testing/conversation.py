@@ -1,72 +1,32 @@
-"""For an author's tests: a conversation with a function, held as a client would hold it.
-
-    with deployed():
-        talk = Conversation(handler).call(workItemId=4522, fields={"System.State": "Resolved"})
-        assert talk.asked == ["resolution"]
-        talk.accept(resolution={"resolution": "Fixed"})
-        assert "Fixed" in talk.text
-
-Events go in and responses come out, as on AWS; KMS is the harness's.
-"""
+"""One client in conversation with one function, round by round."""
 
 from __future__ import annotations
 
+import copy
 import json
 import time
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
-from mcp_functions.local import environment, keyfile
+from mcp_functions.local import environment
 from mcp_functions.local.events import Moment, event
-from mcp_functions.local.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.loopback import HttpRequest, Loopback
+from mcp_functions.local.loopback import HttpRequest
+from mcp_functions.messages import Principal
 from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from mcp_functions.testing.containers import Cold, Context, Warm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.gateway import LambdaFunction
-    from mcp_functions.messages import Principal
 
 METHODS = {"tool": "tools/call", "prompt": "prompts/get", "resource": "resources/read"}
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
-
-
-@contextmanager
-def deployed(**changes: str | None) -> Iterator[None]:
-    """Surround functions with what a deployment gives them: the template's variables, and a KMS on loopback.
-
-    Args:
-        changes: variables that should be different; None unsets one.
-
-    """
-    with ExitStack() as stack:
-        kms = stack.enter_context(Loopback(max_body=MAX_REQUEST))
-        api = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
-        kms.start(api.answer)
-        own = environment.settings(port=80, name="tested", key_arn=api.arn)
-        pointed = environment.endpoints(kms=kms.url, invoke=kms.url)
-        stack.enter_context(environment.applied(environment.CREDENTIALS | own | pointed | changes))
-        yield
-
-
-@dataclass
-class Context:
-    """Lambda's context object, as far as the toolkit reads it."""
-
-    function_name: str = "local-function"
-    remaining_ms: int = 29_000
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Say how long the function may still run."""
-        return self.remaining_ms
+PATIENCE = 10  # rounds that the official clients go on for
 
 
 class Conversation:
-    """One client talking to one function, round by round.
+    """One client talking to one function. Whatever it says returns the conversation, so that sayings can be chained.
 
     Attributes:
         function: the folder of the function.
@@ -74,32 +34,42 @@ class Conversation:
 
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - who talks, with whom, and how
         self,
         handler: LambdaFunction,
         *,
         function: str | None = None,
-        principal: Principal | None = None,
+        principal: Principal | str | None = None,
         capabilities: Mapping[str, Any] = EVERYTHING,
-        moment: Callable[[], Moment] = lambda: Moment.at(time.time()),
+        moment: Callable[[], Moment] | None = None,
+        fresh: bool = False,
     ) -> None:
         """Sit down with a function.
 
         Args:
             handler: what `serve` made.
             function: its folder; the first handler's name if left out.
-            principal: who talks; with AuthMode `jwt`.
+            principal: who talks, as the authorizer of AuthMode `jwt` says; nobody, if left out.
             capabilities: what the client declares; everything, if left out.
-            moment: gives each request its time and ids.
+            moment: gives each request its time and ids; the function's clock and fresh ids, if left out.
+            fresh: whether every round is answered by a Python process of its own, so that nothing but the state goes
+                from one to the next. For handlers that stand in a module, `handler = serve(…)`.
+
+        Raises:
+            ValueError: a fresh process could not find the handler.
 
         """
-        self._handler, self._principal, self._moment = handler, principal, moment
+        self._principal = _principal(principal)
+        self._moment = moment or (lambda: Moment.at(self._now()))
         self._capabilities = capabilities
         self.function = function or handler.handlers[0].name
         self._method, self._params = "", dict[str, Any]()
         self._sent: dict[str, Any] = {}
         self._next_id = 1
+        self._ahead = 0.0
         self.rounds: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._fresh = fresh
+        self.upgrade(handler)
 
     def call(self, name: str | None = None, /, **arguments: Any) -> Self:  # noqa: ANN401 - JSON values
         """Call a tool or get a prompt: the function's first, or the one named.
@@ -111,6 +81,10 @@ class Conversation:
         """
         found = next(h for h in self._handler.handlers if name in (None, h.name))
         return self._begin(METHODS[found.kind], {"name": found.name, "arguments": arguments})
+
+    def get(self, name: str | None = None, /, **arguments: str) -> Self:
+        """Get a prompt: `call` by the specification's word."""
+        return self.call(name, **arguments)
 
     def read(self, uri: str) -> Self:
         """Read a resource."""
@@ -129,8 +103,22 @@ class Conversation:
         return self.answer(**{key: {"action": "cancel"} for key in keys or self.asked})
 
     def answer(self, **responses: Mapping[str, Any]) -> Self:
-        """Send the next round with these `inputResponses`, and the state as it came."""
+        """Send the next round with these `inputResponses`, whatever they are, and the state as it came."""
         return self._send(inputResponses=dict(responses), requestState=self.state)
+
+    def go_on(self) -> Self:
+        """Send the next round while the function ends rounds without a question, as clients do.
+
+        Raises:
+            AssertionError: it ended so many that the official clients would have given up.
+
+        """
+        for _ in range(PATIENCE):
+            if self.done or self.asked:
+                return self
+            self.answer()
+        message = f"the function ended {PATIENCE} rounds without a question: clients give up"
+        raise AssertionError(message)
 
     def retry(self) -> Self:
         """Send the last round again, as a client does that lost the answer."""
@@ -139,6 +127,39 @@ class Conversation:
     def tamper(self, change: Callable[[str], str] = lambda token: f"{token}A") -> Self:
         """Send the next round with a state that somebody changed."""
         return self._send(inputResponses={}, requestState=change(self.state))
+
+    def as_(self, principal: Principal | str) -> Self:
+        """Hand a copy of the conversation, its state and all, to somebody else: `talk.as_("somebody else").accept(…)`.
+
+        Raises:
+            ValueError: it is nobody's conversation, so nobody is somebody else.
+
+        """
+        if self._principal is None:
+            message = 'begin as somebody: Conversation(handler, principal="alice")'
+            raise ValueError(message)
+        theirs = copy.copy(self)
+        theirs.rounds, theirs._principal = list(self.rounds), _principal(principal)
+        return theirs
+
+    def later(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Self:
+        """Let time pass before the next round, on the function's clock and API Gateway's."""
+        self._ahead += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
+        return self.upgrade(self._handler)
+
+    def upgrade(self, handler: LambdaFunction) -> Self:
+        """Deploy another version: it answers from the next round on."""
+        self._handler = handler
+        if self._fresh:
+            self._container: Callable[..., dict[str, Any]] = Cold(handler, lambda: self._ahead)
+        else:
+            self._container = Warm(handler, self._now) if self._ahead else Warm.of(handler)
+        return self
+
+    @property
+    def done(self) -> bool:
+        """Whether the last round was the last: a result, or an error."""
+        return bool(self.body.get("result", {}).get("resultType") != "input_required")
 
     @property
     def asked(self) -> list[str]:
@@ -150,6 +171,11 @@ class Conversation:
         """The questions that are open now."""
         requests: dict[str, Any] = self.body.get("result", {}).get("inputRequests", {})
         return requests
+
+    @property
+    def messages(self) -> dict[str, str]:
+        """The words of the questions to the user that are open now."""
+        return {key: asked["params"]["message"] for key, asked in self.requests.items() if "message" in asked["params"]}
 
     @property
     def state(self) -> str:
@@ -194,6 +220,9 @@ class Conversation:
     def _bodies(self) -> list[dict[str, Any]]:
         return [_message(response) for _event, response in self.rounds]
 
+    def _now(self) -> float:
+        return getattr(self._handler, "now", time.time)() + self._ahead
+
     def _begin(self, method: str, params: dict[str, Any]) -> Self:
         self._method, self._params = method, params
         return self._send()
@@ -206,7 +235,9 @@ class Conversation:
         self._next_id += 1
         sent = self._event(json.dumps(message, ensure_ascii=False).encode())
         context = Context(f"{environment.STACK}-{self.function}")
-        self.rounds.append((sent, self._handler(json.loads(json.dumps(sent)), context)))
+        with environment.applied({"MCP_AUTH_MODE": "jwt"} if self._principal else {}):
+            response = self._container(json.loads(json.dumps(sent)), context)
+        self.rounds.append((sent, response))
         return self
 
     def _event(self, body: bytes) -> dict[str, Any]:
@@ -224,6 +255,10 @@ class Conversation:
             claims = {"iss": self._principal.iss, "sub": self._principal.sub, "client_id": self._principal.client}
             made["requestContext"]["authorizer"] = {"jwt": {"claims": claims, "scopes": None}}
         return made
+
+
+def _principal(who: Principal | str | None) -> Principal | None:
+    return Principal("https://issuer.example", who, "client") if isinstance(who, str) else who
 
 
 def _message(response: Mapping[str, Any]) -> dict[str, Any]:

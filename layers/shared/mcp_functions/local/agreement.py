@@ -1,0 +1,263 @@
+"""functions/, template.yaml and catalog.json say the same: claims that a project's tests make.
+
+A claim is a function from the project to complaints, each a line that says what is missing where. What a project has
+beside its MCP functions, other resources and other routes, is its own affair.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.local import catalog as catalogs
+from mcp_functions.local import environment, template
+from mcp_functions.local.functions import FRONT_DOOR, Functions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+API_GATEWAY_SECONDS = 30
+FOLDER = "functions"
+
+AUTHORIZER = {
+    "AuthorizationType": {"Fn::If": ["UsesIam", "AWS_IAM", {"Fn::If": ["UsesJwt", "JWT", "NONE"]}]},
+    "AuthorizerId": {"Fn::If": ["UsesJwt", {"Ref": "JwtAuthorizer"}, {"Ref": "AWS::NoValue"}]},
+}
+KEY = {"Fn::GetAtt": "RequestStateKey.Arn"}
+
+# A function that asked until now goes on for one lifetime, because clients still hold its states.
+STOPPED = " (if it asked until now: keep `elicit: Elicit` in its signature, unused, for one answer_within)"
+
+
+@dataclass(frozen=True)
+class Project:
+    """What has to agree."""
+
+    folders: frozenset[str]  # of functions/ that hold an app.py
+    offering: frozenset[str]  # those with a handler: all but the front door, as a rule
+    asking: frozenset[str]  # those with a handler that can ask
+    catalog: dict[str, Any]
+    template: dict[str, Any]
+
+    def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Logical id -> properties, of the resources of one type."""
+        found = self.template["Resources"].items()
+        return {name: resource.get("Properties", {}) for name, resource in found if resource["Type"] == kind}
+
+    @property
+    def functions(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        """Folder -> (logical id, properties)."""
+        blocks = self.of_type("AWS::Serverless::Function").items()
+        paths = {name: Path(str(block.get("CodeUri"))) for name, block in blocks}
+        return {paths[name].name: (name, block) for name, block in blocks if paths[name].parts[:1] == (FOLDER,)}
+
+    @property
+    def front_door(self) -> tuple[str, dict[str, Any]] | None:
+        """Logical id and properties; None where functions/mcp is missing, or offers its handlers itself."""
+        return None if FRONT_DOOR in self.offering else self.functions.get(FRONT_DOOR)
+
+
+def read(root: Path) -> Project:
+    """Import every function of a project, and read what is said about them.
+
+    Args:
+        root: the folder of template.yaml and functions/.
+
+    Raises:
+        Problem: something of it is missing, or does not load.
+
+    """
+    written = template.read(root / template.FILE)
+    with environment.applied(environment.CREDENTIALS), Functions(root / FOLDER) as loaded:
+        handlers = {folder: function.handlers for folder, function in loaded.by_folder.items()}
+    return Project(
+        folders=frozenset(handlers),
+        offering=frozenset(folder for folder, offered in handlers.items() if offered),
+        asking=frozenset(folder for folder, offered in handlers.items() if any(made.asks for made in offered)),
+        catalog=catalogs.read(root / FOLDER),
+        template=written,
+    )
+
+
+def complaints(project: Project) -> list[str]:
+    """Say everything that does not agree, a line each."""
+    return [line for claim in CLAIMS for line in claim(project)]
+
+
+# ---- Claims
+
+
+def every_folder_is_deployed(project: Project) -> Iterator[str]:
+    """Claim that every folder of functions/ has a block in template.yaml, and every block a folder."""
+    for folder in sorted(project.folders - project.functions.keys()):
+        yield (
+            f"functions/{folder} has no block in template.yaml: add {pascal(folder)} with CodeUri functions/{folder}/,"
+            f" its Integration, Route and Permission, and name it in the front door's policy"
+        )
+    for folder in sorted(project.functions.keys() - project.folders):
+        yield f"template.yaml deploys functions/{folder}, but there is no functions/{folder}/app.py"
+    for folder, (logical_id, block) in project.functions.items():
+        if (name := block.get("FunctionName")) != {"Fn::Sub": f"${{AWS::StackName}}-{folder}"}:
+            yield f"{logical_id} must have FunctionName: !Sub ${{AWS::StackName}}-{folder}, not {name}"
+        if logical_id != pascal(folder):
+            yield f"functions/{folder} is {logical_id} in template.yaml: call it {pascal(folder)}"
+
+
+def every_folder_is_listed(project: Project) -> Iterator[str]:
+    """Claim that every folder is in catalog.json, and nothing else."""
+    listed = {folder for names in project.catalog.get("functions", {}).values() for folder in names.values()}
+    for folder in sorted(project.folders - listed - {FRONT_DOOR}):
+        yield f"functions/{folder} offers nothing in functions/mcp/catalog.json: run make catalog"
+    for folder in sorted(listed - project.folders):
+        yield f"functions/mcp/catalog.json lists functions/{folder}, which is gone: run make catalog"
+
+
+def a_function_may_seal_if_and_only_if_it_can_ask(project: Project) -> Iterator[str]:
+    """Claim that the key belongs to functions that ask, to each under its own name."""
+    for folder, (logical_id, block) in sorted(project.functions.items()):
+        sealing = [statement for statement in _statements(block) if any(map(_touches_keys, _actions(statement)))]
+        keys = block.get("Environment", {}).get("Variables", {}).get("MCP_KMS_KEYS")
+        if folder in project.asking:
+            if sealing != [may_seal_as(folder)]:
+                exactly = json.dumps(may_seal_as(folder))
+                yield f"functions/{folder} asks: {logical_id} needs exactly this statement: {exactly}"
+            if keys != KEY:
+                yield f"functions/{folder} asks: {logical_id} needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"
+        else:
+            if sealing:
+                yield f"functions/{folder} never asks: {logical_id} must have no permission for KMS{STOPPED}"
+            if keys is not None:
+                yield f"functions/{folder} never asks: {logical_id} must have no MCP_KMS_KEYS{STOPPED}"
+
+
+def the_front_door_may_invoke_the_others_and_nothing_else(project: Project) -> Iterator[str]:
+    """Claim that the endpoint may invoke every handler, by name, and can do nothing else."""
+    if project.front_door is None:
+        return
+    others = {block_id for folder, (block_id, _) in project.functions.items() if folder != FRONT_DOOR}
+    front_door, block = project.front_door
+    statements = _statements(block)
+    if [_actions(statement) for statement in statements] != [["lambda:InvokeFunction"]]:
+        yield f"{front_door} must have one statement, which allows lambda:InvokeFunction"
+        return
+    resources = statements[0]["Resource"]
+    listed = resources if isinstance(resources, list) else [resources]
+    named = {resource.get("Fn::GetAtt") if isinstance(resource, dict) else resource for resource in listed}
+    allowed = {str(name).removesuffix(".Arn") for name in named}
+    for block_id in sorted(others - allowed):
+        yield f"{front_door} may not invoke {block_id}: add !GetAtt {block_id}.Arn to its policy"
+    for block_id in sorted(allowed - others):
+        yield f"{front_door} may invoke {block_id}, which is no handler: remove it from its policy"
+
+
+def every_function_has_its_route_and_every_route_its_authorizer(project: Project) -> Iterator[str]:
+    """Claim that every function answers at its own path, and that no path under /mcp is open."""
+    found = project.of_type("AWS::ApiGatewayV2::Route").items()
+    routes = {name: route for name, route in found if _is_ours(str(route.get("RouteKey")))}
+    expected = {_route_key(folder): block_id for folder, (block_id, _) in project.functions.items()}
+    for logical_id, route in routes.items():
+        if {name: route.get(name) for name in AUTHORIZER} != AUTHORIZER:
+            yield f"{logical_id} must carry AuthorizationType and AuthorizerId as the other routes do: it is open"
+        if (key := route["RouteKey"]) not in expected:
+            yield f"{logical_id} routes {key} to no function of functions/"
+    for key, block_id in expected.items():
+        reached = next((route for route in routes.values() if route["RouteKey"] == key), {})
+        if not reached:
+            yield f"{block_id} has no route: add {block_id}Route with RouteKey: {key}"
+        elif reached.get("Target") != {"Fn::Sub": f"integrations/${{{block_id}Integration}}"}:
+            yield f"the route {key} must go to {block_id}Integration"
+        yield from _reaches(project, block_id, path=key.split()[1])
+
+
+def _reaches(project: Project, block_id: str, path: str) -> Iterator[str]:
+    integration = project.of_type("AWS::ApiGatewayV2::Integration").get(f"{block_id}Integration", {})
+    if not str(_sub(integration.get("IntegrationUri"))).endswith(f":function:${{{block_id}}}"):
+        yield f"{block_id}Integration must have an IntegrationUri that ends in :function:${{{block_id}}}"
+    if integration.get("PayloadFormatVersion") != "2.0":
+        yield f'{block_id}Integration must have PayloadFormatVersion: "2.0"'
+    permission = project.of_type("AWS::Lambda::Permission").get(f"{block_id}Permission", {})
+    if permission.get("FunctionName") != {"Ref": block_id}:
+        yield f"{block_id}Permission must be there, for FunctionName: !Ref {block_id}"
+    if not str(_sub(permission.get("SourceArn"))).endswith(f":${{HttpApi}}/*/*{path}"):
+        yield f"{block_id}Permission must have a SourceArn, only of this API: it ends in :${{HttpApi}}/*/*{path}"
+
+
+def functions_end_before_those_that_wait_for_them(project: Project) -> Iterator[str]:
+    """Claim that a function's Timeout is under the front door's, and that under API Gateway's."""
+    if project.front_door is None:
+        return
+    default = project.template.get("Globals", {}).get("Function", {}).get("Timeout", 3)
+    seconds = {folder: block.get("Timeout", default) for folder, (_, block) in project.functions.items()}
+    if seconds[FRONT_DOOR] >= API_GATEWAY_SECONDS:
+        yield f"the front door's Timeout must be under API Gateway's {API_GATEWAY_SECONDS} s"
+    for folder in sorted(project.functions.keys() - {FRONT_DOOR}):
+        if seconds[folder] >= seconds[FRONT_DOOR]:
+            yield f"functions/{folder}: Timeout {seconds[folder]} must be under the front door's {seconds[FRONT_DOOR]}"
+
+
+CLAIMS: tuple[Callable[[Project], Iterator[str]], ...] = (
+    every_folder_is_deployed,
+    every_folder_is_listed,
+    a_function_may_seal_if_and_only_if_it_can_ask,
+    the_front_door_may_invoke_the_others_and_nothing_else,
+    every_function_has_its_route_and_every_route_its_authorizer,
+    functions_end_before_those_that_wait_for_them,
+)
+
+
+def pascal(folder: str) -> str:
+    """Give a folder its logical id: update_work_item is UpdateWorkItem."""
+    return "".join(word.capitalize() for word in folder.replace("-", "_").split("_"))
+
+
+def may_seal_as(folder: str) -> dict[str, Any]:
+    """Write the one statement about KMS that a function may have."""
+    return {
+        "Effect": "Allow",
+        "Action": ["kms:GenerateDataKey", "kms:Decrypt"],
+        "Resource": KEY,
+        "Condition": {
+            "StringEquals": {
+                "kms:EncryptionContext:purpose": "mcp-request-state",
+                "kms:EncryptionContext:service": {"Fn::Sub": f"${{AWS::StackName}}/{folder}"},
+                "kms:EncryptionContext:stage": {"Ref": "Stage"},
+            },
+            "ForAllValues:StringEquals": {
+                "kms:EncryptionContextKeys": ["purpose", "service", "stage", "generation", "born"]
+            },
+            "Null": {"kms:EncryptionContextKeys": "false"},
+        },
+    }
+
+
+def _is_ours(route_key: str) -> bool:
+    path = route_key.rpartition(" ")[2]
+    return path == "/mcp" or path.startswith("/mcp/")
+
+
+def _route_key(folder: str) -> str:
+    return "ANY /mcp" if folder == FRONT_DOOR else f"ANY /mcp/{folder}"
+
+
+def _sub(value: object) -> object:
+    return value.get("Fn::Sub") if isinstance(value, dict) else value
+
+
+def _statements(block: dict[str, Any]) -> list[dict[str, Any]]:
+    policies = block.get("Policies", [])
+    inline = [policy for policy in (policies if isinstance(policies, list) else [policies]) if isinstance(policy, dict)]
+    return [statement for policy in inline for statement in _listed(policy.get("Statement", []))]
+
+
+def _listed(value: Any) -> list[Any]:  # noqa: ANN401 - IAM writes one as itself
+    return value if isinstance(value, list) else [value]
+
+
+def _actions(statement: dict[str, Any]) -> list[str]:
+    return _listed(statement.get("Action", []))
+
+
+def _touches_keys(action: str) -> bool:
+    return action.startswith("kms:") or action == "*"

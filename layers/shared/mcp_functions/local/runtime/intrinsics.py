@@ -1,0 +1,159 @@
+"""The functions of CloudFormation that may stand where a value is wanted, as far as environment variables need them.
+
+What only a deployment knows (an import of another stack, an attribute of a resource that is not here) has no value here,
+and says so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.local.context import ACCOUNT, REGION, arn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+NO_VALUE = object()  # AWS::NoValue: the property is left out
+PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")
+
+
+class Unknown(ValueError):
+    """A value that only a deployment knows; the text is the function or name that asks for it."""
+
+
+class Resolver:
+    """Resolves the values of one template, for one stack."""
+
+    def __init__(self, template: Mapping[str, Any], *, stack: str, key_arn: str, given: Mapping[str, str]) -> None:
+        """Take the template's own defaults.
+
+        Args:
+            template: as YAML has it, its tags in their long form ({"Ref": …}).
+            stack: its name.
+            key_arn: what every KMS key of the template is here.
+            given: parameters by name; the others have their defaults.
+
+        """
+        self._stack, self._key_arn = stack, key_arn
+        self._resources: Mapping[str, Any] = template.get("Resources") or {}
+        self._conditions: Mapping[str, Any] = template.get("Conditions") or {}
+        self._mappings: Mapping[str, Any] = template.get("Mappings") or {}
+        parameters: Mapping[str, Any] = template.get("Parameters") or {}
+        self._names: dict[str, Any] = {
+            "AWS::AccountId": ACCOUNT,
+            "AWS::NoValue": NO_VALUE,
+            "AWS::Partition": "aws",
+            "AWS::Region": REGION,
+            "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{stack}/local",
+            "AWS::StackName": stack,
+            "AWS::URLSuffix": "amazonaws.com",
+            **{name: said["Default"] for name, said in parameters.items() if "Default" in said},
+            **{name: value for name, value in given.items() if name in parameters},
+        }
+        self._functions: dict[str, Callable[[Any], Any]] = {
+            "Ref": self._ref,
+            "Condition": self.holds,
+            "Fn::And": lambda all_: all(self.value(one) for one in all_),
+            "Fn::Equals": lambda two: text(self.value(two[0])) == text(self.value(two[1])),
+            "Fn::FindInMap": self._find_in_map,
+            "Fn::GetAtt": self._attribute,
+            "Fn::If": lambda three: self.value(three[1 if self.holds(three[0]) else 2]),
+            "Fn::Join": lambda two: text(two[0]).join(text(one) for one in self.value(two[1])),
+            "Fn::Not": lambda one: not self.value(one[0]),
+            "Fn::Or": lambda any_: any(self.value(one) for one in any_),
+            "Fn::Select": lambda two: self.value(two[1])[int(self.value(two[0]))],
+            "Fn::Split": lambda two: text(self.value(two[1])).split(two[0]),
+            "Fn::Sub": self._sub,
+        }
+
+    def value(self, written: Any) -> Any:  # noqa: ANN401 - a template holds any JSON
+        """Resolve a value, and whatever is in it.
+
+        Raises:
+            Unknown: only a deployment knows it.
+
+        """
+        match written:
+            case dict() if len(written) == 1 and (name := next(iter(written))) in self._functions:
+                return self._functions[name](written[name])
+            case dict() if len(written) == 1 and str(next(iter(written))).startswith("Fn::"):
+                raise Unknown(next(iter(written)))
+            case dict():
+                return _kept({name: self.value(one) for name, one in written.items()})
+            case list():
+                return [one for one in map(self.value, written) if one is not NO_VALUE]
+        return written
+
+    def holds(self, condition: str) -> bool:
+        """Say whether a condition of the template holds.
+
+        Raises:
+            Unknown: there is none of that name.
+
+        """
+        if condition not in self._conditions:
+            raise Unknown(condition)
+        return bool(self.value(self._conditions[condition]))
+
+    def _ref(self, name: str) -> Any:  # noqa: ANN401 - a parameter may be a list
+        if name in self._names:
+            return self._names[name]
+        resource = self._resource(name)
+        match resource.get("Type"), resource.get("Properties") or {}:
+            case "AWS::KMS::Key" | "AWS::KMS::ReplicaKey", _:
+                return self._key_arn.rpartition("/")[2]
+            case str(), {"FunctionName": named} | {"TableName": named} | {"BucketName": named} | {"QueueName": named}:
+                return self.value(named)
+        return f"{self._stack}-{name}"  # as CloudFormation names what has no name, without its random end
+
+    def _attribute(self, path: Any) -> Any:  # noqa: ANN401 - "a.b" or ["a", "b"]
+        name, _, attribute = (path if isinstance(path, str) else ".".join(map(str, path))).partition(".")
+        type_ = self._resource(name).get("Type", "")
+        if attribute == "Arn" and type_ in {"AWS::KMS::Key", "AWS::KMS::ReplicaKey"}:
+            return self._key_arn
+        if attribute == "Arn" and type_ in {"AWS::Serverless::Function", "AWS::Lambda::Function"}:
+            return arn(text(self._ref(name)))
+        asked = f"{name}.{attribute}"
+        raise Unknown(asked)
+
+    def _resource(self, name: str) -> Mapping[str, Any]:
+        if name not in self._resources:
+            raise Unknown(name)
+        resource: Mapping[str, Any] = self._resources[name]
+        return resource
+
+    def _sub(self, written: Any) -> str:  # noqa: ANN401 - a text, or a text and variables
+        template, variables = (written, {}) if isinstance(written, str) else written
+
+        def named(found: re.Match[str]) -> str:
+            name = found[1].strip()
+            if name in variables:
+                return text(self.value(variables[name]))
+            return text(self._attribute(name) if "." in name else self._ref(name))
+
+        return PLACEHOLDER.sub(named, template).replace("${!", "${")
+
+    def _find_in_map(self, path: list[Any]) -> Any:  # noqa: ANN401 - a mapping holds any value
+        first, second, third = (text(self.value(one)) for one in path[:3])
+        try:
+            return self._mappings[first][second][third]
+        except KeyError:
+            asked = f"{first}.{second}.{third}"
+            raise Unknown(asked) from None
+
+
+def text(value: object) -> str:
+    """Write a resolved value as CloudFormation does where a text is wanted."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case list():
+            return ",".join(map(text, value))
+        case _ if value is NO_VALUE:
+            return ""
+    return str(value)
+
+
+def _kept(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: one for name, one in values.items() if one is not NO_VALUE}

@@ -1,0 +1,123 @@
+"""One process of a function: in a group of its own, its output line by line, its end told once.
+
+The harness writes its own lines into the same pipe, so that they stand where they happened among those of the function.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from threading import Lock, Thread
+from typing import TYPE_CHECKING
+
+from mcp_functions.local.runtime import memory, warden
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+
+class Process:
+    """A running process, from its start to its end and not a moment longer."""
+
+    def __init__(  # noqa: PLR0913 - what a process is started with
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        variables: Mapping[str, str],
+        watched: warden.Warden,
+        said: Callable[[str], None],
+        ended: Callable[[int], None],
+    ) -> None:
+        """Start it.
+
+        Args:
+            command: to run.
+            folder: to run it in.
+            variables: its whole environment.
+            watched: ends it should the harness be killed.
+            said: called with each line of its output, in a thread of its own.
+            ended: called once with its exit status, in a thread of its own, after its group is gone.
+
+        """
+        self._watched, self._said, self._ended = watched, said, ended
+        self._lock = Lock()
+        self._out, self._in = os.pipe()
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's own
+                command,
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=self._in,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError:
+            os.close(self._in)
+            os.close(self._out)
+            raise
+        self.pid = self._process.pid
+        watched.watch(self.pid)
+        self._threads = [Thread(target=target, daemon=True) for target in (self._read, self._wait)]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs at this very moment."""
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:
+            return False
+
+    def write(self, line: str) -> None:
+        """Put a line of the harness's own among those of the function."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._in >= 0:
+                os.write(self._in, f"{line}\n".encode())
+
+    def memory(self) -> int | None:
+        """Say the MB that it has now."""
+        return memory.resident(self.pid)
+
+    def peak(self) -> int | None:
+        """Say the most MB that it ever had."""
+        return memory.peak(self.pid)
+
+    def kill(self) -> None:
+        """End it, and what it started; `ended` says when."""
+        if self._process.returncode is None:  # after that the number may be another's
+            warden.end(self.pid)
+
+    def join(self, seconds: float) -> None:
+        """Wait until it is gone, and its last line was told."""
+        for thread in self._threads:
+            thread.join(seconds)
+
+    def _wait(self) -> None:
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        warden.end(self.pid)  # what it started does not outlive it; its number is its own until it is waited for
+        status = self._process.wait()
+        self._watched.release(self.pid)
+        self._ended(status)
+        with self._lock:
+            os.close(self._in)
+            self._in = -1
+
+    def _read(self) -> None:
+        with open(self._out, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - a descriptor
+            for line in lines:
+                self._said(line.rstrip("\r\n"))
+
+
+def reason(status: int) -> str:
+    """Say how a process ended, in Lambda's words."""
+    if status == 0:
+        return "Runtime exited without providing a reason"
+    if status > 0:
+        return f"Runtime exited with error: exit status {status}"
+    return f"Runtime exited with error: signal: {(signal.strsignal(-status) or str(-status)).lower()}"

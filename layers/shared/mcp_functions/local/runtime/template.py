@@ -1,0 +1,170 @@
+"""What template.yaml says of each function: its handler, timeout, memory, concurrency and environment variables.
+
+What a deployment decides is decided by the harness: its stack, its key, no authorizer. A variable that the template does
+not set is not there, as on Lambda; one that it sets may have another value in the shell, as with `sam local`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+FILES = ("template.yaml", "template.yml")
+FUNCTION = "AWS::Serverless::Function"
+AUTHORIZED = {"AuthMode": "none"}  # conditions hang on it; nothing here signs or issues tokens
+KEYS = "MCP_KMS_KEYS"  # whether a function has a key is the template's word, which key it is the harness's
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How Lambda runs one function; the defaults are those of a project without a template.
+
+    Attributes:
+        handler: "module.attribute".
+        timeout: seconds of one invocation.
+        memory: MB.
+        variables: the environment that the template gives it.
+        reserved: how many of it may run at once, None for no limit of its own.
+        log_format: of its logger, "Text" or "JSON".
+
+    """
+
+    handler: str = "app.handler"
+    timeout: int = 29
+    memory: int = 512
+    variables: Mapping[str, str] = field(default_factory=dict)
+    reserved: int | None = None
+    log_format: str = "Text"
+
+
+class Template:
+    """A SAM template, read for one stack on this machine."""
+
+    def __init__(self, path: Path, own: Mapping[str, str], *, stack: str, shell: Mapping[str, str]) -> None:
+        """Read it.
+
+        Args:
+            path: of the file.
+            own: the harness's values of variables (MCP_…); of KEYS, the key that all keys of the template are here.
+            stack: the stack's name.
+            shell: other values of variables that the template sets.
+
+        Raises:
+            Problem: it is no template, or PyYAML is not installed.
+
+        """
+        self._path, self._own, self._stack, self._shell = path, own, stack, shell
+        self._template = _load(path)
+        globals_: Mapping[str, Any] = self._template.get("Globals") or {}
+        self._globals: Mapping[str, Any] = globals_.get("Function") or {}
+        self._resolver = Resolver(self._template, stack=stack, key_arn=own[KEYS], given=AUTHORIZED)
+
+    def configuration(self, folder: Path) -> Configuration | None:
+        """Say how the function in a folder runs; None if the template has no block for it.
+
+        Raises:
+            Problem: a value of its block cannot be known here.
+
+        """
+        found = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
+        named = [block for block in found if self._value(block, "FunctionName", "") == f"{self._stack}-{folder.name}"]
+        return self._configured((named or found)[0]) if found else None
+
+    def _blocks(self) -> Iterator[Mapping[str, Any]]:
+        resources: Mapping[str, Any] = self._template.get("Resources") or {}
+        for resource in resources.values():
+            if resource.get("Type") == FUNCTION and self._is_deployed(resource):
+                yield resource.get("Properties") or {}
+
+    def _is_deployed(self, resource: Mapping[str, Any]) -> bool:
+        return "Condition" not in resource or bool(self._resolved("Condition", {"Condition": resource["Condition"]}))
+
+    def _is_in(self, folder: Path, code_uri: object) -> bool:
+        return isinstance(code_uri, str) and (self._path.parent / code_uri).resolve() == folder.resolve()
+
+    def _configured(self, block: Mapping[str, Any]) -> Configuration:
+        reserved = self._value(block, "ReservedConcurrentExecutions", None)
+        logging = self._value(block, "LoggingConfig", {})
+        return Configuration(
+            handler=text(self._value(block, "Handler", Configuration.handler)),
+            timeout=int(self._value(block, "Timeout", 3)),  # Lambda's own default
+            memory=int(self._value(block, "MemorySize", 128)),  # and here
+            variables=self._variables(block),
+            reserved=None if reserved is None else int(reserved),
+            log_format=text(logging.get("LogFormat", "Text")),
+        )
+
+    def _value(self, block: Mapping[str, Any], name: str, default: Any) -> Any:  # noqa: ANN401 - any property
+        written = block.get(name, self._globals.get(name))
+        if written is None:
+            return default
+        value = self._resolved(name, written)
+        return default if value is NO_VALUE else value
+
+    def _variables(self, block: Mapping[str, Any]) -> dict[str, str]:
+        # "Environment variables are additive": the block's own go over those of Globals
+        written = {**_variables(self._globals), **_variables(block)}
+        return {name: self._variable(name, value) for name, value in written.items()}
+
+    def _variable(self, name: str, written: Any) -> str:  # noqa: ANN401 - any JSON
+        if name != KEYS and name in (known := {**self._shell, **self._own}):
+            return known[name]
+        return text(self._resolved(name, written))
+
+    def _resolved(self, name: str, written: Any) -> Any:  # noqa: ANN401 - any JSON
+        try:
+            return self._resolver.value(written)
+        except (Unknown, AttributeError, LookupError, TypeError, ValueError) as error:
+            why = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
+            unknown = f"{self._path.name}: {name} has no value here ({why}): set {name} in the environment"
+            raise Problem(unknown) from error
+
+
+def find(directory: Path) -> Path | None:
+    """Find the template beside the directory of functions."""
+    beside = directory.resolve().parent
+    return next((beside / name for name in FILES if (beside / name).is_file()), None)
+
+
+def _variables(block: Mapping[str, Any]) -> dict[str, Any]:
+    environment: Mapping[str, Any] = block.get("Environment") or {}
+    return dict(environment.get("Variables") or {})
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        import yaml  # noqa: PLC0415 - only where there is a template
+    except ModuleNotFoundError as error:
+        missing = "PyYAML is not installed: pip install 'mcp-functions[runtime]'"
+        raise Problem(missing) from error
+
+    class Loader(yaml.SafeLoader):
+        """YAML with CloudFormation's tags, in their long form: `!Ref A` is {"Ref": "A"}."""
+
+    def tagged(loader: yaml.SafeLoader, name: str, node: yaml.Node) -> dict[str, Any]:
+        match node:
+            case yaml.ScalarNode():
+                value: Any = loader.construct_scalar(node)
+            case yaml.SequenceNode():
+                value = loader.construct_sequence(node, deep=True)
+            case _:
+                value = loader.construct_mapping(node, deep=True)
+        return {name if name in {"Ref", "Condition"} else f"Fn::{name}": value}
+
+    Loader.add_multi_constructor("!", tagged)
+    try:
+        read = yaml.load(path.read_text(encoding="utf-8"), Loader)  # noqa: S506 - a subclass of SafeLoader
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        unreadable = f"{path.name} cannot be read: {first_line(error)}"
+        raise Problem(unreadable) from error
+    if not isinstance(read, dict):
+        other = f"{path.name} is no template: it has no Resources"
+        raise Problem(other)
+    return read

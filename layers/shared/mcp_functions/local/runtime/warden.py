@@ -1,0 +1,66 @@
+"""Ends what the harness started, should the harness itself be killed: a process of its own, the last one to go.
+
+It reads "+<group>" and "-<group>" from its stdin. When that ends, for whatever reason, it kills the groups that are left.
+Run as a script by a bare interpreter, so it imports nothing of the package.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from threading import Lock
+
+COMMAND = (sys.executable, "-I", "-S", __file__)  # no site-packages: it is there in a few milliseconds
+
+
+class Warden:
+    """Watches over process groups until `close`."""
+
+    def __init__(self) -> None:
+        """Start the process, out of reach of the terminal's Ctrl-C."""
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this file
+            COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        self._lock = Lock()
+
+    def watch(self, group: int) -> None:
+        """Kill this group if the harness ends without `release`."""
+        self._say(f"+{group}\n")
+
+    def release(self, group: int) -> None:
+        """Forget a group that has ended; its number may soon be another's."""
+        self._say(f"-{group}\n")
+
+    def close(self) -> None:
+        """Let it go."""
+        with self._lock, contextlib.suppress(OSError):
+            self._process.communicate()
+
+    def _say(self, line: str) -> None:
+        # somebody may have killed it; then an orderly end is what is left
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            if self._process.stdin:
+                self._process.stdin.write(line.encode())
+                self._process.stdin.flush()
+
+
+def end(group: int) -> None:
+    """Kill a process group, if it is still there."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def main() -> None:
+    """Watch until stdin ends."""
+    groups: set[int] = set()
+    for line in sys.stdin:
+        (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+    for group in groups:
+        end(group)
+
+
+if __name__ == "__main__":
+    main()

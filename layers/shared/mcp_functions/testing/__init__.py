@@ -1,0 +1,39 @@
+"""For an author's tests: a conversation with a function, held as a client would hold it.
+
+    def test_a_bug_is_resolved(converse):
+        talk = converse(handler).call(workItemId=4522, fields={"System.State": "Resolved"})
+        assert talk.asked == ["resolution"]
+        talk.accept(resolution={"resolution": "Fixed"})
+        assert "Fixed" in talk.text
+
+Events go in and responses come out, as on AWS; KMS is the harness's. `converse` is a fixture of the pytest plugin that
+comes with the package; without pytest, `with deployed(): talk = Conversation(handler)…` says the same.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcp_functions.testing.containers import Context as Context
+    from mcp_functions.testing.containers import deployed as deployed
+    from mcp_functions.testing.conversation import EVERYTHING as EVERYTHING
+    from mcp_functions.testing.conversation import Conversation as Conversation
+
+_HOME = {
+    "Context": "containers",
+    "Conversation": "conversation",
+    "EVERYTHING": "conversation",
+    "deployed": "containers",
+}
+__all__ = ["EVERYTHING", "Context", "Conversation", "deployed"]
+
+
+def __getattr__(word: str) -> object:
+    """Import a word's module when the word is first used: pytest imports this package in every project that has it."""
+    if word not in _HOME:
+        message = f"module {__name__!r} has no attribute {word!r}"
+        raise AttributeError(message)
+    value = globals()[word] = getattr(import_module(f"{__name__}.{_HOME[word]}"), word)
+    return value

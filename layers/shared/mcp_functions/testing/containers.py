@@ -1,0 +1,123 @@
+"""Where a function runs in a test: in a deployment, in a container of this process, or in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.local import environment, keyfile
+from mcp_functions.local.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.loopback import Loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from mcp_functions.gateway import LambdaFunction
+
+SECONDS = 60  # for a process to answer one event
+
+
+@contextmanager
+def deployed(**changes: str | None) -> Iterator[None]:
+    """Surround functions with what a deployment gives them: the template's variables, and a KMS on loopback.
+
+    Deployments may follow each other, or stand inside each other: states of one are not states of another.
+
+    Args:
+        changes: variables that should be different, `MCP_AUTH_MODE="jwt"`; None unsets one.
+
+    """
+    with ExitStack() as stack:
+        kms = stack.enter_context(Loopback(max_body=MAX_REQUEST))
+        api = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
+        kms.start(api.answer)
+        own = environment.settings(port=80, name="tested", key_arn=api.arn)
+        pointed = environment.endpoints(kms=kms.url, invoke=kms.url)
+        stack.enter_context(environment.applied(environment.CREDENTIALS | own | pointed | changes))
+        yield
+
+
+@dataclass
+class Context:
+    """Lambda's context object, as far as the toolkit reads it."""
+
+    function_name: str = "local-function"
+    remaining_ms: int = 29_000
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Say how long the function may still run."""
+        return self.remaining_ms
+
+
+class Warm:
+    """Containers of one function in this process, one for each environment: a container reads its own but once."""
+
+    def __init__(self, handler: LambdaFunction, now: Callable[[], float] | None = None) -> None:
+        """Hold the function; `now` is the clock of its containers, if it is not the function's own."""
+        self._handler, self._now = handler, now
+        self._containers: dict[object, LambdaFunction] = {}
+
+    @classmethod
+    def of(cls, handler: LambdaFunction) -> Warm:
+        """Find the containers that all conversations with a function share."""
+        warm: Warm = vars(handler).setdefault("_warm", cls(handler))
+        return warm
+
+    def __call__(self, event: dict[str, Any], context: Context) -> dict[str, Any]:
+        """Answer one event."""
+        around = frozenset((name, value) for name, value in os.environ.items() if name.startswith(("MCP_", "AWS_")))
+        if around not in self._containers:
+            fresh = getattr(self._handler, "fresh", None)
+            self._containers[around] = fresh(now=self._now) if fresh else self._handler
+        return self._containers[around](event, context)
+
+
+class Cold:
+    """A function that begins anew for every event, in a Python process of its own: nothing is left but the state."""
+
+    def __init__(self, handler: LambdaFunction, later: Callable[[], float]) -> None:
+        """Find where the function comes from.
+
+        Args:
+            handler: the value of a module's variable, as `handler = serve(…)` makes it.
+            later: seconds by which the process's clock is ahead.
+
+        Raises:
+            ValueError: no module has it: another process could not find it.
+
+        """
+        self._place, self._later = _place(handler), later
+
+    def __call__(self, event: dict[str, Any], context: Context) -> dict[str, Any]:
+        """Answer one event.
+
+        Raises:
+            RuntimeError: the process failed; what it wrote to stderr says why.
+
+        """
+        asked = {"event": event, "name": context.function_name, "remaining": context.remaining_ms}
+        told = json.dumps({**asked, **self._place, "path": sys.path, "later": self._later()})
+        command = [sys.executable, "-m", "mcp_functions.testing"]
+        done = subprocess.run(command, input=told, stdout=subprocess.PIPE, text=True, check=False, timeout=SECONDS)  # noqa: S603 - our own words
+        if done.returncode:
+            message = f"a fresh process of {self._place['file']} ended with {done.returncode}: see its stderr"
+            raise RuntimeError(message)
+        response: dict[str, Any] = json.loads(done.stdout)
+        return response
+
+
+def _place(handler: LambdaFunction) -> Mapping[str, str]:
+    for offered in handler.handlers:
+        module = sys.modules.get(offered.function.__module__)
+        for variable, value in vars(module).items() if module else ():
+            if value is handler and module and module.__file__:
+                return {"module": module.__name__, "file": module.__file__, "variable": variable}
+    message = "fresh=True needs `handler = serve(…)` in the module of its function: a fresh process imports it from there"
+    raise ValueError(message)

@@ -1,0 +1,351 @@
+"""The page "Writing a conversation": its code runs, and every sentence of it is true.
+
+Each test stands behind a claim of the page, which names it. They stand in the order of the page, here and, chapter by
+chapter, in the files beside this one whose names begin alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import inspect
+import random
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from mcp_functions import (
+    Elicit,
+    Number,
+    Step,
+    prompt,
+    resource,
+    serve,
+    tool,
+)
+from mcp_functions.testing import Conversation
+from tests.docs.pages import Page, named_tests
+from tests.docs.stand_ins import FROZEN, YES, Clock, Ok
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.gateway import LambdaFunction
+
+PAGE = Page.named("writing-a-conversation.md")
+
+
+# ---- The page itself
+
+
+def test_every_claim_is_proved() -> None:
+    assert PAGE.unproven == []
+    assert PAGE.dead_links == []
+    PAGE.run()
+
+
+def test_every_test_proves_a_claim() -> None:
+    assert PAGE.proofs == named_tests("test_writing_a_conversation*.py")
+
+
+# ---- A whole function
+
+
+def test_the_model_sees_what_stands_before_the_star(page: dict[str, Any]) -> None:
+    described = page["open_ticket"].describe()
+    assert described["description"] == "Open a support ticket."
+    assert list(described["inputSchema"]["properties"]) == ["title"]
+    assert "elicit" not in str(described)
+
+
+def test_a_form_has_these_fields() -> None:
+    class Colour(Enum):
+        RED = "red"
+        BLUE = "blue"
+
+    class Everything(BaseModel):
+        text: str = Field(min_length=1, description="Any words")
+        whole: int = Field(ge=1, le=5)
+        fraction: float
+        number: Number
+        agreed: bool
+        choice: Literal["a", "b"]
+        colour: Colour
+        several: list[Literal["a", "b"]]
+        optional: str = "nothing"
+
+    heard = []
+
+    @tool
+    def asking(*, elicit: Elicit) -> str:
+        """Ask for everything that there is."""
+        heard.append(elicit("form", "Everything?", Everything))
+        return "thanks"
+
+    talk = Conversation(serve(asking)).call()
+    form = talk.requests["form"]["params"]["requestedSchema"]
+    kinds = {name: field["type"] for name, field in form["properties"].items()}
+    assert kinds == {
+        "text": "string",
+        "whole": "integer",
+        "fraction": "number",
+        "number": "number",
+        "agreed": "boolean",
+        "choice": "string",
+        "colour": "string",
+        "several": "array",
+        "optional": "string",
+    }
+    assert form["properties"]["text"]["description"] == "Any words"
+    assert form["required"] == [name for name in kinds if name != "optional"]
+    filled = {"text": "x", "whole": 5, "fraction": 0.5, "number": 7.0, "agreed": True, "choice": "a"}
+    talk.accept(form={**filled, "colour": "blue", "several": ["a", "b"]})
+    (answer,) = heard
+    assert (answer.number, type(answer.number)) == (7, int)
+    assert (answer.colour, answer.several, answer.optional) == (Colour.BLUE, ["a", "b"], "nothing")
+
+
+def test_camel_case_is_for_arguments_and_fields() -> None:
+    class Original(BaseModel):
+        original_id: int
+
+    @tool(camel_case=True)
+    def merge(work_item: int, *, elicit: Elicit) -> str:
+        """Merge a work item into its original."""
+        return f"{work_item} into {elicit('the_original', 'Which is the original?', Original).original_id}"
+
+    talk = Conversation(serve(merge)).call(workItem=2)
+    assert list(talk.requests) == ["the_original"]
+    assert talk.accept(the_original={"originalId": 1}).text == "2 into 1"
+
+
+# ---- How it runs
+
+
+def test_two_questions_are_three_rounds_from_the_first_line() -> None:
+    lines = []
+
+    @tool
+    def asking(*, elicit: Elicit) -> str:
+        """Ask twice."""
+        lines.append("first line")
+        elicit("one", "One?", Ok)
+        lines.append("second line")
+        elicit("two", "Two?", Ok)
+        return "done"
+
+    talk = Conversation(serve(asking)).call()
+    assert (talk.asked, lines) == (["one"], ["first line"])
+    talk.accept(one=YES)
+    assert (talk.asked, lines[1:]) == (["two"], ["first line", "second line"])
+    talk.accept(two=YES)
+    assert (talk.text, lines[3:]) == ("done", ["first line", "second line"])
+    assert len(talk.rounds) == 3
+
+
+def test_every_round_may_meet_another_container() -> None:
+    memory: list[str] = []
+
+    def container() -> LambdaFunction:
+        counted: list[str] = []  # as good as a module's variable: it lives and dies with the container
+
+        @tool
+        def asking(*, elicit: Elicit) -> str:
+            """Ask twice."""
+            counted.append("ran")
+            elicit("one", "One?", Ok)
+            elicit("two", "Two?", Ok)
+            memory.extend(counted)
+            return "done"
+
+        return serve(asking)
+
+    talk = Conversation(container()).call().upgrade(container()).accept(one=YES).upgrade(container()).accept(two=YES)
+    assert (talk.text, memory) == ("done", ["ran"])
+
+
+def test_no_except_can_keep_a_round_from_ending() -> None:
+    @tool
+    def careful(*, elicit: Elicit) -> str:
+        """Catch what Exception is."""
+        try:
+            return str(elicit("sure", "Sure?", Ok).ok)
+        except Exception:  # noqa: BLE001 - what authors write
+            return "something went wrong"
+
+    @tool
+    def careless(*, elicit: Elicit) -> str:
+        """Catch everything."""
+        try:
+            return str(elicit("sure", "Sure?", Ok).ok)
+        except:  # noqa: E722 - what authors write
+            return "something went wrong"
+
+    for handler in (careful, careless):
+        talk = Conversation(serve(handler)).call()
+        assert talk.asked == ["sure"]
+        assert talk.accept(sure=YES).text == "True"
+
+
+def test_helpers_ask() -> None:
+    def sure(elicit: Elicit, what: str) -> bool:
+        return elicit("sure", f"{what}: are you sure?", Ok).ok
+
+    @tool
+    def delete(name: str, *, elicit: Elicit) -> str:
+        """Delete something."""
+        return "gone" if sure(elicit, name) else "kept"
+
+    talk = Conversation(serve(delete)).call(name="x")
+    assert talk.messages == {"sure": "x: are you sure?"}
+    assert talk.accept(sure=YES).text == "gone"
+
+
+def test_tasks_of_an_async_handler_ask_in_one_round() -> None:
+    @tool
+    async def asking(*, elicit: Elicit) -> str:
+        """Ask in two tasks, and then once more."""
+
+        async def one(key: str) -> bool:
+            await asyncio.sleep(0)
+            return elicit(key, f"{key}?", Ok).ok
+
+        async with asyncio.TaskGroup() as tasks:
+            answers = [tasks.create_task(one(key)) for key in ("left", "right")]
+        return f"{[answer.result() for answer in answers]} {await one('last')}"
+
+    talk = Conversation(serve(asking)).call()
+    assert talk.asked == ["left", "right"]
+    talk.accept(left=YES, right=YES)
+    assert talk.accept(last=YES).text == "[True, True] True"
+
+
+def test_every_kind_of_handler_asks() -> None:
+    @tool
+    def a_tool(*, elicit: Elicit) -> str:
+        """Ask."""
+        return str(elicit("sure", "Sure?", Ok).ok)
+
+    @prompt
+    def a_prompt(*, elicit: Elicit) -> str:
+        """Ask."""
+        return str(elicit("sure", "Sure?", Ok).ok)
+
+    @resource("things://{name}")
+    def a_template(name: str, *, elicit: Elicit) -> str:
+        """Ask."""
+        return f"{name}: {elicit('sure', 'Sure?', Ok).ok}"
+
+    @resource("things://all")
+    def a_resource(*, elicit: Elicit) -> str:
+        """Ask."""
+        return str(elicit("sure", "Sure?", Ok).ok)
+
+    for handler in (a_tool, a_prompt):
+        assert Conversation(serve(handler)).call().accept(sure=YES).text == "True"
+    assert Conversation(serve(a_template)).read("things://one").accept(sure=YES).text == "one: True"
+    assert Conversation(serve(a_resource)).read("things://all").accept(sure=YES).text == "True"
+
+
+# ---- Testing
+
+
+def test_the_test_of_this_page_passes(page: dict[str, Any]) -> None:
+    page["test_urgent_tickets_ring_somebody"]()
+
+
+def test_a_conversation_can_be_retried_declined_cancelled_and_tampered_with(page: dict[str, Any], clock: Clock) -> None:
+    talk = Conversation(page["handler"]).call(title="Fire")
+    asked = talk.requests
+    assert talk.retry().requests == asked
+    assert talk.tamper().error["message"] == FROZEN
+    assert Conversation(page["handler"]).call(title="Fire").decline().result["isError"]
+    assert Conversation(page["handler"]).call(title="Fire").cancel().result["isError"]
+    late = Conversation(serve(page["open_ticket"], now=clock)).call(title="Fire")
+    clock.now += 600
+    assert late.accept(urgency={"urgency": "low"}).error["message"] == FROZEN
+
+
+# ---- Traps
+
+
+def test_finally_runs_in_every_round() -> None:
+    cleaned = []
+
+    @tool
+    def tidy(*, elicit: Elicit) -> str:
+        """Clean up."""
+        try:
+            return str(elicit("sure", "Sure?", Ok).ok)
+        finally:
+            cleaned.append("cleaned")
+
+    talk = Conversation(serve(tidy)).call()
+    assert cleaned == ["cleaned"]
+    talk.accept(sure=YES)
+    assert cleaned == ["cleaned", "cleaned"]
+
+
+def test_a_program_can_accept(page: dict[str, Any]) -> None:
+    talk = Conversation(serve(page["request_leave"])).call(days=300)
+    while not talk.done:  # nobody has read a word of it
+        talk.accept(**dict.fromkeys(talk.asked, {"approved": True}))
+    assert talk.text == "300 days off."
+
+
+def test_a_state_can_be_presented_again_with_another_answer(page: dict[str, Any]) -> None:
+    talk = Conversation(serve(page["request_leave"])).call(days=2)
+    state = talk.state
+    assert talk.accept(approval={"approved": False}).text == "Not now."
+    again = {"action": "accept", "content": {"approved": True}}
+    assert talk.state == state
+    assert talk.answer(approval=again).text == "2 days off."
+
+
+def test_a_state_is_encrypted_and_stays_with_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tool
+    def keep(*, elicit: Elicit, step: Step) -> str:
+        """Keep a secret in a step."""
+        secret = step("fetch", lambda: "the-database-password")
+        elicit("sure", "Sure?", Ok)
+        return f"used {len(secret)} letters"
+
+    talk = Conversation(serve(keep)).call()
+    payload = talk.state.partition(".")[2]
+    assert b"password" not in base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+    assert talk.answer().state != talk.rounds[0]  # an older state opens as well as the newest
+    talk.upgrade(serve(keep))  # nothing on the server remembers that it ever sealed it
+    assert talk.accept(sure=YES).text == "used 21 letters"
+    monkeypatch.setenv("MCP_GENERATION", "2")
+    assert talk.upgrade(serve(keep)).retry().error["message"] == FROZEN
+
+
+def test_a_state_has_a_limit(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def hoard(*, step: Step, elicit: Elicit) -> str:
+        """Keep more than a state holds."""
+        for number in range(5):
+            step(f"page-{number}", lambda: random.randbytes(3_500).hex())  # noqa: S311 - nothing that compresses
+        return str(elicit("sure", "Sure?", Ok).ok)
+
+    assert "keep references in the state instead of documents" in blamed(Conversation(serve(hoard)).call())
+
+
+def test_a_conversation_belongs_to_who_began_it(page: dict[str, Any]) -> None:
+    def begun(principal: str | None) -> Conversation:
+        return Conversation(page["handler"], principal=principal).call(title="Fire")
+
+    mine = begun("ada")
+    assert mine.as_("eve").accept(urgency={"urgency": "low"}).error["message"] == FROZEN
+    assert mine.accept(urgency={"urgency": "low"}).text == "Opened: Fire."
+    nobodys, anybody = begun(None), begun(None)
+    assert anybody.tamper(lambda _state: nobodys.state).asked == ["urgency"]
+
+
+def test_arguments_stay_the_same(page: dict[str, Any]) -> None:
+    talk = Conversation(page["handler"]).call(title="Fire")
+    other = Conversation(page["handler"]).call(title="Water")
+    assert other.tamper(lambda _state: talk.state).error["message"] == FROZEN
+    assert inspect.signature(page["open_ticket"].function).parameters["title"].annotation is str

@@ -1,0 +1,253 @@
+"""The page "Writing a conversation", on days and deployments that pass, and on the low level."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import BaseModel
+
+from mcp_functions import (
+    Elicit,
+    ElicitRequest,
+    InputRequiredResult,
+    InputResponses,
+    RequestState,
+    Step,
+    serve,
+    tool,
+)
+from mcp_functions.testing import Conversation
+from tests.docs.stand_ins import FROZEN, YES, Ledger, Ok, Other
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.gateway import LambdaFunction
+
+
+# ---- Waiting for people
+
+
+def test_an_answer_may_take_days(page: dict[str, Any]) -> None:
+    talk = Conversation(serve(page["request_leave"])).call(days=2).later(days=2, hours=23)
+    talk.upgrade(serve(page["request_leave"]))  # a container that started a moment ago
+    assert talk.accept(approval={"approved": True}).text == "2 days off."
+    patient = Conversation(page["handler"]).call(title="Fire").later(minutes=9)
+    assert patient.accept(urgency={"urgency": "low"}).text == "Opened: Fire."
+
+
+def test_a_late_answer_is_refused(page: dict[str, Any]) -> None:
+    talk = Conversation(serve(page["request_leave"])).call(days=2).later(days=3)
+    assert talk.accept(approval={"approved": True}).error["message"] == FROZEN
+    impatient = Conversation(page["handler"]).call(title="Fire").later(minutes=10)
+    assert impatient.accept(urgency={"urgency": "low"}).error["message"] == FROZEN
+
+
+@pytest.mark.parametrize(("options", "days"), [({}, 1 / 24), ({"answer_within": 86_400}, 6)])
+def test_a_conversation_may_take_six_answers_time(options: dict[str, Any], days: float) -> None:
+    @tool(**options)
+    def curious(*, elicit: Elicit) -> str:
+        """Ask for ever."""
+        for number in itertools.count():
+            elicit(f"question-{number}", f"Question {number}?", Ok)
+        return "never"
+
+    talk = Conversation(serve(curious)).call()
+    for _ in range(6):
+        talk.later(days=days * 0.16).accept(**dict.fromkeys(talk.asked, YES))
+        assert not talk.done
+    assert talk.later(days=days * 0.05).accept(**dict.fromkeys(talk.asked, YES)).done
+
+
+# ---- Changing a function while people talk to it
+
+
+def version(*keys: str, words: str = "{}?") -> LambdaFunction:
+    @tool
+    def links(*, elicit: Elicit) -> str:
+        """Ask for accounts."""
+        return ", ".join(elicit(key, words.format(key), Other).said for key in keys)
+
+    return serve(links)
+
+
+def test_a_new_version_asks_only_what_is_new() -> None:
+    talk = Conversation(version("github", "google", "orkut")).call()
+    talk.accept(github={"said": "octocat"}).accept(google={"said": "googler"})
+    talk.upgrade(version("github", "microsoft", "google"))
+    assert talk.answer(orkut={"action": "accept", "content": {"said": "old"}}).asked == ["microsoft"]
+    assert talk.accept(microsoft={"said": "bill"}).text == "octocat, bill, googler"
+
+
+def test_a_question_in_new_words_is_asked_again_alone() -> None:
+    talk = Conversation(version("github", "google")).call().accept(github={"said": "octocat"})
+    talk.upgrade(version("github", "google", words="Who are you at {}?"))
+    assert talk.accept(google={"said": "googler"}).messages == {"github": "Who are you at github?"}
+
+
+def test_a_new_step_runs_in_an_old_conversation(ledger: Ledger) -> None:
+    def version(*items: str) -> LambdaFunction:
+        @tool
+        def look(*, elicit: Elicit, step: Step) -> str:
+            """Look things up, and ask."""
+            offers = [step(f"look-up-{item}", ledger.look_up, item) for item in items]
+            elicit("sure", "Sure?", Ok)
+            return ", ".join(offers)
+
+        return serve(look)
+
+    talk = Conversation(version("lamp", "sofa")).call().upgrade(version("sofa", "table")).accept(sure=YES)
+    assert talk.text == "offer for sofa, offer for table"
+    assert ledger.calls == ["lamp", "sofa", "table"]
+
+
+class OfferOne(BaseModel):
+    euros: int
+
+
+class OfferTwo(BaseModel):
+    euros: int
+    currency: str = "EUR"
+
+
+class OfferThree(BaseModel):
+    euros: int
+    currency: str
+
+
+def test_a_recorded_result_gains_fields_with_defaults(blamed: Callable[[Conversation], str]) -> None:
+    def version(offer: type[BaseModel]) -> LambdaFunction:
+        def look_up() -> BaseModel:
+            return offer.model_validate({"euros": 5, "currency": "EUR"})
+
+        look_up.__annotations__["return"] = offer
+
+        @tool
+        def look(*, elicit: Elicit, step: Step) -> str:
+            """Look something up, and ask."""
+            found = step("look-up", look_up)
+            elicit("sure", "Sure?", Ok)
+            return repr(found)
+
+        return serve(look)
+
+    talk = Conversation(version(OfferOne)).call().upgrade(version(OfferTwo)).accept(sure=YES)
+    assert talk.text == "OfferTwo(euros=5, currency='EUR')"
+    talk = Conversation(version(OfferOne)).call().upgrade(version(OfferThree)).accept(sure=YES)
+    assert "new fields need defaults" in blamed(talk)
+
+
+def test_a_function_that_stops_asking_keeps_its_elicit_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tool
+    def greet(*, elicit: Elicit) -> str:
+        """Ask for a name."""
+        return f"Hello, {elicit('name', 'Your name?', Other).said}."
+
+    @tool(name="greet")
+    def greet_all(*, elicit: Elicit) -> str:  # noqa: ARG001 - it keeps the right to open states
+        """Ask no more."""
+        return "Hello."
+
+    @tool(name="greet")
+    def greet_at_last() -> str:
+        """Have no right to a key."""
+        return "Hello."
+
+    talk = Conversation(serve(greet)).call()
+    assert talk.upgrade(serve(greet_all)).accept(name={"said": "Ada"}).text == "Hello."
+    talk = Conversation(serve(greet)).call()
+    monkeypatch.delenv("MCP_KMS_KEYS")  # as the template has it for a function that never asks
+    assert talk.upgrade(serve(greet_at_last)).accept(name={"said": "Ada"}).error["message"] == FROZEN
+
+
+# ---- The low level
+
+
+def test_a_function_uses_one_level_or_the_other() -> None:
+    def both(*, elicit: Elicit, answers: InputResponses) -> str:
+        return f"{elicit}{answers}"
+
+    with pytest.raises(TypeError, match="does not ask inline"):
+        tool(both)
+
+
+def test_the_low_level_has_the_answers_of_all_rounds() -> None:
+    seen = []
+
+    @tool
+    def low(*, answers: InputResponses) -> str | InputRequiredResult:
+        """Ask one thing after the other."""
+        seen.append((sorted(answers), sorted(answers.unproven)))
+        missing = [key for key in ("one", "two") if not answers.accepted(key, Ok)]
+        return InputRequiredResult({missing[0]: ElicitRequest(f"{missing[0]}?", Ok)}) if missing else "done"
+
+    accepted = {"action": "accept", "content": YES}
+    talk = Conversation(serve(low)).call().answer(one=accepted, three=accepted).answer(two=accepted)
+    assert talk.text == "done"
+    assert seen == [([], []), (["one"], ["three"]), (["one", "two"], [])]
+
+
+def test_accepted_is_none_for_four_reasons(page: dict[str, Any]) -> None:
+    def asked() -> Conversation:
+        return Conversation(serve(page["find_city"])).call()
+
+    assert asked().answer().asked == ["city"]
+    assert asked().accept(city={"city": 7}).asked == ["city"]
+    assert asked().decline().text == asked().cancel().text == "No city, then."
+
+    @tool
+    def stubborn(*, answers: InputResponses) -> str | InputRequiredResult:
+        """Take a no for no answer."""
+        if answers.accepted("city", Other):
+            return "thanks"
+        return InputRequiredResult({"city": ElicitRequest("Which city?", Other)})
+
+    talk = Conversation(serve(stubborn)).call()
+    while talk.asked:
+        talk.decline()
+    assert talk.text == "This conversation has used its 16 rounds. Start again."
+
+
+def test_a_typed_state_is_found_again(page: dict[str, Any]) -> None:
+    talk = Conversation(serve(page["find_city"])).call().answer().accept(city={"city": "Rome"})
+    assert talk.text == "Rome, after asking 2 times."
+
+    class Strict(BaseModel):
+        needed: int
+
+    def strict(*, state: RequestState[Strict]) -> str:
+        return str(state.value)
+
+    strict.__annotations__["state"] = RequestState[Strict]  # a class of this test
+    with pytest.raises(TypeError, match="every field needs a default"):
+        tool(strict)
+
+
+class Town(BaseModel):
+    town: str | None = None
+
+
+def keeping(kept: BaseModel) -> LambdaFunction:
+    """Another version of the page's `find_city`, which keeps something else."""
+
+    @tool(name="find_city")
+    def find(*, state: RequestState[Town]) -> str | InputRequiredResult:  # noqa: ARG001 - what it was does not matter
+        """Keep a state, and ask."""
+        return InputRequiredResult({"city": ElicitRequest("Which city?", Other)}, kept)
+
+    return serve(find)
+
+
+def test_a_state_of_another_shape_is_migrated(page: dict[str, Any]) -> None:
+    talk = Conversation(keeping(Town(town="Rome"))).call().upgrade(serve(page["find_city"]))
+    assert talk.answer().text == "Rome, after asking 1 times."
+
+
+def test_a_state_that_nobody_can_read_is_begun_anew(page: dict[str, Any]) -> None:
+    class Odd(BaseModel):
+        attempts: str = "many"
+
+    talk = Conversation(keeping(Odd())).call().upgrade(serve(page["find_city"]))
+    assert talk.accept(city={"city": "Rome"}).text == "Rome, after asking 0 times."

@@ -1,0 +1,104 @@
+"""The claim about KMS's cost, on a run that takes seconds; and the page that shows the long one."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.simulation import plan, plot, report
+from tests.simulation.plan import ALONE, CEILING, NAIVE, OURS, USUAL, Effort
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHORT = {1: Effort(8, 2), 10: Effort(3, 2), 60: Effort(1, 2)}
+PAGE = report.PAGE.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def results() -> plan.Results:
+    return plan.gather((task, plan.run_one(task)) for task in plan.tasks(SHORT) if task.variation == USUAL)
+
+
+def test_a_fleet_of_any_size_stays_under_the_ceiling(results: plan.Results) -> None:
+    assert plan.over(results) == []
+    for size in SHORT:
+        steady = results[USUAL, OURS, size].steady
+        assert 0 < steady.calls_per_million <= CEILING
+        assert steady.waiting_share < 0.004
+        assert steady.rounds > 10_000 * (size > 1)
+
+
+def test_without_adoption_the_ceiling_does_not_hold_so_the_check_means_something(results: plan.Results) -> None:
+    swapped = {(USUAL, OURS, size): results[USUAL, ALONE, size] for size in SHORT}
+    assert [line.partition(":")[0] for line in plan.over(swapped)] == ["10 containers", "60 containers"]
+
+
+def test_keys_per_container_cost_more_with_every_container(results: plan.Results) -> None:
+    costs = [results[USUAL, ALONE, size].steady.calls_per_million for size in SHORT]
+    assert costs[1] > 5 * costs[0]
+    assert costs[2] > 3 * costs[1]
+
+
+def test_a_call_per_token_is_two_calls_for_every_answered_round(results: plan.Results) -> None:
+    for size in SHORT:
+        steady = results[USUAL, NAIVE, size].steady
+        assert steady.waiting_share == 1
+        assert steady.calls_per_million == pytest.approx(1.9e6, rel=0.03)
+
+
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    task = next(task for task in plan.tasks(SHORT) if task.design == OURS and task.load.containers == 10)
+    assert plan.run_one(task) == plan.run_one(task)
+
+
+# ---- The page
+
+
+def test_the_page_says_what_was_simulated() -> None:
+    assert report.parameters() in PAGE
+
+
+def test_every_size_of_the_page_is_under_the_ceiling() -> None:
+    column = report.heads().index(OURS)
+    shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines()]
+    rows = [row for row in shown if len(row) == len(report.heads()) and row[0].isdecimal()]
+    assert [int(row[0]) for row in rows] == list(plan.SIZES)
+    assert all(int(row[column].replace(" ", "")) <= CEILING for row in rows)
+
+
+def test_the_page_shows_what_the_code_does_now() -> None:
+    smallest = {1: plan.SIZES[1]}
+    again = plan.gather((task, plan.run_one(task)) for task in plan.tasks(smallest))
+    for line in report.markdown(again).splitlines():
+        if re.match(r"\| 1 \|", line):
+            assert line in PAGE, "the page is out of date: make simulate"
+
+
+def test_writing_the_page_again_changes_nothing_else() -> None:
+    tables = PAGE.partition(report.BEGIN)[2].partition(report.END)[0].strip("\n")
+    assert report.written(PAGE, tables) == PAGE
+    assert report.written(report.written(PAGE, "other"), tables) == PAGE
+
+
+def test_the_picture_that_the_page_shows_is_there() -> None:
+    (name,) = re.findall(r"!\[[^]]*]\(([^)]+)\)", PAGE)
+    assert (report.DOCS / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_is_drawn(results: plan.Results, tmp_path: Path) -> None:
+    plot.draw(results, tmp_path / "drawn.png")
+    assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_missing_matplotlib_is_said_with_its_fix(
+    results: plan.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(plot.NoMatplotlib, match="pip install"):
+        plot.draw(results, tmp_path / "drawn.png")
