@@ -7,11 +7,13 @@
 # It carries the name under which SAM looks for AWS's image, and so it lives only in an engine of its own, apart
 # from any other on this machine; whoever has a working engine needs none of this.
 #
-#   scripts/sam-engine.sh start SAM_PYTHON [VERSION]   SAM_PYTHON: the python that has aws-sam-cli installed
-#                                                      VERSION: of the stand-in's Python, 3.13 unless said otherwise
-#   scripts/sam-engine.sh stop
+#   scripts/sam-engine.sh start SAM_PYTHON [VERSION]   start it, make the image if there is none; prints the DOCKER_HOST
+#   scripts/sam-engine.sh stop                         stop it, and whatever runs in it
+#   scripts/sam-engine.sh status                       does it run? prints its DOCKER_HOST if it does
+#   scripts/sam-engine.sh image SAM_PYTHON [VERSION]   what SAM calls AWS's image
 #
-# `start` prints the DOCKER_HOST to use; after it: sam local ... --skip-pull-image
+# SAM_PYTHON is the python that has aws-sam-cli installed, VERSION that of the stand-in's Python, 3.13 unless said.
+# After `start`: sam local ... --skip-pull-image
 # Needs root on Debian or its kin, and a CPython of that version: PYTHON=/path/to/python3.13 if it is not found by itself.
 # The first start takes a minute and 1 GB in SAM_ENGINE_DIR (~/.cache/mcp-functions/sam-engine), the next a few seconds.
 set -euo pipefail
@@ -102,9 +104,9 @@ make_root() { # VERSION, and the CPython's executable and prefix
     tar --extract --directory "$root/var/lang/lib"
 
   say "/var/runtime: $RUNTIME_CLIENT, $BOTO3"
-  "$SAM_PYTHON" -m pip install --quiet --disable-pip-version-check --no-compile --root-user-action=ignore \
+  "$SAM_PYTHON" -m pip install --disable-pip-version-check --no-compile --root-user-action=ignore \
     --only-binary=:all: --python-version "$1" --platform "manylinux2014_$(uname -m)" --platform "manylinux_2_28_$(uname -m)" \
-    --target "$root/var/runtime" "$RUNTIME_CLIENT" "$BOTO3"
+    --target "$root/var/runtime" "$RUNTIME_CLIENT" "$BOTO3" >"$DIR/pip.log" 2>&1 || die "pip failed: $DIR/pip.log"
   write_bootstrap "$1" "$root"
 }
 
@@ -147,23 +149,29 @@ make_image() { # VERSION and tag
   rm -rf "$DIR/root"
 }
 
+image_name() { # SAM_PYTHON and version
+  "$1" -c '
+import platform, sys
+from samcli.local.docker.lambda_image import LambdaImage, Runtime
+machine = {"aarch64": "arm64"}.get(platform.machine(), platform.machine())
+print(f"{LambdaImage._INVOKE_REPO_PREFIX}/{Runtime.get_image_name_tag(sys.argv[1], machine)}")' "python$2"
+}
+
+USAGE="usage: sam-engine.sh start SAM_PYTHON [VERSION] | stop | status | image SAM_PYTHON [VERSION]"
 case "${1:-}" in
   start)
-    SAM_PYTHON=${2:?usage: sam-engine.sh start SAM_PYTHON [VERSION]}
-    VERSION=${3:-3.13}
+    SAM_PYTHON=${2:?$USAGE} VERSION=${3:-3.13}
     SUITE=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
     [ "$(id -u)" = 0 ] || die "an engine needs root"
     mkdir -p "$DIR"
     install_packages
     start_engine
-    make_image "$VERSION" "$("$SAM_PYTHON" -c '
-import platform, sys
-from samcli.local.docker.lambda_image import LambdaImage, Runtime
-machine = {"aarch64": "arm64"}.get(platform.machine(), platform.machine())
-print(f"{LambdaImage._INVOKE_REPO_PREFIX}/{Runtime.get_image_name_tag(sys.argv[1], machine)}")' "python$VERSION")"
+    make_image "$VERSION" "$(image_name "$SAM_PYTHON" "$VERSION")"
     say "ready"
     echo "$DOCKER_HOST"
     ;;
   stop) stop_engine ;;
-  *) die "usage: sam-engine.sh start SAM_PYTHON [VERSION] | stop" ;;
+  status) runs && echo "$DOCKER_HOST" ;;
+  image) image_name "${2:?$USAGE}" "${3:-3.13}" ;;
+  *) die "$USAGE" ;;
 esac

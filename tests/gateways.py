@@ -25,6 +25,12 @@ TIME = "20/Nov/2026:19:44:03 +0000"
 TRACE = "Root=1-6b00f3c3-0123456789abcdef01234567"
 API_HOST, URL_HOST = "abc123.execute-api.eu-central-1.amazonaws.com", "xyz789.lambda-url.eu-central-1.on.aws"
 TEXT = ("application/json", "application/xml", "application/javascript")
+JWT = {  # what the template sets for AuthMode jwt
+    "MCP_AUTH_MODE": "jwt",
+    "MCP_JWT_ISSUER": "https://id.example",
+    "MCP_JWT_AUDIENCE": "https://mcp.example/mcp",
+    "MCP_RESOURCE_URL": "https://mcp.example/mcp",
+}
 NOBODY = dict.fromkeys(
     [
         *("accessKey", "accountId", "caller", "cognitoAuthenticationProvider", "cognitoAuthenticationType"),
@@ -143,7 +149,8 @@ def rest_api(request: Sent) -> Event:
 
 def binary_rest_api(request: Sent) -> Event:
     """AWS, REST API with BinaryMediaTypes `*/*`, as some stages have them: every body is base64."""
-    return {**rest_api(request), "body": base64.b64encode(request.body).decode(), "isBase64Encoded": True}
+    encoded = base64.b64encode(request.body).decode()
+    return {**rest_api(replace(request, body=b"")), "body": encoded, "isBase64Encoded": True}
 
 
 def http_api_1(request: Sent) -> Event:
@@ -249,7 +256,8 @@ def by_iam(event: Event, name: str, account: str = "123456789012") -> Event:
 
 def by_jwt(event: Event, **claims: Any) -> Event:  # noqa: ANN401 - JSON values
     """Say, where an HTTP API's JWT authorizer (or a REST API's Cognito one) says it, whose token it was."""
-    verified = {"claims": claims, "scopes": None}
+    good = {"aud": JWT["MCP_JWT_AUDIENCE"], "exp": str(int(time.time()) + 300)}  # claims are text there
+    verified = {"claims": good | claims, "scopes": None}
     return _in_context(event, {"authorizer": {"jwt": verified} if event.get("version") == "2.0" else verified})
 
 

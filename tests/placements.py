@@ -43,6 +43,7 @@ def place(placement: str, *handlers: Handler[..., Any]) -> LambdaFunction:
 
     def wire_up(_name: str) -> Endpoint:
         found = settings.read(os.environ)
-        return Endpoint(found, FrontDoor(offered, found, lambda: Lambdas(all=function), None).answer)
+        door = FrontDoor(offered, found, lambda: Lambdas(all=function), None)
+        return Endpoint(found, door.answer, parameters=catalog.parameters(offered))
 
     return LambdaFunction(wire_up, handlers)

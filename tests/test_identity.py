@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import logging
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from mcp_functions import events, identity
-from mcp_functions.errors import Misconfigured
+from mcp_functions import events, identity, serve, settings, tool
+from mcp_functions.errors import Misconfigured, Unauthorized
 from mcp_functions.messages import Principal
 from tests import wire
+from tests.gateways import JWT
 
+if TYPE_CHECKING:
+    from mcp_functions.identity import Caller
+
+Mode = Literal["iam", "jwt", "none"]
+
+NOW = 1_785_000_000.0
 IAM = {"accountId": "123456789012", "userId": "AROAX:ann", "userArn": "arn:aws:sts::123456789012:assumed-role/r/ann"}
-CLAIMS = {"iss": "https://id.example", "sub": "ann", "client_id": "app", "aud": "mcp", "jti": "secret"}
+CLAIMS = {
+    "iss": "https://id.example",
+    "sub": "ann",
+    "client_id": "app",
+    "aud": JWT["MCP_JWT_AUDIENCE"],
+    "exp": str(int(NOW) + 60),
+    "jti": "secret",
+}
 
 
-def of(authorizer: Any, mode: Literal["iam", "jwt", "none"], **sent: str) -> Principal | None:  # noqa: ANN401
+def caller(authorizer: Any, mode: Mode, **sent: str) -> Caller:  # noqa: ANN401 - whatever stands there
     event = wire.event("{}", context={"authorizer": authorizer}, headers=sent)
-    return identity.principal(events.read(event), mode)
+    found = settings.read({"MCP_STACK": "shop", **JWT, "MCP_AUTH_MODE": mode})
+    return identity.caller(events.read(event), found, NOW)
+
+
+def of(authorizer: Any, mode: Mode, **sent: str) -> Principal | None:  # noqa: ANN401 - whatever stands there
+    return caller(authorizer, mode, **sent).principal
 
 
 def test_iam_names_account_and_user_id() -> None:
@@ -29,20 +49,30 @@ def test_a_token_names_issuer_subject_and_client() -> None:
 
 
 @pytest.mark.parametrize(
-    ("claims", "client"), [({"azp": "web"}, "web"), ({}, ""), ({"client_id": "", "azp": "w"}, "w")]
+    ("claims", "client"),
+    [
+        ({}, ""),
+        ({"azp": "web"}, "web"),
+        ({"client_id": "", "azp": "w"}, "w"),
+        ({"cid": "okta"}, "okta"),
+        ({"appid": "entra"}, "entra"),
+        ({"client_id": "first", "azp": "second", "cid": "third"}, "first"),
+    ],
 )
-def test_the_client_is_client_id_or_azp_or_nobody(claims: dict[str, str], client: str) -> None:
-    found = of({"jwt": {"claims": {"iss": "i", "sub": "s", **claims}}}, "jwt")
-    assert found == Principal("i", "s", client)
+def test_the_client_is_what_the_issuer_calls_it_or_nobody(claims: dict[str, str], client: str) -> None:
+    without = {name: value for name, value in CLAIMS.items() if name != "client_id"}
+    found = of({"jwt": {"claims": without | claims}}, "jwt")
+    assert found == Principal("https://id.example", "ann", client)
 
 
 def test_a_refreshed_token_is_the_same_principal() -> None:
-    again = {**CLAIMS, "jti": "another", "exp": "1785000000"}
+    again = {**CLAIMS, "jti": "another", "exp": "1785009000", "scope": "work:write"}
     assert of({"jwt": {"claims": CLAIMS}}, "jwt") == of({"jwt": {"claims": again}}, "jwt")
 
 
 def test_without_authentication_a_caller_is_nobody_whatever_the_event_says() -> None:
-    assert of({"iam": IAM, "jwt": {"claims": CLAIMS}}, "none") is None
+    found = caller({"iam": IAM, "jwt": {"claims": CLAIMS | {"scope": "work:write"}}}, "none")
+    assert (found.principal, found.scopes) == (None, frozenset())
 
 
 @pytest.mark.parametrize("mode", ["iam", "jwt"])
@@ -51,6 +81,8 @@ def test_without_authentication_a_caller_is_nobody_whatever_the_event_says() -> 
     [
         None,
         {},
+        [],
+        "ann",
         {"lambda": {"sub": "ann"}},
         {"iam": None},
         {"iam": {}},
@@ -59,9 +91,7 @@ def test_without_authentication_a_caller_is_nobody_whatever_the_event_says() -> 
         {"jwt": None},
         {"jwt": {}},
         {"jwt": {"claims": None}},
-        {"jwt": {"claims": {"iss": "i"}}},
-        {"jwt": {"claims": {"iss": "i", "sub": ""}}},
-        {"jwt": {"claims": {"iss": 1, "sub": "s"}}},
+        {"jwt": {"claims": "ann"}},
         {"claims": CLAIMS},
     ],
 )
@@ -70,6 +100,13 @@ def test_a_route_without_its_authorizer_lets_nobody_in(authorizer: Any, mode: Li
         of(authorizer, mode)
     expected = f"AuthMode is {mode}, but the event carries no such caller: the route has no authorizer"
     assert caught.value.reason == expected
+
+
+@pytest.mark.parametrize("subject", [None, "", 7, ["ann"]])
+def test_a_token_without_a_subject_is_refused(subject: object) -> None:
+    with pytest.raises(Unauthorized) as caught:
+        of({"jwt": {"claims": {**CLAIMS, "sub": subject}}}, "jwt")
+    assert (caught.value.status, caught.value.reason) == (401, "token_without_subject")
 
 
 def test_the_other_modes_caller_does_not_count() -> None:
@@ -82,3 +119,32 @@ def test_the_other_modes_caller_does_not_count() -> None:
 def test_headers_name_nobody() -> None:
     with pytest.raises(Misconfigured):
         of(None, "jwt", authorization="Bearer eyJ", **{"x-amzn-oidc-identity": "ann"})
+
+
+def said(caplog: pytest.LogCaptureFixture, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    for name, value in (JWT | {"MCP_AUTH_MODE": mode}).items():
+        monkeypatch.setenv(name, value)
+
+    @tool
+    def touch() -> str:
+        return "touched"
+
+    function = serve(touch)
+    with caplog.at_level(logging.WARNING, logger="mcp_functions"):
+        for _ in range(2):
+            function(wire.event(wire.message("server/discover")), wire.Context("local-touch"))
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def test_a_container_says_once_what_it_means_that_anybody_may_call(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = "AuthMode is none: anybody may call, and states are bound to nobody: who holds a requestState may use it"
+    assert said(caplog, "none", monkeypatch) == [expected]
+
+
+@pytest.mark.parametrize("mode", ["iam", "jwt"])
+def test_a_closed_server_has_nothing_to_say(
+    mode: Literal["iam", "jwt"], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert said(caplog, mode, monkeypatch) == []

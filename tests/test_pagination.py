@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcp_functions import prompt, resource, tool
-from tests import wire
+from tests import gateways, wire
 from tests.placements import PLACEMENTS, place
 
 if TYPE_CHECKING:
@@ -101,13 +101,14 @@ def test_every_page_says_alike_how_long_it_may_be_kept_and_by_whom(method: str, 
 def test_who_may_keep_a_list_depends_on_who_may_read_it(
     method: str, mode: str, scope: str, placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5", "MCP_PAGE_SIZE": "2"}.items():
+    changed = {"MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5", "MCP_PAGE_SIZE": "2"}
+    for name, value in (gateways.JWT | changed).items():
         monkeypatch.setenv(name, value)
     function = place(placement, *offered(range(3)))
-    context = {"authorizer": {"jwt": {"claims": {"iss": "https://id.example", "sub": "ann"}}}}
     params: dict[str, Any] = {}
     for _page in range(2):
-        response = function(wire.event(wire.message(method, params), context=context), wire.Context("local-all"))
+        event = gateways.by_jwt(wire.event(wire.message(method, params)), iss="https://id.example", sub="ann")
+        response = function(event, wire.Context("local-all"))
         result = wire.read(response, method)["result"]
         assert (result["ttlMs"], result["cacheScope"]) == (5, scope)
         params = {"cursor": result.get("nextCursor")}

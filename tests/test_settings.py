@@ -6,6 +6,7 @@ import pytest
 
 from mcp_functions import settings
 from mcp_functions.errors import Misconfigured
+from tests.gateways import JWT
 
 
 def test_the_stack_is_all_that_must_be_set() -> None:
@@ -28,6 +29,11 @@ def test_every_variable_is_read() -> None:
             "MCP_STAGE": "test",
             "MCP_GENERATION": "7",
             "MCP_AUTH_MODE": "jwt",
+            "MCP_JWT_ISSUER": "https://id.example/",
+            "MCP_JWT_AUDIENCE": "https://mcp.example/mcp,another",
+            "MCP_RESOURCE_URL": "https://mcp.example/mcp",
+            "MCP_SCOPES_SUPPORTED": "work:read, mail:read",
+            "MCP_SCOPE_HIERARCHY": "work:write > work:read",
             "MCP_ALLOWED_ORIGINS": "https://a.example,https://b.example",
             "MCP_SERVER_NAME": "The shop",
             "MCP_SERVER_VERSION": "1.2.3",
@@ -41,6 +47,11 @@ def test_every_variable_is_read() -> None:
         stage="test",
         generation="7",
         auth_mode="jwt",
+        jwt_issuer="https://id.example/",
+        jwt_audiences=("https://mcp.example/mcp", "another"),
+        resource_url="https://mcp.example/mcp",
+        scopes_supported=("work:read", "mail:read"),
+        scope_hierarchy={"work:write": frozenset({"work:read"})},
         allowed_origins=frozenset({"https://a.example", "https://b.example"}),
         server_name="The shop",
         server_version="1.2.3",
@@ -61,6 +72,47 @@ def test_an_unknown_auth_mode_is_not_taken_for_none(mode: str) -> None:
     with pytest.raises(Misconfigured) as caught:
         settings.read({"MCP_STACK": "shop", "MCP_AUTH_MODE": mode})
     assert caught.value.reason == "MCP_AUTH_MODE must be iam, jwt or none"
+
+
+@pytest.mark.parametrize("name", ["MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_RESOURCE_URL"])
+@pytest.mark.parametrize("value", [None, "", " ,"])
+def test_tokens_are_not_taken_before_it_is_said_whose_and_for_whom(name: str, value: str | None) -> None:
+    environ = {key: text for key, text in {"MCP_STACK": "shop", **JWT, name: value}.items() if text is not None}
+    with pytest.raises(Misconfigured) as caught:
+        settings.read(environ)
+    assert caught.value.reason == f"AuthMode is jwt, but {name} is not set: a token could be for anybody"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("mcp.example/mcp", "http://mcp.example/mcp", "ftp://mcp.example/mcp", "https://", "https:///mcp"),
+        *(
+            "https://MCP.example/mcp",
+            "HTTPS://mcp.example/mcp",
+            "https://mcp.example/mcp#top",
+            "https://mcp.example/?a",
+        ),
+        *("https://ann@mcp.example/mcp", 'https://mcp.example/"mcp', "https://mcp.example/m cp"),
+    ],
+)
+def test_the_resource_is_a_url_as_clients_write_it(url: str) -> None:
+    with pytest.raises(Misconfigured) as caught:
+        settings.read({"MCP_STACK": "shop", **JWT, "MCP_RESOURCE_URL": url})
+    assert caught.value.reason.startswith("MCP_RESOURCE_URL must be the URL that clients connect to")
+
+
+@pytest.mark.parametrize("url", ["https://mcp.example", "https://mcp.example:8443/a/b", "http://127.0.0.1:8000/mcp"])
+def test_a_resource_may_have_a_port_and_a_path_and_be_on_loopback(url: str) -> None:
+    assert settings.read({"MCP_STACK": "shop", **JWT, "MCP_RESOURCE_URL": url}).resource_url == url
+
+
+def test_a_hierarchy_that_is_none_is_named() -> None:
+    with pytest.raises(Misconfigured) as caught:
+        settings.read({"MCP_STACK": "shop", "MCP_SCOPE_HIERARCHY": "a > b, c"})
+    assert caught.value.reason == (
+        "MCP_SCOPE_HIERARCHY holds c: write chains, the broadest scope first, as in a > b > c, d > b"
+    )
 
 
 @pytest.mark.parametrize("name", ["MCP_MAX_BODY_BYTES", "MCP_LIST_TTL_MS"])
@@ -85,5 +137,5 @@ def test_the_server_names_itself_with_name_and_version() -> None:
 
 @pytest.mark.parametrize(("mode", "scope"), [("iam", "private"), ("jwt", "private"), ("none", "public")])
 def test_lists_are_shared_only_where_nobody_signs_in(mode: str, scope: str) -> None:
-    found = settings.read({"MCP_STACK": "shop", "MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5"})
+    found = settings.read({"MCP_STACK": "shop", **JWT, "MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5"})
     assert found.cache == {"ttlMs": 5, "cacheScope": scope}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_functions.local import Harness
+from tests import modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,8 +17,10 @@ FUNCTIONS = Path(__file__).parents[2] / "functions"
 
 
 @pytest.fixture(scope="module")
-def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
-    with Harness(FUNCTIONS, state_dir=tmp_path_factory.mktemp("state")) as running:
+def harness(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
+    """Functions run in process, or where a module is parametrised with `modes.MODES`, as it says."""
+    runtime = modes.is_runtime(getattr(request, "param", modes.IN_PROCESS))
+    with Harness(FUNCTIONS, state_dir=tmp_path_factory.mktemp("state"), runtime=runtime) as running:
         yield running
 
 

@@ -9,6 +9,7 @@ import pytest
 from mcp import Client, MCPError
 
 from tests.clients.people import CANCEL, DECLINE, Person, accept, talk, text
+from tests.modes import MODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,7 @@ SAMPLES = {
     "house_rules",
 }
 
+pytestmark = pytest.mark.parametrize("harness", MODES, indirect=True)
 stopping = pytest.mark.parametrize(
     ("answer", "did"),
     [(DECLINE, "declined to answer"), (CANCEL, "dismissed without answering")],

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from mcp_functions.local import Harness
+from tests import modes
+from tests.clients.people import Person, accept
 from tests.conformance import node
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ SUBSCRIPTIONS = {
 }
 
 
+# The suite gives these 0.6 seconds, in which a process may start, or may not: so it finds them started.
+HURRIED = ("test_streaming_elicitation", "test_logging_tool")
+
+
 class Verdict(NamedTuple):
     """What the suite said: its exit code, the end of its report, and every check by scenario."""
 
@@ -53,13 +59,23 @@ class Verdict(NamedTuple):
         ]
 
 
+@pytest.fixture(scope="module", params=modes.MODES)
+def runtime(request: pytest.FixtureRequest) -> bool:
+    return modes.is_runtime(request.param)
+
+
 @pytest.fixture(
     scope="module", params=["functions", "one"], ids=["with a Lambda for every handler", "with one Lambda for all"]
 )
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(request: pytest.FixtureRequest, runtime: bool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: FBT001
     node.needed()
-    with Harness(HERE / request.param, state_dir=tmp_path_factory.mktemp("state")) as harness:
-        yield harness.url
+    state_dir = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as shell:
+        shell.setenv("PYTHONPATH", str(HERE.parents[1]))  # for one/mcp, which imports the functions of the others
+        with Harness(HERE / request.param, state_dir=state_dir, runtime=runtime) as harness:
+            for tool in HURRIED:
+                Person(accept(confirm=True)).call_tool(harness.url, tool, {})
+            yield harness.url
 
 
 @pytest.fixture(scope="module")

@@ -44,6 +44,10 @@ class Page:
                 exec(compile(block, self.path, "exec", dont_inherit=True), names)  # noqa: S102 - our own page
         return names
 
+    def code(self, kind: str) -> str:
+        """Write the blocks of one kind as one file."""
+        return "\n".join(self._blocks(kind))
+
     def _blocks(self, kind: str) -> Iterator[str]:
         for fenced in FENCED.finditer(self.text):
             if fenced[1] == kind:  # behind as many empty lines as stand above it: tracebacks lead into the page

@@ -9,13 +9,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import inspect
+import os
 import random
+import subprocess
+import sys
+import tomllib
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
-import pytest
 from pydantic import BaseModel, Field
 
+from functions.book_trip import app as book_trip
 from mcp_functions import (
     Elicit,
     Number,
@@ -25,12 +30,15 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.testing import Conversation
-from tests.docs.pages import Page, named_tests
-from tests.docs.stand_ins import FROZEN, YES, Clock, Ok
+from mcp_functions.local import agreement
+from mcp_functions.testing import Conversation, deployed
+from tests.docs.pages import ROOT, Page, named_tests
+from tests.docs.stand_ins import FROZEN, YES, Ok
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
+
+    import pytest
 
     from mcp_functions.gateway import LambdaFunction
 
@@ -105,6 +113,14 @@ def test_a_form_has_these_fields() -> None:
     (answer,) = heard
     assert (answer.number, type(answer.number)) == (7, int)
     assert (answer.colour, answer.several, answer.optional) == (Colour.BLUE, ["a", "b"], "nothing")
+
+
+def test_a_new_folder_is_told_what_it_lacks() -> None:
+    project = agreement.read(ROOT)
+    grown = replace(project, folders=project.folders | {"open_ticket"})
+    block, listed = (line for claim in agreement.CLAIMS for line in claim(grown))
+    assert block.startswith("functions/open_ticket has no block in template.yaml: add OpenTicket with")
+    assert listed == "functions/open_ticket offers nothing in functions/mcp/catalog.json: run make catalog"
 
 
 def test_camel_case_is_for_arguments_and_fields() -> None:
@@ -252,20 +268,44 @@ def test_every_kind_of_handler_asks() -> None:
 # ---- Testing
 
 
-def test_the_test_of_this_page_passes(page: dict[str, Any]) -> None:
-    page["test_urgent_tickets_ring_somebody"]()
+def test_the_test_of_this_page_passes(tmp_path: Path) -> None:
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    plugin = metadata["project"]["entry-points"]["pytest11"]["mcp_functions"]
+    (tmp_path / "test_page.py").write_text(PAGE.code("python"), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", plugin, "-p", "no:cacheprovider", "test_page.py"]
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(  # noqa: S603 - our own page
+        command, cwd=tmp_path, env=alone, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_conversation_can_be_retried_declined_cancelled_and_tampered_with(page: dict[str, Any], clock: Clock) -> None:
-    talk = Conversation(page["handler"]).call(title="Fire")
+def test_a_test_needs_no_plugin(page: dict[str, Any]) -> None:
+    with deployed():
+        page["test_urgent_tickets_ring_somebody"](Conversation)
+
+
+def test_whatever_happens_to_a_conversation_can_be_said(page: dict[str, Any]) -> None:
+    def begun() -> Conversation:
+        return Conversation(page["handler"], principal="ada").call(title="Fire")
+
+    talk = begun()
     asked = talk.requests
     assert talk.retry().requests == asked
-    assert talk.tamper().error["message"] == FROZEN
-    assert Conversation(page["handler"]).call(title="Fire").decline().result["isError"]
-    assert Conversation(page["handler"]).call(title="Fire").cancel().result["isError"]
-    late = Conversation(serve(page["open_ticket"], now=clock)).call(title="Fire")
-    clock.now += 600
-    assert late.accept(urgency={"urgency": "low"}).error["message"] == FROZEN
+    assert talk.later(minutes=5).answer(urgency={"action": "accept", "content": {}}).asked == ["urgency"]
+    assert talk.upgrade(page["handler"].fresh()).accept(urgency={"urgency": "low"}).text == "Opened: Fire."
+    assert begun().decline().text.startswith("The user declined to answer")
+    assert begun().cancel().text.startswith("The user dismissed without answering")
+    assert begun().tamper().error["message"] == FROZEN
+    assert begun().as_("eve").accept(urgency={"urgency": "low"}).error["message"] == FROZEN
+    assert begun().later(minutes=10).accept(urgency={"urgency": "low"}).error["message"] == FROZEN
+    bought = Conversation(serve(page["count_year"])).call(year=2026)
+    assert bought.go_on().done
+
+
+def test_each_round_can_have_a_process_of_its_own() -> None:
+    talk = Conversation(book_trip.handler, fresh=True).call(city="Lisbon").accept(consent={"book": True})
+    assert talk.text.startswith("Booked MF 106 to Lisbon")
 
 
 # ---- Traps
@@ -291,7 +331,7 @@ def test_finally_runs_in_every_round() -> None:
 def test_a_program_can_accept(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=300)
     while not talk.done:  # nobody has read a word of it
-        talk.accept(**dict.fromkeys(talk.asked, {"approved": True}))
+        talk.accept(**{key: {"approved": True} for key in talk.asked})
     assert talk.text == "300 days off."
 
 
@@ -315,14 +355,13 @@ def test_a_state_is_encrypted_and_stays_with_the_client(monkeypatch: pytest.Monk
     talk = Conversation(serve(keep)).call()
     payload = talk.state.partition(".")[2]
     assert b"password" not in base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
-    assert talk.answer().state != talk.rounds[0]  # an older state opens as well as the newest
     talk.upgrade(serve(keep))  # nothing on the server remembers that it ever sealed it
     assert talk.accept(sure=YES).text == "used 21 letters"
     monkeypatch.setenv("MCP_GENERATION", "2")
     assert talk.upgrade(serve(keep)).retry().error["message"] == FROZEN
 
 
-def test_a_state_has_a_limit(blamed: Callable[[Conversation], str]) -> None:
+def test_a_state_has_a_limit(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     def hoard(*, step: Step, elicit: Elicit) -> str:
         """Keep more than a state holds."""
@@ -330,7 +369,10 @@ def test_a_state_has_a_limit(blamed: Callable[[Conversation], str]) -> None:
             step(f"page-{number}", lambda: random.randbytes(3_500).hex())  # noqa: S311 - nothing that compresses
         return str(elicit("sure", "Sure?", Ok).ok)
 
-    assert "keep references in the state instead of documents" in blamed(Conversation(serve(hoard)).call())
+    talk = Conversation(serve(hoard)).call()
+    assert talk.result["isError"]
+    assert talk.text.startswith("This conversation has more to remember than it can carry.")
+    assert "keep references in the state instead of documents" in caplog.text
 
 
 def test_a_conversation_belongs_to_who_began_it(page: dict[str, Any]) -> None:

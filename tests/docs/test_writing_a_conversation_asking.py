@@ -6,7 +6,9 @@ import itertools
 import random
 from typing import TYPE_CHECKING, Annotated, Any
 
+import pytest
 from mcp.client._input_required import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
+from pydantic import BaseModel
 
 from mcp_functions import (
     Ask,
@@ -205,6 +207,18 @@ def test_nothing_that_is_typed_on_a_page_comes_back() -> None:
     talk = Conversation(serve(sign_in)).call()
     talk.answer(**{"sign-in": {"action": "accept", "content": {"password": "hunter2"}}})
     assert (talk.text, heard) == ("welcome", [None])
+
+
+def test_a_form_does_not_ask_for_secrets() -> None:
+    class Login(BaseModel):
+        api_key: str
+
+    def log_in(*, login: Any) -> str:  # noqa: ANN401 - declared below, with a class of this test
+        return str(login)
+
+    log_in.__annotations__["login"] = Annotated[Login, Ask("Your key?")]
+    with pytest.raises(TypeError, match="a form is no place for secrets"):
+        tool(log_in)
 
 
 # ---- The client's model, and its folders

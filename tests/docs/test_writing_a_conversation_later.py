@@ -61,6 +61,31 @@ def test_a_conversation_may_take_six_answers_time(options: dict[str, Any], days:
     assert talk.later(days=days * 0.05).accept(**dict.fromkeys(talk.asked, YES)).done
 
 
+# ---- Keeping a record of who was asked
+
+
+def test_the_record_says_who_was_asked_and_how_it_was_answered(page: dict[str, Any]) -> None:
+    talk = Conversation(page["audited"], principal="ada").call(days=2).accept(approval={"approved": True}).retry()
+    assert talk.text == "2 days off."
+    asking, answered, again = page["TRAIL"]
+    assert (asking.round, asking.handler, asking.asked) == (1, "request_leave", {"approval": "May I take 2 days off?"})
+    assert asking.principal
+    assert (answered.round, answered.flow, answered.answered) == (2, asking.flow, {"approval": "accept"})
+    assert again == answered
+    assert "True" not in str(page["TRAIL"])
+    for say, said in ((Conversation.decline, "decline"), (Conversation.cancel, "cancel")):
+        say(Conversation(page["audited"]).call(days=2))
+        assert page["TRAIL"][-1].answered == {"approval": said}
+
+
+def test_without_a_record_there_is_no_answer(page: dict[str, Any]) -> None:
+    def full(_said: object) -> None:
+        raise OSError
+
+    talk = Conversation(serve(page["request_leave"], audit=full)).call(days=2)
+    assert (talk.status, talk.error["code"]) == (500, -32603)
+
+
 # ---- Changing a function while people talk to it
 
 
@@ -85,6 +110,16 @@ def test_a_question_in_new_words_is_asked_again_alone() -> None:
     talk = Conversation(version("github", "google")).call().accept(github={"said": "octocat"})
     talk.upgrade(version("github", "google", words="Who are you at {}?"))
     assert talk.accept(google={"said": "googler"}).messages == {"github": "Who are you at github?"}
+
+
+def test_versions_that_take_turns_find_their_own_answers() -> None:
+    old, new = version("github", "google"), version("github", "google", words="Who are you at {}?")
+    talk = Conversation(old).call().accept(github={"said": "old github"})
+    talk.upgrade(new).answer().accept(github={"said": "new github"})
+    assert talk.messages == {"google": "Who are you at google?"}
+    assert talk.upgrade(old).answer().messages == {"google": "google?"}
+    assert talk.accept(google={"said": "old google"}).text == "old github, old google"
+    assert talk.upgrade(new).answer().accept(google={"said": "new google"}).text == "new github, new google"
 
 
 def test_a_new_step_runs_in_an_old_conversation(ledger: Ledger) -> None:

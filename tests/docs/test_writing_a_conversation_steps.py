@@ -45,7 +45,7 @@ def test_a_result_has_the_type_that_the_function_says() -> None:
     def look_up() -> Other:
         return Other(said="hello")
 
-    kinds = []
+    kinds: list[type] = []
 
     @tool
     def typed(*, elicit: Elicit, step: Step) -> str:
@@ -183,6 +183,7 @@ def test_a_keyed_step_never_runs_in_the_first_round(ledger: Ledger) -> None:
     assert talk.answer().text == "receipt for 10"
     talk.retry()
     assert len(set(ledger.keys)) == 1
+    assert Conversation(serve(tool(max_sheds=0)(pay.function))).call().text == "receipt for 10"
 
 
 def test_a_plain_step_in_the_first_round_may_happen_twice(ledger: Ledger) -> None:

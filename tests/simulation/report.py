@@ -32,8 +32,8 @@ def parameters() -> str:
         f"Random routing; {load.rate:g} request a second and container; conversations of {load.questions} questions;"
         f" {load.answered:.0%} of the questions are answered, after a lognormal time (median {load.median:g} s, sigma"
         f" {load.sigma:g}), at most {load.lifetime} s; containers live {load.alive / 3600:g} h on average"
-        f" (exponential); epochs of {RULES.epoch} s, of which this design's first {WARM_UP} are not counted, and the"
-        f" others' first; epochs counted x seeds, by containers: {counted}. A round is a question: a state that is"
+        f" (exponential); epochs of {RULES.epoch} s, of which the first {WARM_UP} are not counted; epochs counted x"
+        f" seeds, by containers: {counted} (less for what it is compared with). A round is a question: a state that is"
         " sealed, and opened when its answer comes."
     )
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from mcp_functions import (
     Audio,
+    AuditRecord,
     CallToolResult,
     Elicit,
     EmbeddedResource,
@@ -149,3 +150,6 @@ assert_type(config.uri, str)
 
 assert_type(serve(add, total, place, slow, raw, brief, chat, config, point), LambdaFunction)
 assert_type(serve_catalog("catalog.json", instructions="Be nice"), LambdaFunction)
+records: list[AuditRecord] = []
+assert_type(serve(place, audit=records.append), LambdaFunction)
+assert_type(records[0].asked, Mapping[str, str])

@@ -76,6 +76,7 @@ tool(annotations={"readOnlyHint": "yes"})(reserve)  # E: call-overload
 prompt(input_schema={})(reserve)  # E: call-overload
 resource()(reserve)  # E: call-arg
 resource("a://b", size="7")(reserve)  # E: arg-type
+resource("a://b", cache_scope="shared")(reserve)  # E: arg-type
 tool("name")  # E: call-overload
 serve(reserve)  # E: arg-type
 serve("add")  # E: arg-type

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mcp_functions.low_level import RequestState as RequestState
     from mcp_functions.reporting import Log as Log
     from mcp_functions.reporting import Progress as Progress
+    from mcp_functions.rounds import AuditRecord as AuditRecord
     from mcp_functions.serving import serve as serve
     from mcp_functions.steps import Step as Step
 
@@ -85,6 +86,7 @@ WORDS = {
     "kinds": ("Header", "Number"),
     "low_level": ("InputResponses", "RequestState"),
     "reporting": ("Log", "Progress"),
+    "rounds": ("AuditRecord",),
     "serving": ("serve",),
     "steps": ("Step",),
 }

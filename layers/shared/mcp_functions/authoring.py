@@ -32,6 +32,7 @@ def tool(
     camel_case: bool = False,
     answer_within: int | timedelta = 600,
     max_sheds: int = 2,
+    scopes: Sequence[str] = (),
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """Make a function a tool (server/tools).
@@ -41,7 +42,8 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
         options: `name`, `title`, `description`, `annotations` (hints), `icons`, `meta`; `input_schema`, a JSON Schema
             of your own for a function with one parameter that takes all arguments; `camel_case=True` writes the names
             of parameters and of forms in camelCase on the wire; `answer_within`, a timedelta or seconds for one answer;
-            `max_sheds`, how many rounds in a row may end without a question because the time was up.
+            `max_sheds`, how many rounds in a row may end without a question because the time was up; `scopes`, all of
+            which a caller's access token must grant.
 
     Raises:
         TypeError: the signature cannot be offered; the message says why.
@@ -63,6 +65,7 @@ def prompt(
     camel_case: bool = False,
     answer_within: int | timedelta = 600,
     max_sheds: int = 2,
+    scopes: Sequence[str] = (),
 ) -> Callable[[Callable[P, R]], Prompt[P, R]]: ...
 def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """Make a function a prompt (server/prompts): text, messages, content, or a list of these is what the model reads.
@@ -92,6 +95,7 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
     camel_case: bool = False,
     answer_within: int | timedelta = 600,
     max_sheds: int = 2,
+    scopes: Sequence[str] = (),
     ttl_ms: int = 0,
     cache_scope: CacheScope = "private",
 ) -> Callable[[Callable[P, R]], Resource[P, R]]:
@@ -110,6 +114,7 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
         camel_case: whether forms go to the wire in camelCase.
         answer_within: for one answer, up to days: a timedelta or seconds.
         max_sheds: rounds in a row that may end without a question because the time was up.
+        scopes: all of which a caller's access token must grant.
         ttl_ms: milliseconds for which a client may keep what it read.
         cache_scope: "private", or "public" where every caller reads the same.
 
@@ -137,6 +142,7 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
             camel_case=camel_case,
             answer_within=answer_within,
             max_sheds=max_sheds,
+            scopes=scopes,
             ttl_ms=ttl_ms,
             cache_scope=cache_scope,
             **more,

@@ -46,6 +46,7 @@ def of(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str, A
         found["functions"][listed][handler.key] = function
         found["completions"] |= bool(getattr(handler, "completes", ()))
         found["logging"] |= handler.logs
+        _add_scopes(found, handler.scopes)
     return _sorted(found)
 
 
@@ -67,6 +68,7 @@ def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             merged["functions"][listed] |= catalog["functions"][listed]
         for extra in EXTRAS:
             merged[extra] |= catalog[extra]
+        _add_scopes(merged, catalog.get("scopes", ()))
     return _sorted(merged)
 
 
@@ -121,6 +123,11 @@ def check_headers(catalog: Mapping[str, Any], params: Mapping[str, Any], receive
     for entry in catalog["tools"]:
         if entry["name"] == params.get("name"):
             headers.check_parameters(entry["inputSchema"], arguments if isinstance(arguments, dict) else {}, received)
+
+
+def parameters(catalog: Mapping[str, Any]) -> list[str]:
+    """List the `Mcp-Param-*` headers of all tools."""
+    return sorted({name for entry in catalog["tools"] for name in headers.declared(entry["inputSchema"])})
 
 
 def function_of(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> str:
@@ -178,6 +185,11 @@ def completing(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     if method == "resources/read" and name in templates:
         return templates[name]
     return function_of(catalog, method, {CALLS[method]: name})
+
+
+def _add_scopes(catalog: dict[str, Any], scopes: Iterable[str]) -> None:
+    if together := sorted({*catalog.get("scopes", ()), *scopes}):
+        catalog["scopes"] = together  # what clients may have to ask for; who needs which, the functions know
 
 
 def _check_advertised(catalog: Mapping[str, Any], capability: str) -> None:

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
-from mcp_functions.errors import InvalidRequestState, Misconfigured
+from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge
 from mcp_functions.keys import MAX_WRAPPED, Header, Reason, name_of
 
 if TYPE_CHECKING:
@@ -49,10 +49,6 @@ class Codec(Protocol):
 
     def unseal(self, token: str, /) -> bytes:
         """Return what was sealed, or raise `InvalidRequestState` (any other surprise counts as that)."""
-
-
-class StateTooLarge(Misconfigured):
-    """The state does not fit into a token that this server would accept; `reason` says what to do about it."""
 
 
 class _Parts(NamedTuple):

@@ -27,6 +27,7 @@ class McpError(Exception):
     ) -> None:
         """Remember what goes to the wire (`message`, `data`, `id` if it was read) and to the log (`reason`)."""
         super().__init__(message or self.sentence)
+        self.headers: dict[str, str] = {}  # of the HTTP response that says it
         self.id = id
         self.message = message or self.sentence
         self.data = data
@@ -55,6 +56,28 @@ class UnsupportedMediaType(InvalidRequest):
     """The body is something else than plain JSON."""
 
     status, sentence = 415, "The body must be application/json, not compressed"
+
+
+class Unauthorized(InvalidRequest):
+    """The access token is none for this server; which check it failed, only the log knows (`reason`)."""
+
+    status, sentence = 401, "Invalid access token"
+
+    def __init__(self, reason: str, challenge: str) -> None:
+        """Take an enumerated `reason` for the log, and the `WWW-Authenticate` that says where tokens come from."""
+        super().__init__(data={"reason": "invalid_token"}, reason=reason)
+        self.headers = {"www-authenticate": challenge}
+
+
+class InsufficientScope(InvalidRequest):
+    """The access token is good and allows too little. The body names the scopes too: API Gateway renames the header."""
+
+    status, sentence = 403, "The access token lacks a scope"
+
+    def __init__(self, scope: str, challenge: str) -> None:
+        """Take all scopes that this needs, and the `WWW-Authenticate` that asks for them."""
+        super().__init__(data={"reason": "insufficient_scope", "scope": scope})
+        self.headers = {"www-authenticate": challenge}
 
 
 class MethodNotFound(McpError):
@@ -157,6 +180,10 @@ class Misconfigured(InternalError):
         super().__init__(reason=reason)
 
 
+class StateTooLarge(Misconfigured):
+    """The state does not fit into a token that this server would accept; `reason` says what to do about it."""
+
+
 class TemporarilyUnavailable(McpError):
     """KMS or a table cannot answer now. The client keeps its state and tries again; nothing is lost."""
 
@@ -166,6 +193,7 @@ class TemporarilyUnavailable(McpError):
         """Take an enumerated `reason` for the log and the seconds for `Retry-After`."""
         super().__init__(data={"retryable": True}, reason=reason)
         self.retry_after = retry_after
+        self.headers = {"retry-after": str(retry_after)}
 
 
 class ToolError(Exception):

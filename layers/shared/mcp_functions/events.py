@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -21,17 +21,20 @@ class HttpRequest:
     Attributes:
         began: when the gateway got it, unix milliseconds; 0 if it does not say.
         context: `requestContext`, where the authorizer's word stands.
+        granted: headers that every response to it carries, because of who asked.
 
     """
 
     source: Source
     method: str
+    path: str
     headers: Mapping[str, str]  # names in lower case
     body: str
     is_base64: bool
     address: str
     began: int
     context: Mapping[str, Any]
+    granted: Mapping[str, str] = field(default_factory=dict)
 
 
 def read(event: Mapping[str, Any]) -> HttpRequest:
@@ -41,6 +44,17 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
         ValueError: it is none of the shapes that bring HTTP to a Lambda.
 
     """
+    try:
+        request = _read(event)
+    except (AttributeError, TypeError):  # headers that are no strings, an identity that is a list: nobody's gateway
+        request = None
+    if request is None or not isinstance(request.body, str):
+        message = "the event is not an HTTP request of API Gateway, a function URL or a load balancer"
+        raise ValueError(message)
+    return request
+
+
+def _read(event: Mapping[str, Any]) -> HttpRequest | None:
     match event:
         case {"version": "2.0", "requestContext": {"http": {"method": str(method), **http}, **more}}:
             received = _headers(event)
@@ -54,15 +68,15 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
             known: dict[str, Any] = context.get("identity") or {}
             began = context.get("requestTimeEpoch")
             return _request("1.0", event, method, _headers(event), known.get("sourceIp"), began)
-    message = "the event is not an HTTP request of API Gateway, a function URL or a load balancer"
-    raise ValueError(message)
+    return None
 
 
 def response(request: HttpRequest, status: int, headers: Mapping[str, str], body: str) -> dict[str, Any]:
     """Write a response as the sender of `request` reads it."""
-    written: dict[str, Any] = {"statusCode": status, "headers": dict(headers), "body": body, "isBase64Encoded": False}
+    sent = {**headers, **request.granted}
+    written: dict[str, Any] = {"statusCode": status, "headers": sent, "body": body, "isBase64Encoded": False}
     if request.source == "alb":  # with multi-value headers on, a load balancer reads nothing else
-        written["multiValueHeaders"] = {name: [value] for name, value in headers.items()}
+        written["multiValueHeaders"] = {name: [value] for name, value in sent.items()}
     return written
 
 
@@ -77,6 +91,7 @@ def _request(  # noqa: PLR0913, PLR0917 - one constructor for three shapes
     return HttpRequest(
         source=source,
         method=method,
+        path=str(event.get("rawPath" if source == "2.0" else "path") or ""),
         headers=headers,
         body=event.get("body") or "",
         is_base64=bool(event.get("isBase64Encoded")),

@@ -11,10 +11,19 @@ import os
 import time
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_functions import catalog, jsonrpc, settings
-from mcp_functions.errors import InternalError, McpError, MethodNotFound, NotAnsweredInTime, TemporarilyUnavailable
+from mcp_functions import catalog, identity, jsonrpc, settings, well_known
+from mcp_functions.errors import (
+    ContentTooLarge,
+    InternalError,
+    McpError,
+    MethodNotFound,
+    NotAnsweredInTime,
+    ResultTooLarge,
+    TemporarilyUnavailable,
+)
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.messages import Answer, Forwarded, complete
 from mcp_functions.names import CALLS, LISTS
@@ -35,6 +44,17 @@ BUSY = {
     "ConnectTimeoutError",
     "EndpointConnectionError",
 }
+# What it says of a function that Lambda ended, if the client can do something about it.
+TIMED_OUT, TOO_LARGE = "Sandbox.Timedout", "Function.ResponseSizeTooLarge"
+
+IDLE_SECONDS = (
+    30.0  # after which a kept connection is not trusted: a frozen environment does not hear that it was closed
+)
+ANSWER_SECONDS = 0.25  # before the deadline, in which a client that waited in vain hears so
+LEAST_SECONDS = 1.0  # for a call, however late it is
+MEGABYTES = 6  # that Lambda carries
+
+T = TypeVar("T")
 
 
 def serve_catalog(
@@ -52,7 +72,10 @@ def serve_catalog(
     def wire(_function_name: str) -> Endpoint:
         found = settings.read(os.environ)
         offered = json.loads(Path(path).read_text(encoding="utf-8"))
-        return Endpoint(found, FrontDoor(offered, found, lru_cache(maxsize=1)(lambda_client), instructions).answer)
+        identity.announce(found)
+        door = FrontDoor(offered, found, kept(lambda_client), instructions, now=now)
+        documents = well_known.documents(found, offered.get("scopes", ()))
+        return Endpoint(found, door.answer, documents, catalog.parameters(offered))
 
     return LambdaFunction(wire, now=now)
 
@@ -65,17 +88,44 @@ def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of th
     return boto3.client("lambda", config=Config(connect_timeout=1, read_timeout=29, retries={"total_max_attempts": 1}))
 
 
+def kept(make: Callable[[], Any], now: Callable[[], float] = time.monotonic) -> Callable[[], Any]:
+    """Keep one client, and its connection as long as that can be trusted: no call is sent a second time.
+
+    Args:
+        make: the client, at the first call.
+        now: a clock, seconds.
+
+    """
+    client, used = lru_cache(maxsize=1)(make), now()
+
+    def current() -> Any:  # noqa: ANN401 - see lambda_client
+        nonlocal used
+        if now() - used > IDLE_SECONDS:
+            client().close()  # its connections; the next call opens another
+        used = now()
+        return client()
+
+    return current
+
+
 class FrontDoor:
     """Answers from a catalog, and forwards calls to the functions it names."""
 
     def __init__(
-        self, offered: Mapping[str, Any], found: Settings, client: Callable[[], Any], instructions: str | None
+        self,
+        offered: Mapping[str, Any],
+        found: Settings,
+        client: Callable[[], Any],
+        instructions: str | None,
+        *,
+        now: Callable[[], float] = time.time,
     ) -> None:
-        """Hold the catalog; the client is made at the first call."""
+        """Hold the catalog; the client is made at the first call, and `now` is the clock of deadlines."""
         self._catalog = offered
         self._settings = found
         self._client = client
         self._instructions = instructions
+        self._now = now
 
     def answer(self, request: Request) -> Answer | Forwarded:
         """Answer one admitted request, or pass it on.
@@ -101,31 +151,83 @@ class FrontDoor:
         return Answer(complete(result, self._settings.server_info))
 
     def _forward(self, function: str, request: Request) -> Forwarded:
-        name = f"{self._settings.stack}-{function}"
+        name, event = f"{self._settings.stack}-{function}", jsonrpc.dumps(request.event).encode()
+
+        def invoke() -> tuple[bytes, bool]:
+            invoked = self._client().invoke(FunctionName=name, Payload=event)
+            return invoked["Payload"].read(), "FunctionError" in invoked
+
         try:
-            invoked = self._client().invoke(FunctionName=name, Payload=jsonrpc.dumps(request.event).encode())
-            payload = invoked["Payload"].read()
+            # the deadline counts from the client's request, so that it hears from here before the gateway gives up
+            payload, failed = within(request.deadline - self._now() - ANSWER_SECONDS, invoke)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             raise _unreached(error) from None
-        response = _response(payload) if "FunctionError" not in invoked else None
-        if response is None:
-            reason = "function_error"
-            raise InternalError(reason=reason)
-        return Forwarded(response)
+        if failed:
+            raise _failure(payload)
+        return Forwarded(_response(payload))
 
 
-def _response(payload: bytes) -> dict[str, Any] | None:
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """Wait for a call, but no longer than that: then it goes on, and nobody hears how it ends.
+
+    Raises:
+        NotAnsweredInTime: it did not end.
+        Exception: it ended so.
+
+    """
+    from concurrent.futures import Future  # noqa: PLC0415 - not for lists
+
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except Exception as error:  # noqa: BLE001 - raised again, where somebody waits
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
     try:
-        response = json.loads(payload)
-    except ValueError:
-        return None
-    return response if isinstance(response, dict) and "statusCode" in response else None
+        return future.result(max(LEAST_SECONDS, seconds))
+    except TimeoutError:
+        reason = "invoke_deadline"
+        raise NotAnsweredInTime(reason=reason) from None
+
+
+def _response(payload: bytes) -> dict[str, Any]:
+    if len(payload) > MEGABYTES * 1024 * 1024:
+        raise ResultTooLarge(MEGABYTES)
+    try:
+        match response := json.loads(payload):
+            case {"statusCode": int(status), "headers": dict(), "body": str()} if 200 <= status <= 599:  # noqa: PLR2004
+                return dict(response)
+    except (ValueError, RecursionError):
+        pass
+    reason = "function_error"
+    raise InternalError(reason=reason)
+
+
+def _failure(payload: bytes) -> McpError:
+    """Say what became of a function that raised, or that Lambda ended; its own words are for its own log."""
+    try:
+        told = json.loads(payload)
+    except (ValueError, RecursionError):
+        told = None
+    match told:
+        case {"errorType": str(error)} if error == TIMED_OUT:
+            return NotAnsweredInTime(reason="function_timed_out")
+        case {"errorType": str(error)} if error == TOO_LARGE:
+            return ResultTooLarge(MEGABYTES)
+    return InternalError(reason="function_error")
 
 
 def _unreached(error: Exception) -> McpError:
+    if isinstance(error, McpError):
+        return error
     code = (getattr(error, "response", None) or {}).get("Error", {}).get("Code", "") or type(error).__name__
     if code in BUSY:
         return TemporarilyUnavailable(f"invoke_{code}")
+    if code == "RequestTooLargeException":
+        return ContentTooLarge(reason=f"invoke_{code}")
     # Connected, and then silence: the call may have run, so nothing here says that it may be sent again.
     silent = "Read" in code or "ConnectionClosed" in code
     return NotAnsweredInTime(reason=f"invoke_{code}") if silent else InternalError(reason=f"invoke_{code}")

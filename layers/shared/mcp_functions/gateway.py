@@ -11,16 +11,16 @@ import json
 import logging
 import time
 import traceback
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from mcp_functions import events, headers, identity, jsonrpc
+from mcp_functions import cors, events, headers, identity, jsonrpc
 from mcp_functions.errors import (
     ContentTooLarge,
     InternalError,
     McpError,
     ParseError,
     ResultTooLarge,
-    TemporarilyUnavailable,
     UnsupportedMediaType,
 )
 from mcp_functions.jsonrpc import is_request
@@ -28,7 +28,7 @@ from mcp_functions.messages import Answer, Forwarded, Request
 from mcp_functions.request_state import principal_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.events import HttpRequest
     from mcp_functions.handlers import Handler
@@ -46,14 +46,30 @@ MAX_RESPONSE = {"2.0": 6 * MEGABYTE, "1.0": 6 * MEGABYTE, "alb": MEGABYTE}  # by
 SPARE = 64 * 1024  # for what Lambda adds
 LONGEST_ESCAPE = 6  # characters that one of the body may become
 SERVER_ERROR = 500
-COMMON = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+WELL_KNOWN = "/.well-known/"
+COMMON = {  # results may be private and states are; and nothing here is a page
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "strict-transport-security": "max-age=31536000",
+    "x-content-type-options": "nosniff",
+}
 
 
 class Endpoint(NamedTuple):
-    """What is behind this door: a deployment's settings, and who answers a request."""
+    """What is behind this door.
+
+    Attributes:
+        settings: of the deployment.
+        answer: answers a request.
+        documents: that anybody may read, by path.
+        parameters: the `Mcp-Param-*` headers that its tools read.
+
+    """
 
     settings: Settings
     answer: Callable[[Request], Answer | Forwarded]
+    documents: Mapping[str, Mapping[str, Any]] = {}
+    parameters: Sequence[str] = ()
 
 
 class LambdaFunction:
@@ -61,6 +77,7 @@ class LambdaFunction:
 
     Attributes:
         handlers: what it offers, for the catalog and for tests.
+        now: its clock, unix seconds.
 
     """
 
@@ -70,11 +87,13 @@ class LambdaFunction:
         handlers: tuple[Handler[..., Any], ...] = (),
         *,
         now: Callable[[], float] = time.time,
+        again: Callable[..., LambdaFunction] | None = None,
     ) -> None:
         """Hold what is needed; `wire` is called at the first event, with the Lambda's physical name."""
         self.handlers = handlers
+        self.now = now
         self._wire = wire
-        self._now = now
+        self._again = again
         self._endpoint: Endpoint | None = None
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> Response:  # noqa: ANN401 - Lambda's context object
@@ -92,14 +111,15 @@ class LambdaFunction:
         id_: RequestId | None = None
         try:
             endpoint = self._endpoint = self._endpoint or self._wire(context.function_name)
-            if refused := _refuse(http, endpoint.settings):
-                return refused
+            http = replace(http, granted=cors.granted(http.headers.get("origin"), endpoint.settings.allowed_origins))
+            if response := _without_message(http, endpoint):
+                return response
             message = _parsed(http, endpoint.settings.max_body_bytes)
             if not is_request(message):
                 return _empty(http, 202)  # "the server MUST return HTTP status code 202 Accepted with no body"
             id_ = message["id"]
             _check_media(http)
-            request = _request(message, http, event, context, endpoint.settings, self._now())
+            request = _request(message, http, event, context, endpoint.settings, self.now())
             return _answered(http, endpoint.answer(request), id_)
         except McpError as error:
             level = logging.ERROR if error.status >= SERVER_ERROR else logging.INFO
@@ -109,6 +129,11 @@ class LambdaFunction:
             log.error("failed: %s", frames(error))  # noqa: TRY400 - the exception's text must not be logged
             return _failed(http, InternalError(), id_)
 
+    def fresh(self, *, now: Callable[[], float] | None = None) -> LambdaFunction:
+        """Make the same function as in a new container: nothing read, nothing kept; tests bring a clock."""
+        clock = now or self.now
+        return self._again(now=clock) if self._again else LambdaFunction(self._wire, self.handlers, now=clock)
+
 
 def frames(error: BaseException) -> str:
     """Say where an exception came from, without a word of its text: `ValueError at app.py:12 in update < …`."""
@@ -116,14 +141,21 @@ def frames(error: BaseException) -> str:
     return f"{type(error).__name__} at {' < '.join(reversed(places))}"
 
 
-def _refuse(http: HttpRequest, settings: Settings) -> Response | None:
-    origin = http.headers.get("origin")
+def _without_message(http: HttpRequest, endpoint: Endpoint) -> Response | None:
+    """Answer what HTTP alone decides, before anybody asks who calls; None if it may be a message."""
+    settings, origin = endpoint.settings, http.headers.get("origin")
     # "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
     if origin is not None and origin not in settings.allowed_origins:
         return _empty(http, 403)
-    if http.method != "POST":
-        return _empty(http, 405, {"allow": "POST"})
-    return None
+    document = endpoint.documents.get(http.path)
+    if document is None and http.path.startswith(WELL_KNOWN):
+        return _empty(http, 404)
+    method = "POST" if document is None else "GET"
+    if cors.is_preflight(http):
+        return _empty(http, 204, cors.preflight(method, settings.auth_mode, endpoint.parameters))
+    if http.method != method:
+        return _empty(http, 405, {"allow": method})
+    return None if document is None else _json(http, 200, document)
 
 
 def _parsed(http: HttpRequest, limit: int) -> JSONRPCRequest | JSONRPCNotification:
@@ -160,15 +192,17 @@ def _request(  # noqa: PLR0913, PLR0917 - what makes a request, each from its ow
     settings: Settings,
     now: float,
 ) -> Request:
+    # "MCP servers MUST validate access tokens before processing the request"
+    caller = identity.caller(http, settings, now)
     headers.admit(message, http.headers)
-    principal = identity.principal(http, settings.auth_mode)
     return Request(
         message=message,
         headers=http.headers,
-        principal=principal,
-        caller=principal_digest(principal) or http.address,
+        principal=caller.principal,
+        caller=principal_digest(caller.principal) or http.address,
         deadline=_deadline(http, context, now),
         event=event,
+        scopes=caller.scopes,
     )
 
 
@@ -200,9 +234,8 @@ def _takes_stream(http: HttpRequest) -> bool:
 
 def _failed(http: HttpRequest, error: McpError, id_: RequestId | None) -> Response:
     told = {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
-    retry = {"retry-after": str(error.retry_after)} if isinstance(error, TemporarilyUnavailable) else {}
     named = {} if id_ is None else {"id": id_}
-    return _json(http, error.status, {"jsonrpc": "2.0", **named, "error": told}, retry)
+    return _json(http, error.status, {"jsonrpc": "2.0", **named, "error": told}, error.headers)
 
 
 def _json(

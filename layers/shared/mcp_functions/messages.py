@@ -31,6 +31,7 @@ class Request:
     caller: str  # whom to charge for failed attempts: the principal, or else the source address
     deadline: float  # unix seconds; after it nobody waits for the answer
     event: Mapping[str, Any]  # what API Gateway sent, for a front door to pass on unchanged
+    scopes: frozenset[str] = frozenset()  # that the caller's token grants
 
     @property
     def params(self) -> dict[str, Any]:

@@ -6,10 +6,12 @@ believed, also for a handler that would not have read it; it is sealed when the 
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_functions import catalog
+from mcp_functions import catalog, tokens
+from mcp_functions.asking import NotAnswered
 from mcp_functions.errors import (
     DeveloperError,
     InternalError,
@@ -19,6 +21,8 @@ from mcp_functions.errors import (
     Misconfigured,
     MissingRequiredClientCapability,
     ResourceNotFound,
+    StateTooLarge,
+    ToolError,
 )
 from mcp_functions.input_requests import missing
 from mcp_functions.messages import Answer, complete
@@ -32,7 +36,10 @@ if TYPE_CHECKING:
     from mcp_functions.handlers import Completing, Handler
     from mcp_functions.messages import Request
     from mcp_functions.request_state import Binding, Opened, RequestStates
+    from mcp_functions.rounds import AuditRecord
     from mcp_functions.settings import Settings
+
+log = logging.getLogger("mcp_functions")
 
 
 class Server:
@@ -44,10 +51,11 @@ class Server:
         audience: who may read a state sealed here, `<stack>/<function>/<stage>`.
         states: makes what seals and opens for a lifetime in seconds; None where this Lambda may not ask.
         now: the clock, unix seconds.
+        audit: is told of every round of a handler that may ask.
 
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what one deployment of some handlers consists of
         self,
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
@@ -55,6 +63,7 @@ class Server:
         states: Callable[[int], RequestStates] | None,
         *,
         now: Callable[[], float] = time.time,
+        audit: Callable[[AuditRecord], object] | None = None,
     ) -> None:
         """Describe the handlers once, for every list to come."""
         self._handlers = handlers
@@ -62,6 +71,7 @@ class Server:
         self._audience = audience
         self._states = states
         self._now = now
+        self._audit = audit
         self._catalog = catalog.of(handlers)
 
     def answer(self, request: Request) -> Answer:
@@ -88,6 +98,7 @@ class Server:
 
     def _call(self, request: Request) -> Answer:
         handler = self._handler(request.message["method"], request.params)
+        tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
         if request.message["method"] == "tools/call":
             catalog.check_headers(self._catalog, request.params, request.headers)
         _check_shape(request)
@@ -95,12 +106,25 @@ class Server:
         bound = binding(self._audience, request.message["method"], request.params, request.principal)
         opened = self._open(request, handler, bound)
         round_ = self._round(request, handler, opened)
-        result = _run(handler, request.params, round_)
-        if result is None:
-            result = self._input_required(request, handler, bound, opened, round_)
+        result = self._played(request, handler, bound, opened, round_)
         if "requestState" in request.params or "inputResponses" in request.params:
             result = _uncached(result)
         return self._completed(result, round_.notifications)
+
+    def _played(
+        self, request: Request, handler: Handler[..., Any], bound: Binding, opened: Opened | None, round_: Round
+    ) -> dict[str, Any]:
+        """Run the round, and tell the author's audit what was asked and answered in it, also if it failed."""
+        result: dict[str, Any] | None = None
+        try:
+            result = _run(handler, request.params, round_)
+            if result is None:
+                result = self._input_required(request, handler, bound, opened, round_)
+            return result
+        finally:
+            if self._audit and handler.asks:
+                sent = result is not None and result.get("resultType") == "input_required"
+                self._audit(round_.audit(handler.name, bound.principal, sent=sent))
 
     def _round(self, request: Request, handler: Handler[..., Any], opened: Opened | None) -> Round:
         flow = opened.flow if opened else ""
@@ -110,6 +134,7 @@ class Server:
             record=opened.record if opened else {},
             asked=opened.asked if opened else {},
             flow=flow,
+            number=opened.round + 1 if opened else 1,
             responses=request.params.get("inputResponses", {}),
             declared=request.capabilities,
             meta=request.params["_meta"],
@@ -157,12 +182,16 @@ class Server:
             token = states.seal(bound, opened, asked=round_.leave_asked(), record=round_.leave(), flow=round_.flow)
         except RoundBudgetExceeded as error:
             return handler.failed(str(error))
+        except StateTooLarge as error:
+            log.error("refused: %s", error.reason)  # noqa: TRY400 - for the author; the model cannot raise a limit
+            return handler.failed("This conversation has more to remember than it can carry. Answer more briefly.")
         # `inputRequests` is there even when it is empty: one widespread client takes its absence for a final result.
         return {"resultType": "input_required", "inputRequests": round_.requests, "requestState": token}
 
     def _complete(self, request: Request) -> dict[str, Any]:
         catalog.completing(self._catalog, request.params)
         handler = self._named(*catalog.referred(request.params))
+        tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
         match request.params.get("argument"):
             case {"name": str(name), "value": str(value)}:
                 context = request.params.get("context", {})
@@ -182,15 +211,25 @@ def _run(handler: Handler[..., Any], params: dict[str, Any], round_: Round) -> d
     except InputRequired:
         result = None
     except BaseExceptionGroup as group:  # of tasks in an async handler
-        _signals, others = group.split(InputRequired)
-        if others is not None:
-            raise others from None
-        result = None
+        result = None if round_.ended else handler.failed(_said(group))
     except DeveloperError as error:
         raise InternalError(reason=str(error)) from None
     if round_.broken:
         raise InternalError(reason=round_.broken)
+    if round_.gave_up:
+        return handler.failed(round_.gave_up)
     return None if round_.ended else result
+
+
+def _said(group: BaseExceptionGroup[BaseException]) -> str:
+    """Return what tasks want the model to know, if that is all they raised."""
+    said, others = group.split((ToolError, NotAnswered))
+    if others is not None or said is None:
+        raise group
+    first: BaseException = said
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return str(first)
 
 
 def _check_shape(request: Request) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import catalog, settings
+from mcp_functions import catalog, identity, settings, well_known
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.server import Server
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers import Handler
     from mcp_functions.keys import Wrapping
     from mcp_functions.request_state import RequestStates
+    from mcp_functions.rounds import AuditRecord
     from mcp_functions.settings import Settings
 
 
@@ -31,6 +32,7 @@ def serve(
     audience: str | None = None,
     wrapping: Sequence[Wrapping] | None = None,
     codec: Codec | None = None,
+    audit: Callable[[AuditRecord], object] | None = None,
     now: Callable[[], float] = time.time,
 ) -> LambdaFunction:
     """Make the Lambda entry point of one or more handlers.
@@ -41,6 +43,8 @@ def serve(
             other's. Their roles' policies must name it too.
         wrapping: another KMS than the keys of MCP_KMS_KEYS: who wraps data keys, the first sealing, all opening.
         codec: another seal altogether. Claims and binding stay the toolkit's.
+        audit: called once in every round of a handler that may ask, before the answer goes out, with what was asked of
+            whom and how it was answered; what it raises ends the round as an internal error.
         now: the clock, unix seconds; tests bring their own.
 
     Returns:
@@ -57,7 +61,7 @@ def serve(
     if wrapping is not None and codec is not None:
         message = "serve() takes wrapping or codec: a codec that is one's own wraps its own keys"
         raise TypeError(message)
-    catalog.of(handlers)  # two of one name: say so now, not at the first event
+    offered = catalog.of(handlers)  # two of one name: say so now, not at the first event
     if any(handler.asks for handler in handlers):
         import mcp_functions.envelope  # noqa: F401, PLC0415 - cryptography, for a function that will need it
 
@@ -66,9 +70,13 @@ def serve(
         service = audience or f"{found.stack}/{function_name.removeprefix(found.stack + '-')}"
         seals = codec or wrapping or found.kms_keys
         states = _states(found, service, wrapping, codec, now) if seals else None
-        return Endpoint(found, Server(handlers, found, f"{service}/{found.stage}", states, now=now).answer)
+        identity.announce(found)
+        server = Server(handlers, found, f"{service}/{found.stage}", states, now=now, audit=audit)
+        documents = well_known.documents(found, offered.get("scopes", ()))
+        return Endpoint(found, server.answer, documents, catalog.parameters(offered))
 
-    return LambdaFunction(wire, handlers, now=now)
+    again = partial(serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
+    return LambdaFunction(wire, handlers, now=now, again=again)
 
 
 def _states(

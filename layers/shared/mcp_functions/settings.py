@@ -5,16 +5,23 @@ The template (or the harness) sets these variables; nothing else in the toolkit 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from mcp_functions import scopes
 from mcp_functions.errors import Misconfigured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.scopes import Hierarchy
+
 AuthMode: TypeAlias = Literal["iam", "jwt", "none"]
 AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "none": "none"}
+FOR_TOKENS = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_RESOURCE_URL")
+# "absolute, no fragment"; lower case, because clients compare it; on loopback alone without TLS
+RESOURCE_URL = re.compile(r"(https://[a-z0-9.-]+|http://(localhost|127\.0\.0\.1))(:\d+)?(/[^\s?#\"]*)?")
 
 LIST_TTL_MS = 60_000
 PAGE_SIZE = 100
@@ -31,6 +38,11 @@ class Settings:
     stage: str = "prod"
     generation: str = "1"
     auth_mode: AuthMode = "iam"
+    jwt_issuer: str = ""
+    jwt_audiences: tuple[str, ...] = ()
+    resource_url: str = ""
+    scopes_supported: tuple[str, ...] = ()
+    scope_hierarchy: Hierarchy = field(default_factory=dict)
     allowed_origins: frozenset[str] = frozenset()
     server_name: str = "mcp-functions"
     server_version: str = "0"
@@ -68,12 +80,19 @@ def read(environ: Mapping[str, str]) -> Settings:
     if auth_mode not in AUTH_MODES:
         message = "MCP_AUTH_MODE must be iam, jwt or none"
         raise Misconfigured(message)
+    if auth_mode == "jwt":
+        _check_tokens(environ)
     return Settings(
         stack=stack,
         kms_keys=_listed(environ.get("MCP_KMS_KEYS", "")),
         stage=environ.get("MCP_STAGE", "prod"),
         generation=environ.get("MCP_GENERATION", "1"),
         auth_mode=AUTH_MODES[auth_mode],
+        jwt_issuer=environ.get("MCP_JWT_ISSUER", ""),
+        jwt_audiences=_listed(environ.get("MCP_JWT_AUDIENCE", "")),
+        resource_url=environ.get("MCP_RESOURCE_URL", ""),
+        scopes_supported=tuple(environ.get("MCP_SCOPES_SUPPORTED", "").replace(",", " ").split()),
+        scope_hierarchy=_hierarchy(environ.get("MCP_SCOPE_HIERARCHY", "")),
         allowed_origins=frozenset(_listed(environ.get("MCP_ALLOWED_ORIGINS", ""))),
         server_name=environ.get("MCP_SERVER_NAME", stack),
         server_version=environ.get("MCP_SERVER_VERSION", "0"),
@@ -82,6 +101,24 @@ def read(environ: Mapping[str, str]) -> Settings:
         max_state_chars=_number(environ, "MCP_MAX_STATE_CHARS", MAX_STATE_CHARS),
         page_size=max(1, _number(environ, "MCP_PAGE_SIZE", PAGE_SIZE)),
     )
+
+
+def _check_tokens(environ: Mapping[str, str]) -> None:
+    for name in FOR_TOKENS:
+        if not environ.get(name, "").strip(", "):
+            message = f"AuthMode is jwt, but {name} is not set: a token could be for anybody"
+            raise Misconfigured(message)
+    if not RESOURCE_URL.fullmatch(environ["MCP_RESOURCE_URL"]):
+        message = "MCP_RESOURCE_URL must be the URL that clients connect to: https, its host in lower case, no query"
+        raise Misconfigured(message)
+
+
+def _hierarchy(text: str) -> Hierarchy:
+    try:
+        return scopes.hierarchy(text)
+    except ValueError as error:
+        message = f"MCP_SCOPE_HIERARCHY holds {error}: write chains, the broadest scope first, as in a > b > c, d > b"
+        raise Misconfigured(message) from None
 
 
 def _number(environ: Mapping[str, str], name: str, default: int) -> int:

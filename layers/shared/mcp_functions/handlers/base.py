@@ -7,6 +7,7 @@ import re
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
+from mcp_functions import scopes as words
 from mcp_functions import signatures
 from mcp_functions.errors import DeveloperError, Unanswered
 from mcp_functions.input_requests import InputRequiredResult
@@ -41,6 +42,7 @@ class Handler(Generic[P, R]):
         logs: whether it can send log messages, so that the capability is advertised.
         answer_within: seconds a person may take for one answer.
         max_sheds: rounds in a row that may end without a question, because the time was up.
+        scopes: all of which a caller's access token must grant.
 
     """
 
@@ -58,6 +60,7 @@ class Handler(Generic[P, R]):
         camel_case: bool = False,
         answer_within: int | timedelta = 600,
         max_sheds: int = 2,
+        scopes: Sequence[str] = (),
     ) -> None:
         """Read the function's signature and docstring; nothing is called.
 
@@ -73,6 +76,7 @@ class Handler(Generic[P, R]):
         self.camel_case = camel_case
         self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
         self.max_sheds = max_sheds
+        self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
         self._described = {
             "title": title,
             "icons": list(icons) if icons else None,
@@ -95,6 +99,9 @@ class Handler(Generic[P, R]):
             raise TypeError(message)
         if self.answer_within < 1 or self.max_sheds < 0:
             message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
+            raise TypeError(message)
+        if isinstance(self.scopes, str) or not all(words.TOKEN.fullmatch(scope) for scope in self.scopes):
+            message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
             raise TypeError(message)
 
     def _read_signature(self, signature: Signature) -> None:

@@ -302,7 +302,7 @@ def _register_hooks() -> None:
     """Have the runtime say when it takes or restores a snapshot, and the interpreter when it forks. Runs once."""
     os.register_at_fork(after_in_child=_reset_all)
     try:
-        import snapshot_restore_py  # type: ignore[import-not-found]  # noqa: PLC0415 - only Lambda's runtime has it
+        import snapshot_restore_py  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415 - Lambda has it
     except ImportError:
         return
     snapshot_restore_py.register_before_snapshot(_reset_all)

@@ -1,4 +1,4 @@
-"""The command line: `serve`, `demo`, `next`, `catalog`, `kms`.
+"""The command line: `serve`, `demo`, `next`, `catalog`, `kms`, `open`, `init`, `new`.
 
 Whatever its user can put right is one line on stderr and exit code 2; SIGINT and SIGTERM end it quietly.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from mcp_functions.local import catalog, following, greeting, keyfile
+from mcp_functions.local import catalog, following, greeting, keyfile, opening_command, scaffold
 from mcp_functions.local.exchange import HOST
 from mcp_functions.local.harness import STATE_DIR, Harness
 from mcp_functions.local.kms import MAX_REQUEST, KmsApi
@@ -43,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: its words, without the program's own.
 
     Returns:
-        The exit code: 0; 1 for `catalog --check` that found a difference and a `demo` that went wrong; 2 for a problem.
+        The exit code: 0; 1 for `catalog --check` that found a difference, a `demo` that went wrong, and an `open` that
+        found a reason to refuse the token; 2 for a problem.
 
     """
     options = _parser().parse_args(argv)
@@ -63,12 +64,15 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--debug", action="store_true", help="show tracebacks")
     project = argparse.ArgumentParser(add_help=False, parents=[common])
     project.add_argument("--functions", type=Path, default=Path("functions"), metavar="DIR", help="default: functions")
+    running = argparse.ArgumentParser(add_help=False, parents=[project])
+    running.add_argument("--runtime", action="store_true", help="run functions as processes of the real Lambda runtime")
 
-    serve = commands.add_parser("serve", parents=[project], help="serve every function until Ctrl-C")
+    serve = commands.add_parser("serve", parents=[running], help="serve every function until Ctrl-C")
     serve.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="N", help=f"default: {DEFAULT_PORT}; 0: any")
+    serve.add_argument("--no-reuse", action="store_true", help="with --runtime, a process for every invocation")
     serve.set_defaults(run=_serve)
 
-    demo = commands.add_parser("demo", parents=[project], help="watch the official client hold a conversation")
+    demo = commands.add_parser("demo", parents=[running], help="watch the official client hold a conversation")
     demo.set_defaults(run=_demo)
 
     follow = commands.add_parser("next", parents=[common], help="fill a response's requestState into the next event")
@@ -85,6 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     where = f"of this machine, where its containers reach it, e.g. 172.17.0.1; default: {HOST}"
     kms.add_argument("--address", type=_address, default=HOST, metavar="A", help=where)
     kms.set_defaults(run=_kms)
+    opening_command.add_command(commands, project)
+    scaffold.add_commands(commands, common)
     return parser
 
 
@@ -100,9 +106,10 @@ def _address(text: str) -> str:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    how = {"runtime": options.runtime, "reuse": not options.no_reuse, "said": _log}
     with (
         _until_stopped() as stopped,
-        Harness(options.functions, port=options.port, debug=options.debug, ended=_tell) as harness,
+        Harness(options.functions, port=options.port, debug=options.debug, ended=_tell, **how) as harness,
     ):
         logging.basicConfig(stream=sys.stderr, format="  %(message)s")
         logging.getLogger("mcp_functions").setLevel(logging.INFO)
@@ -120,6 +127,11 @@ def _tell(invocation: Invocation) -> None:
         _say(f"  {invocation.error or invocation.status}  {invocation.folder}  {invocation.milliseconds:.0f} ms")
 
 
+def _log(folder: str, line: str) -> None:
+    with contextlib.suppress(OSError):
+        _say(f"  {folder}  {line}")
+
+
 def _demo(options: argparse.Namespace) -> int:
     try:
         from mcp_functions.local import demo  # noqa: PLC0415 - the only command that needs the official client
@@ -127,7 +139,7 @@ def _demo(options: argparse.Namespace) -> int:
         missing = f"{error.name} is not installed: pip install 'mcp-functions[demo]'"
         raise Problem(missing) from error
     try:
-        demo.run(options.functions, sys.stdout)
+        demo.run(options.functions, sys.stdout, runtime=options.runtime)
     except Surprise as surprise:
         if options.debug:
             traceback.print_exception(surprise)

@@ -22,6 +22,8 @@ from mcp_functions.local.page import Page
 from mcp_functions.local.problems import Problem, Surprise, first_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mcp_functions.local.lambdas import Invocation
 
 TOOL = "update_work_item"
@@ -36,12 +38,13 @@ REFUSAL = -32602
 SECONDS = 60
 
 
-def run(functions: Path, out: TextIO) -> None:
+def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
     """Hold the conversation and show it.
 
     Args:
         functions: the directory of functions, with `update_work_item` in it.
         out: where to write.
+        runtime: a process of the real Lambda runtime for every round.
 
     Raises:
         Problem: the user has to put something right first.
@@ -53,7 +56,7 @@ def run(functions: Path, out: TextIO) -> None:
         contextlib.redirect_stdout(quiet),
         contextlib.redirect_stderr(quiet),
         tempfile.TemporaryDirectory() as state_dir,
-        Harness(functions, state_dir=Path(state_dir)) as harness,
+        Harness(functions, state_dir=Path(state_dir), runtime=runtime, reuse=False) as harness,
     ):
         if catalog.differences(catalog.read(functions), catalog.describe(harness.functions.values())):
             raise Problem(greeting.STALE)
@@ -76,9 +79,14 @@ async def _converse(harness: Harness, page: Page) -> None:
             await conversation.asks(number)
         await conversation.ends()
         await conversation.tampered()
-    seen = len({invocation.request_id for invocation in conversation.invocations})
-    _expect(seen == ROUNDS, "two rounds were one invocation")
-    page.say(f"{ROUNDS} rounds, {seen} invocations, and nothing kept on the server between them.")
+    page.say(f"{ROUNDS} rounds, {_counted(conversation.invocations)}, and nothing kept on the server between them.")
+
+
+def _counted(invocations: Sequence[Invocation]) -> str:
+    processes = {invocation.pid for invocation in invocations} - {None}
+    _expect(len({invocation.request_id for invocation in invocations}) == ROUNDS, "two rounds were one invocation")
+    _expect(len(processes) in {0, ROUNDS}, "two rounds were one process")
+    return f"{ROUNDS} processes" if processes else f"{ROUNDS} invocations"
 
 
 async def _declared(context: object, params: object) -> ElicitResult:  # noqa: ARG001 - the client's signature

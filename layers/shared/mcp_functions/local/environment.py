@@ -48,6 +48,22 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
     }
 
 
+def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
+    """Write what the template sets for AuthMode jwt.
+
+    Args:
+        issuer: of the tokens.
+        resource: URL that clients connect to; tokens are for it.
+
+    """
+    return {
+        "MCP_AUTH_MODE": "jwt",
+        "MCP_JWT_ISSUER": issuer,
+        "MCP_JWT_AUDIENCE": resource,
+        "MCP_RESOURCE_URL": resource,
+    }
+
+
 def endpoints(*, kms: str, invoke: str) -> dict[str, str | None]:
     """Point boto3's clients at the harness, past any proxy.
 

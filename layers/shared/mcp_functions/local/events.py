@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.exchange import HttpRequest
 
 API = "local00000"
+REMAPPED = "www-authenticate"  # on its way out API Gateway calls it x-amzn-remapped-www-authenticate
 HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
 PLAIN = frozenset({"application/json", "application/xml", "application/javascript"})
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -46,36 +47,49 @@ class Moment:
         return cls(now, base64.b64encode(os.urandom(11)).decode(), f"Root=1-{int(now):08x}-{os.urandom(12).hex()}")
 
 
-def event(request: HttpRequest, route: str, moment: Moment) -> dict[str, Any]:
+def event(
+    request: HttpRequest,
+    route: str,
+    moment: Moment,
+    authorizer: Mapping[str, Any] | None = None,
+    *,
+    method: str = "ANY",
+) -> dict[str, Any]:
     """Write the event of one request.
 
     Args:
         request: as it came.
-        route: its path in the API, e.g. "/mcp"; every route answers ANY method.
+        route: its path in the API, e.g. "/mcp".
         moment: when, and under which ids.
+        authorizer: what the route's authorizer says of the caller; None without one.
+        method: that the route answers.
 
     """
+    route_key = f"{method} {route}"
     path, _, query = request.target.partition("?")
     cookies, headers = _cookies(request), _headers(request, moment)
     parameters = _joined(parse_qsl(query, keep_blank_values=True))
     return {
         "version": "2.0",
-        "routeKey": f"ANY {route}",
+        "routeKey": route_key,
         "rawPath": unquote(path),
         "rawQueryString": query,
         **({"cookies": cookies} if cookies else {}),
         "headers": headers,
         **({"queryStringParameters": parameters} if parameters else {}),
-        "requestContext": _context(request, route, unquote(path), moment),
+        "requestContext": _context(request, route_key, unquote(path), moment, authorizer),
         **_body(request, headers.get("content-type", "")),
     }
 
 
-def _context(request: HttpRequest, route: str, path: str, moment: Moment) -> dict[str, Any]:
+def _context(
+    request: HttpRequest, route_key: str, path: str, moment: Moment, authorizer: Mapping[str, Any] | None
+) -> dict[str, Any]:
     domain = re.sub(r":\d+$", "", request.header("host"))
     return {
         "accountId": ACCOUNT,
         "apiId": API,
+        **({} if authorizer is None else {"authorizer": dict(authorizer)}),
         "domainName": domain,
         "domainPrefix": domain.partition(".")[0],
         "http": {
@@ -86,7 +100,7 @@ def _context(request: HttpRequest, route: str, path: str, moment: Moment) -> dic
             "userAgent": request.header("user-agent"),
         },
         "requestId": moment.request_id,
-        "routeKey": f"ANY {route}",
+        "routeKey": route_key,
         "stage": "$default",
         "time": datetime.fromtimestamp(moment.now, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000"),
         "timeEpoch": int(moment.now * 1000),
@@ -142,7 +156,10 @@ def response(payload: bytes, moment: Moment) -> HttpResponse:
         500 and API Gateway's own words if the result is no HTTP response.
 
     """
-    result = json.loads(payload)
+    try:
+        result = json.loads(payload)
+    except ValueError:
+        return INTERNAL_ERROR  # bytes that a function returned, not JSON
     # "If your Lambda function returns valid JSON and doesn't return a statusCode, API Gateway" infers 200 and JSON
     if not isinstance(result, dict) or "statusCode" not in result:
         return HttpResponse(200, (("content-type", "application/json"), _request_id(moment)), payload)
@@ -174,7 +191,7 @@ def _response_headers(result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 def _name(name: str) -> str:
     if not TOKEN.fullmatch(name):
         raise ValueError
-    return name.lower()
+    return f"x-amzn-remapped-{REMAPPED}" if name.lower() == REMAPPED else name.lower()
 
 
 def _text(value: object) -> str:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from mcp_functions.local import environment, keyfile
 from mcp_functions.local.api import MAX_BODY, Api
+from mcp_functions.local.authorizer import JwtAuthorizer
 from mcp_functions.local.functions import FRONT_DOOR, Function, Functions, find
+from mcp_functions.local.in_process import InProcess
 from mcp_functions.local.invoke import InvokeApi
+from mcp_functions.local.issuer import MAX_REQUEST as MAX_FORM
+from mcp_functions.local.issuer import Issuer
 from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas
 from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.runtime import Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from mcp_functions.local.lambdas import Run
 
 STATE_DIR = Path(".mcp-functions")
 
@@ -24,9 +33,13 @@ class Harness:
     """API Gateway, Lambda and KMS for one directory of functions, from the start of its block to the end of it.
 
     The environment is the whole process's, so one at a time.
+
+    Attributes:
+        issuer: with `auth="jwt"`, the authorization server; it also makes tokens for tests.
+
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what its user may decide
         self,
         functions: Path = Path("functions"),
         *,
@@ -34,6 +47,10 @@ class Harness:
         state_dir: Path = STATE_DIR,
         debug: bool = False,
         ended: Callable[[Invocation], None] = lambda _: None,
+        runtime: bool = False,
+        reuse: bool = True,
+        said: Callable[[str, str], None] | None = None,
+        auth: Literal["none", "jwt"] = "none",
     ) -> None:
         """Remember what to serve; nothing is opened before the block.
 
@@ -43,13 +60,20 @@ class Harness:
             state_dir: keeps the KMS key between runs.
             debug: write tracebacks of functions that raise to stderr.
             ended: called after every invocation of a function.
+            runtime: run functions as processes of the real Lambda runtime, not in this one.
+            reuse: with `runtime`, whether a process takes a second invocation.
+            said: with `runtime`, called with a function's folder and each line of its log; else they go to stderr.
+            auth: "jwt" requires an access token of a local issuer, as a deployment with AuthMode jwt does.
 
         """
         self._directory, self._port, self._state_dir = functions, port, state_dir
         self._debug, self._ended = debug, ended
+        self._runtime, self._reuse, self._said = runtime, reuse, said or _say
+        self._auth = auth
+        self.issuer: Issuer | None = None
         self._running = ExitStack()
-        self._lambdas = Lambdas({}, stack=environment.STACK)
-        self._functions: Mapping[str, Function] = {}
+        self._lambdas: Lambdas | None = None
+        self._functions: Mapping[str, Function] | None = None
         self._url = ""
 
     @property
@@ -59,13 +83,20 @@ class Harness:
 
     @property
     def functions(self) -> Mapping[str, Function]:
-        """The loaded functions by folder."""
+        """The loaded functions by folder; with `runtime`, they are loaded when somebody asks, to describe them.
+
+        Raises:
+            Problem: one of them does not load.
+
+        """
+        if self._functions is None:
+            self._functions = self._running.enter_context(Functions(self._directory)).by_folder
         return self._functions
 
     @property
     def invocations(self) -> list[Invocation]:
         """The last calls of functions, in the order in which they ended."""
-        return self._lambdas.invocations
+        return self._lambdas.invocations if self._lambdas else []
 
     def __enter__(self) -> Self:
         """Start everything.
@@ -84,24 +115,46 @@ class Harness:
         self._running.close()
 
     def _start(self, starting: ExitStack) -> None:
-        find(self._directory)  # the commonest mistake is the wrong directory: say so before anything is opened
+        # the commonest mistake is the wrong directory: say so before anything is opened
+        folders = [app.parent.name for app in find(self._directory)]
         api = starting.enter_context(Loopback(port=self._port, max_body=MAX_BODY))
         kms = starting.enter_context(Loopback(max_body=MAX_REQUEST))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
         kms_api = KmsApi(keyfile.load(self._state_dir))
         kms.start(kms_api.answer)
         own = environment.settings(port=api.port, name=self._name(), key_arn=kms_api.arn)
-        pointed = environment.endpoints(kms=kms.url, invoke=invoke.url)
-        starting.enter_context(environment.applied(environment.CREDENTIALS | own | pointed))
-        loaded = starting.enter_context(Functions(self._directory))
-        self._functions = loaded.by_folder
-        self._lambdas = Lambdas(self._functions, stack=environment.STACK, debug=self._debug, ended=self._ended)
-        invoke_api = InvokeApi(self._lambdas)
+        authorizer = self._authorizer(starting, own, f"{api.url}/{FRONT_DOOR}") if self._auth == "jwt" else None
+        pointed = environment.CREDENTIALS | environment.endpoints(kms=kms.url, invoke=invoke.url)
+        starting.enter_context(environment.applied(own | pointed))
+        run = self._started(starting, folders, own, pointed)
+        lambdas = self._lambdas = Lambdas(folders, run, stack=environment.STACK, ended=self._ended)
+        invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
-        api.start(Api(self._lambdas, self._functions).answer)
+        api.start(Api(lambdas, folders, authorizer=authorizer).answer)
         starting.callback(api.stop)  # first of all at the end: nobody may ask while the rest goes away
         self._url = f"{api.url}/{FRONT_DOOR}"
 
+    def _started(
+        self, starting: ExitStack, folders: list[str], own: dict[str, str | None], pointed: dict[str, str | None]
+    ) -> Run:
+        if self._runtime:
+            runtime = Runtime(self._directory, folders, own=own, pointed=pointed, said=self._said, reuse=self._reuse)
+            return starting.enter_context(runtime).run
+        self._functions = starting.enter_context(Functions(self._directory)).by_folder
+        return InProcess(self._functions, stack=environment.STACK, debug=self._debug).run
+
+    def _authorizer(self, starting: ExitStack, own: dict[str, str | None], resource: str) -> JwtAuthorizer:
+        door = starting.enter_context(Loopback(max_body=MAX_FORM))
+        made = self.issuer = Issuer(door.url, resource)
+        door.start(made.answer)
+        own |= environment.for_tokens(issuer=door.url, resource=resource)
+        return JwtAuthorizer(door.url, [resource], lambda: made.jwks)
+
     def _name(self) -> str:
         return self._directory.resolve().parent.name or "mcp-functions"
+
+
+def _say(folder: str, line: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # whoever reads stderr may have gone
+        sys.stderr.write(f"{folder}  {line}\n")

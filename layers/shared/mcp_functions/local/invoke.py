@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from threading import Lock, Thread
@@ -10,7 +11,7 @@ from urllib.parse import unquote
 
 from mcp_functions.local.context import arn
 from mcp_functions.local.exchange import HttpResponse, json_response
-from mcp_functions.local.lambdas import MAX_PAYLOAD
+from mcp_functions.local.lambdas import MAX_PAYLOAD, Throttled
 
 if TYPE_CHECKING:
     from mcp_functions.local.exchange import HttpRequest
@@ -66,17 +67,25 @@ class InvokeApi:
         return _error(400, "InvalidParameterValueException", "Unknown invocation type", Type="User")
 
     def _wait(self, folder: str, event: bytes) -> HttpResponse:
-        outcome = self._lambdas.invoke(folder, event)
+        try:
+            outcome = self._lambdas.invoke(folder, event)
+        except Throttled:
+            limit = "ReservedFunctionConcurrentInvocationLimitExceeded"
+            return _error(429, "TooManyRequestsException", "Rate Exceeded.", Type="User", Reason=limit)
         failed = (("x-amz-function-error", "Unhandled"),) if outcome.failed else ()
         common = (("content-type", "application/json"), ("x-amz-executed-version", "$LATEST"))
         return HttpResponse(200, (*common, *failed, ("x-amzn-requestid", outcome.request_id)), outcome.payload)
 
     def _start(self, folder: str, event: bytes) -> None:
-        thread = Thread(target=self._lambdas.invoke, args=(folder, event), daemon=True)
+        thread = Thread(target=self._run, args=(folder, event), daemon=True)
         with self._lock:
             self._running = [running for running in self._running if running.is_alive()]
             thread.start()
             self._running.append(thread)
+
+    def _run(self, folder: str, event: bytes) -> None:
+        with contextlib.suppress(Throttled):  # Lambda would try again for hours
+            self._lambdas.invoke(folder, event)
 
     def drain(self) -> None:
         """Wait a moment for events that are under way."""

@@ -1,24 +1,18 @@
-"""Lambda: calls a function with an event and a context, and keeps what it returned or how it failed.
+"""Lambda: calls a function with an event, and keeps what became of it.
 
-Events and results cross as JSON text, as they do on AWS, so that no object is shared between two functions.
+How a function is run is behind `run`: in this process, or in one of its own. Events and results cross as JSON text, as
+they do on AWS, so that no object is shared between two functions.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-import time
-import traceback
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from mcp_functions.local.context import Context, context_of
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcp_functions.local.functions import Function
+    from collections.abc import Callable, Collection
 
 MAX_PAYLOAD = 6 * 1024 * 1024  # bytes of an event or of a result
 REMEMBERED = 1000
@@ -31,11 +25,14 @@ class Invocation:
     Attributes:
         folder: of the function.
         request_id: Lambda's.
-        status: the HTTP status it returned; None if it raised, or returned no HTTP response.
+        status: the HTTP status it returned; None if it failed, or returned no HTTP response.
         event_bytes: size of the event as JSON.
         result_bytes: size of the result as JSON.
-        milliseconds: that it took.
-        error: the exception's type, or None.
+        milliseconds: that it took, its process's start not counted.
+        error: the error's type, or None.
+        pid: of the process it ran in; None: in this one.
+        init_milliseconds: that its process took to start; None if it was there.
+        memory_mb: the most its process ever had; None if nobody can tell.
 
     """
 
@@ -46,38 +43,52 @@ class Invocation:
     result_bytes: int
     milliseconds: float
     error: str | None
+    pid: int | None = None
+    init_milliseconds: float | None = None
+    memory_mb: int | None = None
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What Lambda answers: a function's result, or its error object, as JSON."""
+    """What Lambda answers: a function's result, or its error object, as JSON; and what it took (see `Invocation`)."""
 
     payload: bytes
     request_id: str
-    failed: bool
+    milliseconds: float
+    error: str | None = None
+    pid: int | None = None
+    init_milliseconds: float | None = None
+    memory_mb: int | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the payload is an error object."""
+        return self.error is not None
+
+
+Run: TypeAlias = "Callable[[str, bytes], Outcome]"  # (folder, event as JSON)
+
+
+class Throttled(Exception):
+    """As many run already as may: the call was not run."""
 
 
 class Lambdas:
     """The functions of one stack, and what became of every call."""
 
     def __init__(
-        self,
-        functions: Mapping[str, Function],
-        *,
-        stack: str,
-        debug: bool = False,
-        ended: Callable[[Invocation], None] = lambda _: None,
+        self, folders: Collection[str], run: Run, *, stack: str, ended: Callable[[Invocation], None] = lambda _: None
     ) -> None:
-        """Take the loaded functions by folder.
+        """Take the functions by folder.
 
         Args:
-            functions: by folder.
+            folders: that may be called.
+            run: calls a function and waits for it.
             stack: the physical name of a function is "<stack>-<folder>".
-            debug: write the traceback of a function that raises to stderr, and not only where it was.
             ended: called after every invocation, in its thread.
 
         """
-        self._functions, self._stack, self._debug, self._ended = functions, stack, debug, ended
+        self._folders, self._run, self._stack, self._ended = folders, run, stack, ended
         self._invocations: deque[Invocation] = deque(maxlen=REMEMBERED)
 
     @property
@@ -88,7 +99,7 @@ class Lambdas:
     def folder(self, name: str) -> str | None:
         """Say which folder a function's physical name means."""
         folder = name.removeprefix(f"{self._stack}-")
-        return folder if folder != name and folder in self._functions else None
+        return folder if folder != name and folder in self._folders else None
 
     def invoke(self, folder: str, event: bytes) -> Outcome:
         """Call one function and wait for it.
@@ -97,76 +108,33 @@ class Lambdas:
             folder: of a function there is.
             event: as JSON.
 
+        Raises:
+            Throttled: it was not run.
+
         """
-        context, began = context_of(f"{self._stack}-{folder}"), time.monotonic()
-        try:
-            result = self._functions[folder].handler(json.loads(event), context)
-            outcome, error = _returned(result, context), None
-        except BaseException as raised:  # noqa: BLE001 - Lambda survives whatever a function raises
-            outcome, error = _raised(raised, context), raised
-            self._tell(folder, raised)
-        invocation = _invocation(folder, event, outcome, began, error)
+        outcome = self._run(folder, event)
+        invocation = Invocation(
+            folder=folder,
+            request_id=outcome.request_id,
+            status=None if outcome.failed else _status(outcome.payload),
+            event_bytes=len(event),
+            result_bytes=len(outcome.payload),
+            milliseconds=outcome.milliseconds,
+            error=outcome.error,
+            pid=outcome.pid,
+            init_milliseconds=outcome.init_milliseconds,
+            memory_mb=outcome.memory_mb,
+        )
         self._invocations.append(invocation)
         self._ended(invocation)
         return outcome
 
-    def _tell(self, folder: str, error: BaseException) -> None:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{folder} raised {type(error).__name__} at {where.filename}:{where.lineno} in {where.name}\n"
-        sys.stderr.write("".join(traceback.format_exception(error)) if self._debug else text)
-
-
-def _returned(result: object, context: Context) -> Outcome:
-    try:
-        payload = json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        message = f"Unable to marshal response: {error}"
-        raise MarshalError(message) from error
-    if len(payload) > MAX_PAYLOAD:
-        message = f"Response payload size exceeded maximum allowed payload size ({MAX_PAYLOAD} bytes)."
-        raise ResponseSizeTooLarge(message)
-    return Outcome(payload, context.aws_request_id, failed=False)
-
-
-def _raised(error: BaseException, context: Context) -> Outcome:
-    told = {
-        "errorMessage": str(error),
-        "errorType": error_type(error),
-        "requestId": context.aws_request_id,
-        "stackTrace": traceback.format_tb(error.__traceback__)[1:],  # without the harness's own frame
-    }
-    return Outcome(json.dumps(told).encode(), context.aws_request_id, failed=True)
-
-
-def _invocation(folder: str, event: bytes, outcome: Outcome, began: float, error: BaseException | None) -> Invocation:
-    milliseconds = (time.monotonic() - began) * 1000
-    status = None if error else _status(outcome.payload)
-    told = error_type(error) if error else None
-    return Invocation(folder, outcome.request_id, status, len(event), len(outcome.payload), milliseconds, told)
-
 
 def _status(payload: bytes) -> int | None:
-    match json.loads(payload):
-        case {"statusCode": int(status)}:
-            return status
+    try:
+        match json.loads(payload):
+            case {"statusCode": int(status)}:
+                return status
+    except ValueError:
+        pass  # a function may return bytes of its own, which no HTTP response is
     return None
-
-
-class MarshalError(Exception):
-    """The function returned what is not JSON."""
-
-
-class ResponseSizeTooLarge(Exception):
-    """The function returned more than Lambda carries."""
-
-
-def error_type(error: BaseException) -> str:
-    """Name an exception as Lambda does."""
-    match error:
-        case MarshalError():
-            return "Runtime.MarshalError"
-        case ResponseSizeTooLarge():
-            return "Function.ResponseSizeTooLarge"
-        case SystemExit():
-            return "Runtime.ExitError"
-    return type(error).__name__

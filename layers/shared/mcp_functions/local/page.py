@@ -40,7 +40,8 @@ class Page:
     def ran(self, invocation: Invocation) -> None:
         """Show the Lambda invocation that answered."""
         name, lasted = f"local-{invocation.folder}", f"{invocation.milliseconds:.1f} ms"
-        self._line("Lambda", f"{name} ran {lasted} and ended, request {invocation.request_id}")
+        where = f" as pid {invocation.pid}" if invocation.pid else ""
+        self._line("Lambda", f"{name} ran {lasted}{where} and ended, request {invocation.request_id}")
 
     def asked(self, key: str, message: str, schema: Mapping[str, Any]) -> None:
         """Show one question and its form."""

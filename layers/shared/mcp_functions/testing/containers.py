@@ -74,8 +74,8 @@ class Warm:
         """Answer one event."""
         around = frozenset((name, value) for name, value in os.environ.items() if name.startswith(("MCP_", "AWS_")))
         if around not in self._containers:
-            fresh = getattr(self._handler, "fresh", None)
-            self._containers[around] = fresh(now=self._now) if fresh else self._handler
+            first = self._now is None and not self._containers
+            self._containers[around] = self._handler if first else self._handler.fresh(now=self._now)
         return self._containers[around](event, context)
 
 
@@ -119,5 +119,7 @@ def _place(handler: LambdaFunction) -> Mapping[str, str]:
         for variable, value in vars(module).items() if module else ():
             if value is handler and module and module.__file__:
                 return {"module": module.__name__, "file": module.__file__, "variable": variable}
-    message = "fresh=True needs `handler = serve(…)` in the module of its function: a fresh process imports it from there"
+    message = (
+        "fresh=True needs `handler = serve(…)` in the module of its function: a fresh process imports it from there"
+    )
     raise ValueError(message)

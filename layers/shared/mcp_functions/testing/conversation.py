@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,12 +15,14 @@ from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_V
 from mcp_functions.testing.containers import Cold, Context, Warm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.gateway import LambdaFunction
 
 METHODS = {"tool": "tools/call", "prompt": "prompts/get", "resource": "resources/read"}
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+RESOURCE = "https://mcp.example/mcp"  # that the tokens of principals are for
+TOKEN_SECONDS = 3600
 PATIENCE = 10  # rounds that the official clients go on for
 
 
@@ -40,6 +41,7 @@ class Conversation:
         *,
         function: str | None = None,
         principal: Principal | str | None = None,
+        scopes: Sequence[str] = (),
         capabilities: Mapping[str, Any] = EVERYTHING,
         moment: Callable[[], Moment] | None = None,
         fresh: bool = False,
@@ -50,6 +52,7 @@ class Conversation:
             handler: what `serve` made.
             function: its folder; the first handler's name if left out.
             principal: who talks, as the authorizer of AuthMode `jwt` says; nobody, if left out.
+            scopes: that the principal's access token grants.
             capabilities: what the client declares; everything, if left out.
             moment: gives each request its time and ids; the function's clock and fresh ids, if left out.
             fresh: whether every round is answered by a Python process of its own, so that nothing but the state goes
@@ -59,7 +62,7 @@ class Conversation:
             ValueError: a fresh process could not find the handler.
 
         """
-        self._principal = _principal(principal)
+        self._principal, self._scopes = _principal(principal), tuple(scopes)
         self._moment = moment or (lambda: Moment.at(self._now()))
         self._capabilities = capabilities
         self.function = function or handler.handlers[0].name
@@ -139,7 +142,7 @@ class Conversation:
             message = 'begin as somebody: Conversation(handler, principal="alice")'
             raise ValueError(message)
         theirs = copy.copy(self)
-        theirs.rounds, theirs._principal = list(self.rounds), _principal(principal)
+        theirs.rounds, theirs._principal = list(self.rounds), _principal(principal)  # noqa: SLF001 - one of us
         return theirs
 
     def later(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Self:
@@ -221,7 +224,7 @@ class Conversation:
         return [_message(response) for _event, response in self.rounds]
 
     def _now(self) -> float:
-        return getattr(self._handler, "now", time.time)() + self._ahead
+        return self._handler.now() + self._ahead
 
     def _begin(self, method: str, params: dict[str, Any]) -> Self:
         self._method, self._params = method, params
@@ -235,7 +238,8 @@ class Conversation:
         self._next_id += 1
         sent = self._event(json.dumps(message, ensure_ascii=False).encode())
         context = Context(f"{environment.STACK}-{self.function}")
-        with environment.applied({"MCP_AUTH_MODE": "jwt"} if self._principal else {}):
+        signed_in = environment.for_tokens(issuer=self._principal.iss, resource=RESOURCE) if self._principal else {}
+        with environment.applied(signed_in):
             response = self._container(json.loads(json.dumps(sent)), context)
         self.rounds.append((sent, response))
         return self
@@ -250,11 +254,15 @@ class Conversation:
             "Mcp-Name": self._params[CALLS[self._method]],
         }
         route = f"/mcp/{self.function}"
-        made = event(HttpRequest("POST", route, tuple(headers.items()), body), route, self._moment())
-        if self._principal:
-            claims = {"iss": self._principal.iss, "sub": self._principal.sub, "client_id": self._principal.client}
-            made["requestContext"]["authorizer"] = {"jwt": {"claims": claims, "scopes": None}}
-        return made
+        request = HttpRequest("POST", route, tuple(headers.items()), body)
+        return event(request, route, self._moment(), self._authorizer())
+
+    def _authorizer(self) -> dict[str, Any] | None:
+        if (who := self._principal) is None:
+            return None
+        claims = {"iss": who.iss, "sub": who.sub, "client_id": who.client, "aud": RESOURCE}
+        granted = {"exp": str(int(self._now()) + TOKEN_SECONDS), "scope": " ".join(self._scopes)}
+        return {"jwt": {"claims": claims | granted, "scopes": None}}
 
 
 def _principal(who: Principal | str | None) -> Principal | None:

@@ -23,7 +23,7 @@ def mcp_deployed() -> Iterator[None]:
 
 @pytest.fixture
 def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001 - around the conversation
-    """Begin conversations, with functions that are deployed: `talk = converse(handler).call(…)`."""
+    """Give a test what begins conversations, with functions that are deployed."""
     from mcp_functions.testing import Conversation  # noqa: PLC0415
 
     return Conversation

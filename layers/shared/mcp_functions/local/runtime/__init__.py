@@ -1,0 +1,129 @@
+"""`--runtime`: every function is a process of the real `awslambdaric`, behind a Lambda Runtime API on loopback.
+
+What Lambda does around a process is done here: environment, timeout and memory of template.yaml, one environment for
+each concurrent request, cold starts, crashes, and what the Invoke API says of them. The interpreter is the harness's
+own, not the template's, and nothing is a container.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self
+
+from mcp_functions.local import environment as surroundings
+from mcp_functions.local.problems import Problem
+from mcp_functions.local.runtime import stamps, template, variables
+from mcp_functions.local.runtime.environment import Environment
+from mcp_functions.local.runtime.fleet import IDLE_SECONDS, Fleet
+from mcp_functions.local.runtime.process import Process
+from mcp_functions.local.runtime.template import Configuration, Template
+from mcp_functions.local.runtime.warden import Warden
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
+
+    from mcp_functions.local.lambdas import Outcome
+    from mcp_functions.local.runtime.stamps import Stamp
+
+__all__ = ["Runtime"]
+
+
+class Runtime:
+    """The functions of a directory as processes, from the start of its block to the end of it."""
+
+    def __init__(  # noqa: PLR0913 - what Lambda knows of a deployment
+        self,
+        directory: Path,
+        folders: Collection[str],
+        *,
+        own: Mapping[str, str | None],
+        pointed: Mapping[str, str | None],
+        said: Callable[[str, str], None],
+        reuse: bool = True,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        """Read what the template says of each function; nothing runs yet.
+
+        Args:
+            directory: that holds a folder for each function.
+            folders: the functions.
+            own: what a deployment decides: MCP_… by name.
+            pointed: credentials and endpoints of the harness.
+            said: called with a folder and a line of its log, in any thread.
+            reuse: whether a process takes a second request.
+            idle_seconds: after which a process without requests is ended.
+
+        Raises:
+            Problem: awslambdaric is not installed, or the template cannot be read.
+
+        """
+        if importlib.util.find_spec("awslambdaric") is None:
+            missing = "awslambdaric is not installed: pip install 'mcp-functions[runtime]'"
+            raise Problem(missing)
+        self._directory, self._pointed, self._said = directory.resolve(), pointed, said
+        self._own = {name: value for name, value in own.items() if value is not None}
+        read = self._template()
+        self._configurations = {folder: self._configuration(read, folder) for folder in folders}
+        self._fleet = Fleet(self._make, self._stamp, self._reserved, reuse=reuse, idle_seconds=idle_seconds)
+        self._running, self._compiled = ExitStack(), stamps.NOTHING
+
+    def __enter__(self) -> Self:
+        """Be ready; processes start with requests."""
+        self._warden = Warden()
+        self._running.callback(self._warden.close)
+        self._running.enter_context(self._fleet)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """End every process."""
+        self._running.close()
+
+    def run(self, folder: str, event: bytes) -> Outcome:
+        """Run one request.
+
+        Raises:
+            Throttled: as many run already as may.
+
+        """
+        return self._fleet.run(folder, _name(folder), event)
+
+    def _template(self) -> Template | None:
+        path = template.find(self._directory)
+        return Template(path, self._own, stack=surroundings.STACK, shell=os.environ) if path else None
+
+    def _configuration(self, read: Template | None, folder: str) -> Configuration:
+        found = read.configuration(self._directory / folder) if read else None
+        if read and not found:
+            self._said(folder, "template.yaml has no block for it: it runs with the harness's own settings")
+        return found or Configuration(variables=self._own)
+
+    def _reserved(self, folder: str) -> int | None:
+        return self._configurations[folder].reserved
+
+    def _stamp(self, folder: str) -> Stamp:
+        toolkit = stamps.of_toolkit()
+        if toolkit != self._compiled:
+            stamps.compile_toolkit()
+            self._compiled = toolkit
+        return stamps.of(self._directory / folder) + toolkit
+
+    def _make(self, folder: str, stamp: Stamp) -> Environment:
+        configuration, where = self._configurations[folder], self._directory / folder
+
+        def said(line: str) -> None:
+            self._said(folder, line)
+
+        def start(address: str, ended: Callable[[int], None]) -> Process:
+            environ = variables.of(_name(folder), where, configuration, self._pointed, address)
+            command = (sys.executable, "-m", "awslambdaric", configuration.handler)
+            return Process(command, folder=where, variables=environ, watched=self._warden, said=said, ended=ended)
+
+        return Environment(configuration, stamp, start, said)
+
+
+def _name(folder: str) -> str:
+    return f"{surroundings.STACK}-{folder}"

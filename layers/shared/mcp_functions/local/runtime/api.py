@@ -26,13 +26,13 @@ MAX_POSTED = 64 * 1024 * 1024  # bytes that are read, so that who posts too much
 
 @dataclass
 class Task:
-    """One event for a process; `taken` once it was handed over."""
+    """One event for a process: to be done by `deadline_ms` (unix milliseconds), `taken` once it was handed over."""
 
     request_id: str
     event: bytes
     arn: str
     trace_id: str
-    deadline_ms: int
+    deadline_ms: int = 0
     taken: bool = False
 
 

@@ -174,7 +174,9 @@ class Environment:
         if isinstance(told, api.Responded) and not too_much:
             return told.payload
         failed = self._failure(told, task.request_id)
-        if too_much or not isinstance(told, api.Raised | api.TooMuch):
+        if isinstance(told, api.TooMuch):
+            life.hear(until)  # the runtime dies of the refusal, or asks for the next event
+        elif too_much or not isinstance(told, api.Raised):
             life.end()
         raise failed
 

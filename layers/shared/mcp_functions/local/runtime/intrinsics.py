@@ -1,7 +1,7 @@
 """The functions of CloudFormation that may stand where a value is wanted, as far as environment variables need them.
 
-What only a deployment knows (an import of another stack, an attribute of a resource that is not here) has no value here,
-and says so.
+What only a deployment knows (an import of another stack, an attribute of a resource that is not here) has no value
+here, and says so.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ The harness writes its own lines into the same pipe, so that they stand where th
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -17,6 +16,9 @@ from mcp_functions.local.runtime import memory, warden
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+
+LAST_WORDS_SECONDS = 2.0  # that a dead process's output is waited for: what left its group may hold the pipe open
 
 
 class Process:
@@ -75,10 +77,13 @@ class Process:
             return False
 
     def write(self, line: str) -> None:
-        """Put a line of the harness's own among those of the function."""
-        with self._lock, contextlib.suppress(OSError):
+        """Put a line of the harness's own among those of the function, or after the last of them."""
+        with self._lock:
             if self._in >= 0:
                 os.write(self._in, f"{line}\n".encode())
+                return
+        self._threads[0].join(LAST_WORDS_SECONDS)
+        self._said(line)
 
     def memory(self) -> int | None:
         """Say the MB that it has now."""
@@ -103,10 +108,10 @@ class Process:
         warden.end(self.pid)  # what it started does not outlive it; its number is its own until it is waited for
         status = self._process.wait()
         self._watched.release(self.pid)
-        self._ended(status)
         with self._lock:
             os.close(self._in)
             self._in = -1
+        self._ended(status)
 
     def _read(self) -> None:
         with open(self._out, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - a descriptor

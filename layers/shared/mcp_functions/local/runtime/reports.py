@@ -9,6 +9,7 @@ from dataclasses import dataclass
 EXITED, OUT_OF_MEMORY, TIMED_OUT = "Runtime.ExitError", "Runtime.OutOfMemory", "Sandbox.Timedout"
 TOO_LARGE = "Function.ResponseSizeTooLarge"
 PLATFORM = frozenset({EXITED, OUT_OF_MEMORY, TIMED_OUT, TOO_LARGE})
+OURS = frozenset({"Function", "Runtime", "Sandbox"})  # how the names of Lambda's own errors begin
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Report:
             f"Memory Size: {self.size} MB",
             *(() if self.used is None else (f"Max Memory Used: {self.used} MB",)),
             *(() if self.init is None else (f"Init Duration: {self.init:.2f} ms",)),
-            *_status(self.error),
+            # an exception of the function is its runtime's business, and no error of this line
+            *(_status(self.error) if self.error and self.error.partition(".")[0] in OURS else ()),
         ]
         return "\t".join(parts)
 
@@ -66,7 +68,5 @@ def init_failed(milliseconds: float, error: str, phase: str) -> str:
     return "\t".join([f"INIT_REPORT Init Duration: {milliseconds:.2f} ms", f"Phase: {phase}", *_status(error)])
 
 
-def _status(error: str | None) -> tuple[str, ...]:
-    if error == TIMED_OUT:
-        return ("Status: timeout",)
-    return ("Status: error", f"Error Type: {error}") if error else ()
+def _status(error: str) -> tuple[str, ...]:
+    return ("Status: timeout",) if error == TIMED_OUT else ("Status: error", f"Error Type: {error}")

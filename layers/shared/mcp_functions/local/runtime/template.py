@@ -1,7 +1,7 @@
 """What template.yaml says of each function: its handler, timeout, memory, concurrency and environment variables.
 
-What a deployment decides is decided by the harness: its stack, its key, no authorizer. A variable that the template does
-not set is not there, as on Lambda; one that it sets may have another value in the shell, as with `sam local`.
+What a deployment decides is decided by the harness: its stack, its key, no authorizer. A variable that the template
+does not set is not there, as on Lambda; one that it sets may have another value in the shell, as with `sam local`.
 """
 
 from __future__ import annotations
@@ -154,8 +154,10 @@ def _load(path: Path) -> dict[str, Any]:
                 value: Any = loader.construct_scalar(node)
             case yaml.SequenceNode():
                 value = loader.construct_sequence(node, deep=True)
-            case _:
+            case yaml.MappingNode():
                 value = loader.construct_mapping(node, deep=True)
+            case _:
+                value = None
         return {name if name in {"Ref", "Condition"} else f"Fn::{name}": value}
 
     Loader.add_multi_constructor("!", tagged)

@@ -1,4 +1,4 @@
-"""The environment of a function's process: Lambda's variables, the template's, the harness's, and little of the shell's.
+"""The environment of a function's process: Lambda's variables, the template's, the harness's, little of the shell's.
 
 What a function gets from nowhere else but the developer's shell, it will not get on Lambda: so it does not get it here.
 """

@@ -1,7 +1,7 @@
 """Ends what the harness started, should the harness itself be killed: a process of its own, the last one to go.
 
-It reads "+<group>" and "-<group>" from its stdin. When that ends, for whatever reason, it kills the groups that are left.
-Run as a script by a bare interpreter, so it imports nothing of the package.
+It reads "+<group>" and "-<group>" from its stdin. When that ends, for whatever reason, it kills the groups that are
+left. It is run as a script by a bare interpreter, so it imports nothing of the package.
 """
 
 from __future__ import annotations

@@ -1,0 +1,104 @@
+"""events/<function>/: a conversation as files, an API Gateway event for each round; `sam local invoke` takes them.
+
+Where a state stands in a round, a file says {{requestState}}, which `next` fills in. Every conversation begins at one
+moment, under one id, so that a file changes only where the conversation does.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.local.events import Moment, event
+from mcp_functions.local.exchange import HttpRequest
+from mcp_functions.local.following import PLACEHOLDER
+from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+MOMENT = Moment(1_785_000_000.0, "JKJaXmPLvHcESHA=", "Root=1-6a63e840-0123456789abcdef01234567")
+CAPABILITIES = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+OUTDATED = "is out of date: pytest --update-events"
+
+
+def check(
+    directory: Path, function: str, sent: Sequence[Mapping[str, Any]], names: Sequence[str], *, update: bool = False
+) -> list[str]:
+    """Say what of a conversation the files do not say; or write them.
+
+    Args:
+        directory: events/, with a folder for each function.
+        function: the folder.
+        sent: the event of every round.
+        names: what each round is called; `1-<name>.json` is the first.
+        update: whether to write the files.
+
+    """
+    if len(names) != len(sent):
+        return [f"the conversation has {len(sent)} rounds, and {len(names)} names: {', '.join(names)}"]
+    complaints = []
+    for path, text in files(directory / function, sent, names):
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        shown = f"{directory.name}/{function}/{path.name}"
+        if not path.exists():
+            complaints.append(f"{shown} is missing: pytest --update-events")
+        elif path.read_text(encoding="utf-8") != text:
+            complaints.append(f"{shown} {OUTDATED}")
+    return complaints
+
+
+def files(folder: Path, sent: Iterable[Mapping[str, Any]], names: Iterable[str]) -> list[tuple[Path, str]]:
+    """Write every round down: the path of its file, and its text."""
+    numbered = enumerate(zip(names, sent, strict=True), start=1)
+    return [(folder / f"{number}-{name}.json", text(event_)) for number, (name, event_) in numbered]
+
+
+def text(sent: Mapping[str, Any]) -> str:
+    """Write one event the same way every time."""
+    return json.dumps(_at_one_moment(_without_state(dict(sent))), indent=2, ensure_ascii=False) + "\n"
+
+
+def round_of(function: str, number: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the event of one round, as a client sends it that can be asked everything.
+
+    Args:
+        function: its folder.
+        number: of the round, from 1.
+        method: e.g. "tools/call".
+        params: without `_meta`.
+
+    """
+    meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: CAPABILITIES}
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
+    headers = {
+        "Host": "localhost",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": PROTOCOL_VERSION,
+        "Mcp-Method": method,
+        "Mcp-Name": str(params[CALLS[method]]),
+    }
+    body = json.dumps(message, ensure_ascii=False).encode()
+    route = f"/mcp/{function}"
+    return event(HttpRequest("POST", route, tuple(headers.items()), body), route, MOMENT)
+
+
+def _without_state(sent: dict[str, Any]) -> dict[str, Any]:
+    message = json.loads(sent["body"])
+    if "requestState" not in message["params"]:
+        return sent
+    message["params"]["requestState"] = PLACEHOLDER
+    body = json.dumps(message, ensure_ascii=False)
+    return {**sent, "body": body, "headers": {**sent["headers"], "content-length": str(len(body.encode()))}}
+
+
+def _at_one_moment(sent: dict[str, Any]) -> dict[str, Any]:
+    path = sent["rawPath"]
+    still = event(HttpRequest("POST", path, (), None), path, MOMENT)["requestContext"]
+    times = {name: still[name] for name in ("requestId", "time", "timeEpoch")}
+    headers = {**sent["headers"], "x-amzn-trace-id": MOMENT.trace_id}
+    return {**sent, "headers": headers, "requestContext": {**sent["requestContext"], **times}}

@@ -1,0 +1,49 @@
+"""`new KIND NAME`: a function more, everywhere it has to be said; all of it is checked before anything is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_functions.local import agreement, catalog, template
+from mcp_functions.local.functions import FRONT_DOOR
+from mcp_functions.local.problems import Problem
+from mcp_functions.local.scaffold import blocks, files, samples, spelling
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WRITTEN = """\
+{files}
+  template.yaml: {logical_id}, its route /mcp/{name}, and its place in the endpoint's policy
+  functions/mcp/catalog.json
+
+Write what it does in functions/{name}/app.py; then: make catalog test"""
+
+
+def new(root: Path, kind: str, name: str) -> str:
+    """Add a function to a project.
+
+    Args:
+        root: the project's folder.
+        kind: one of `samples.KINDS`.
+        name: of the function.
+
+    Returns:
+        What to say about it.
+
+    Raises:
+        Problem: the name cannot be, something is there already, or the project is not whole.
+
+    """
+    sample = samples.sample(kind, spelling.check(name))
+    before = agreement.read(root)
+    if FRONT_DOOR not in before.folders:
+        problem = f"there is no functions/{FRONT_DOOR}/app.py: new adds functions behind an endpoint, as init writes it"
+        raise Problem(problem)
+    path = root / template.FILE
+    grown = blocks.added(path.read_text(encoding="utf-8"), sample, before)
+    files.write(root, sample.files)
+    path.write_text(grown, encoding="utf-8", newline="\n")
+    catalog.write(root / agreement.FOLDER, catalog.generate(root / agreement.FOLDER))
+    listed = "\n".join(f"  {file}" for file in sample.files)
+    return WRITTEN.format(files=listed, logical_id=sample.logical_id, name=name)

@@ -1,0 +1,35 @@
+"""`init` and `new` on the command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp_functions.local.scaffold import adding, beginning, samples
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_commands(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], common: argparse.ArgumentParser
+) -> None:
+    """Add both to a parser of commands; `common` has the options that all of them have."""
+    begin = commands.add_parser("init", parents=[common], help="write a project of your own")
+    begin.add_argument("directory", type=Path, metavar="DIR", help="where; made if it is not there")
+    begin.set_defaults(run=_init)
+    add = commands.add_parser("new", parents=[common], help="add a function to the project in this folder")
+    add.add_argument("kind", choices=samples.KINDS)
+    add.add_argument("name", metavar="NAME", help="of the function and its folder, e.g. track_parcel")
+    add.set_defaults(run=_new)
+
+
+def _init(options: argparse.Namespace) -> int:
+    sys.stdout.write(f"{beginning.init(options.directory)}\n")
+    return 0
+
+
+def _new(options: argparse.Namespace) -> int:
+    sys.stdout.write(f"{adding.new(Path(), options.kind, options.name)}\n")
+    return 0

@@ -1,0 +1,65 @@
+"""Text with @placeholders@ becomes files, all of them or none, and never over a file that is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp_functions.local.problems import Problem, first_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HERE = Path(__file__).parent
+SUFFIX, DOT = ".in", "dot-"
+PLACEHOLDER = re.compile(r"@([a-z]+)@")
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Put values in the place of @placeholders@.
+
+    Raises:
+        KeyError: one of them has no value.
+
+    """
+    return PLACEHOLDER.sub(lambda found: values[found[1]], text)
+
+
+def template(name: str, values: Mapping[str, str]) -> str:
+    """Fill in one file of this package, e.g. "block.yaml"."""
+    return filled((HERE / f"{name}{SUFFIX}").read_text(encoding="utf-8"), values)
+
+
+def tree(folder: str, values: Mapping[str, str]) -> dict[str, str]:
+    """Fill in a folder of this package: relative path -> text."""
+    root = HERE / folder
+    return {
+        path.relative_to(root).as_posix().removesuffix(SUFFIX).replace(DOT, "."): filled(
+            path.read_text(encoding="utf-8"), values
+        )
+        for path in sorted(root.rglob(f"*{SUFFIX}"))
+    }
+
+
+def write(root: Path, texts: Mapping[str, str]) -> None:
+    """Write new files.
+
+    Args:
+        root: where they belong; made if it is not there.
+        texts: by path from there.
+
+    Raises:
+        Problem: one of them is there already, and none was written; or the disk refuses.
+
+    """
+    if there := next((name for name in texts if (root / name).exists() or (root / name).is_symlink()), None):
+        problem = f"{root / there} is there already: nothing was written"
+        raise Problem(problem)
+    try:
+        for name, text in texts.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        problem = f"{root} cannot be written: {first_line(error)}"
+        raise Problem(problem) from error

@@ -1,0 +1,46 @@
+"""What a function and a project may be called: a name becomes a Python function, a folder, a Lambda, a resource."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from typing import TYPE_CHECKING
+
+import mcp_functions
+from mcp_functions.local.functions import FRONT_DOOR
+from mcp_functions.local.problems import Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = re.compile(r"[a-z](?:_?[a-z0-9])*")
+MAX_NAME, MAX_STACK = 40, 23  # characters: "<stack>-<name>" is a Lambda's name, of 64 at most
+OUR_WORDS = {*mcp_functions.__all__, "elicit", "handler"}
+
+
+def check(name: str) -> str:
+    """Return a function's name if it is one.
+
+    Raises:
+        Problem: it is none; the text says what a name is.
+
+    """
+    if not NAME.fullmatch(name):
+        problem = f"{name!r} cannot be a function's name: small letters, digits and single _, as in track_parcel"
+    elif len(name) > MAX_NAME:
+        problem = f"{name!r} is too long: {MAX_NAME} characters at most, because Lambda's names end at 64"
+    elif name == FRONT_DOOR:
+        problem = f"functions/{FRONT_DOOR} is the endpoint: choose another name"
+    elif name in OUR_WORDS or keyword.iskeyword(name) or hasattr(builtins, name):
+        problem = f"{name} is a word of Python's or of the toolkit's: choose another name"
+    else:
+        return name
+    raise Problem(problem)
+
+
+def stack(directory: Path) -> str:
+    """Make a stack's name of a project's folder: letters, digits and -, a letter first."""
+    words = re.sub(r"[^A-Za-z0-9]+", "-", directory.resolve().name).strip("-")
+    named = words if words[:1].isalpha() else f"mcp-{words}"
+    return named[:MAX_STACK].strip("-")

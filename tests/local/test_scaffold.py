@@ -1,0 +1,603 @@
+"""`init` writes a project, `new` adds a function to it, and what they write is what this repository itself says.
+
+`python tests/local/test_scaffold.py` writes the project's template again, after ours has changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_functions.local import agreement, catalog, template
+from mcp_functions.local.cli import main
+from mcp_functions.local.functions import NAME
+from mcp_functions.local.problems import Problem
+from mcp_functions.local.scaffold import blocks, files, init, new, samples, spelling, toolkit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    CameFrom = Callable[[str | None], None]
+
+ROOT = Path(__file__).parent.parent.parent
+FILES = """\
+.gitignore
+Makefile
+README.md
+demo.py
+events/book_flight/1-call.json
+events/book_flight/2-seat.json
+functions/book_flight/app.py
+functions/mcp/app.py
+functions/mcp/catalog.json
+layers/dependencies/Makefile
+layers/dependencies/arm64/platform
+layers/dependencies/requirements.txt
+layers/dependencies/toolkit.txt
+layers/dependencies/wheels/README
+layers/dependencies/x86_64/platform
+pyproject.toml
+samconfig.toml
+template.yaml
+tests/conftest.py
+tests/functions/test_book_flight.py
+tests/test_project.py
+"""
+
+ORIGIN = toolkit.origin
+
+
+@pytest.fixture(autouse=True)
+def _from_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Say that the toolkit comes from a package index, wherever it comes from here."""
+    monkeypatch.setattr(toolkit, "origin", lambda _toolkit: None)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a project once; who changes it copies it."""
+    directory = tmp_path_factory.mktemp("written") / "my-server"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolkit, "origin", lambda _toolkit: None)
+        init(directory)
+    return directory
+
+
+@pytest.fixture
+def own(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "my-server"
+    shutil.copytree(written, directory, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(directory)
+    return directory
+
+
+def contents(directory: Path) -> dict[str, str]:
+    found = (path for path in sorted(directory.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(directory).as_posix(): path.read_text(encoding="utf-8") for path in found}
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """Run a command that must end with one line and 2, and return the line."""
+    code = main(words)
+    said = capsys.readouterr()
+    assert (code, said.out, said.err.count("\n")) == (2, "", 1)
+    return said.err.removeprefix("mcp-functions: ").rstrip("\n")
+
+
+def fix(path: Path, before: str, after: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+# ---- init
+
+
+def test_a_project_is_these_files(written: Path) -> None:
+    assert sorted(contents(written)) == FILES.split()
+
+
+def test_a_new_project_agrees_with_itself(written: Path) -> None:
+    project = agreement.read(written)
+    assert agreement.complaints(project) == []
+    assert project.catalog == catalog.generate(written / "functions")
+    assert project.catalog["functions"]["tools"] == {"book_flight": "book_flight"}
+
+
+def test_the_toolkits_version_stands_in_one_place(written: Path) -> None:
+    named = [name for name, text in contents(written).items() if re.search(r"mcp-functions *[=<>~]+ *\d", text)]
+    assert named == ["layers/dependencies/toolkit.txt"]
+    assert f"\nmcp-functions=={version('mcp-functions')}\n" in contents(written)[named[0]]
+
+
+def test_no_placeholder_is_left(written: Path) -> None:
+    for name, text in contents(written).items():
+        assert not files.PLACEHOLDER.search(text), name
+
+
+def test_what_it_says_names_every_next_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(tmp_path / "new")]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert f"{tmp_path / 'new'} is a project of {len(FILES.split())} files" in said.out
+    makefile = (tmp_path / "new" / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"make (\w+)", said.out):
+        assert f"\n{target}:" in makefile
+
+
+def test_a_folder_that_is_there_is_welcome_as_long_as_nothing_is_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "LICENSE").write_text("mine")
+    init(tmp_path)
+    (tmp_path / "template.yaml").write_text("mine too")
+    before = contents(tmp_path)
+    for name in before.keys() - {"LICENSE", "template.yaml"}:
+        (tmp_path / name).unlink()
+    said = f"{tmp_path / 'template.yaml'} is there already: nothing was written"
+    assert refused(capsys, "init", str(tmp_path)) == said
+    assert contents(tmp_path) == {"LICENSE": "mine", "template.yaml": "mine too"}
+
+
+def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "Makefile").symlink_to(tmp_path / "elsewhere")
+    assert "Makefile is there already" in refused(capsys, "init", str(tmp_path))
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_file_where_the_folder_should_be_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    for directory in (tmp_path / "file", tmp_path / "file" / "in it"):
+        assert refused(capsys, "init", str(directory)).startswith(f"{directory} cannot be written: ")
+
+
+@pytest.mark.parametrize(
+    ("folder", "stack"),
+    [
+        ("my-server", "my-server"),
+        ("my_server", "my-server"),
+        ("3 wishes", "mcp-3-wishes"),
+        ("Ångström", "ngstr-m"),
+        ("___", "mcp"),
+        ("a" * 50, "a" * 23),
+        ("abcdefghijklmnopqrstuv-wxyz", "abcdefghijklmnopqrstuv"),
+    ],
+)
+def test_the_stack_is_named_after_the_folder(folder: str, stack: str, tmp_path: Path) -> None:
+    assert spelling.stack(tmp_path / folder) == stack
+    assert re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", stack)
+    assert len(stack) + 1 + spelling.MAX_NAME <= 64
+
+
+# ---- where the toolkit came from
+
+
+class Installed:
+    """A distribution that pip installed from somewhere."""
+
+    version = "1.2.3"
+
+    def __init__(self, told: str | None) -> None:
+        self._told = told
+
+    def read_text(self, name: str) -> str | None:
+        assert name == "direct_url.json"
+        return self._told
+
+
+@pytest.fixture
+def came_from(monkeypatch: pytest.MonkeyPatch) -> CameFrom:
+    def from_(told: str | None) -> None:
+        monkeypatch.setattr(toolkit, "installed", lambda: Installed(told))
+        monkeypatch.setattr(toolkit, "origin", ORIGIN)
+
+    return from_
+
+
+def test_the_wheel_that_it_was_installed_from_comes_along(came_from: CameFrom, tmp_path: Path) -> None:
+    wheel = tmp_path / "with space" / "mcp_functions-1.2.3-py3-none-any.whl"
+    wheel.parent.mkdir()
+    wheel.write_bytes(b"wheel")
+    came_from(json.dumps({"url": wheel.as_uri(), "archive_info": {}}))
+    said = init(tmp_path / "own")
+    assert (tmp_path / "own/layers/dependencies/wheels" / wheel.name).read_bytes() == b"wheel"
+    assert "mcp-functions==1.2.3" in (tmp_path / "own/layers/dependencies/toolkit.txt").read_text()
+    assert "pip wheel" not in said
+
+
+def test_a_wheel_that_is_gone_is_said(came_from: CameFrom, tmp_path: Path) -> None:
+    came_from(json.dumps({"url": (tmp_path / "gone.whl").as_uri(), "archive_info": {}}))
+    with pytest.raises(Problem, match=r"wheel cannot be copied to .*wheels, copy it yourself: FileNotFoundError"):
+        init(tmp_path / "own")
+
+
+def test_a_toolkit_that_was_installed_from_a_folder_has_to_be_built(came_from: CameFrom, tmp_path: Path) -> None:
+    came_from(json.dumps({"url": tmp_path.as_uri(), "dir_info": {"editable": True}}))
+    said = init(tmp_path / "own")
+    wheels = tmp_path / "own/layers/dependencies/wheels"
+    assert said.endswith(f"python -m pip wheel --no-deps --wheel-dir {wheels} {tmp_path}")
+
+
+@pytest.mark.parametrize("told", [None, "", "{}", "[]", "{", '{"url": "https://example.org/mcp_functions.whl"}'])
+def test_a_toolkit_from_an_index_is_there_for_everybody(told: str | None, came_from: CameFrom, tmp_path: Path) -> None:
+    came_from(told)
+    init(tmp_path / "own")
+    assert [path.name for path in (tmp_path / "own/layers/dependencies/wheels").iterdir()] == ["README"]
+
+
+def test_a_toolkit_that_is_not_installed_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(toolkit, "NAME", "no-such-package")
+    said = "no-such-package is not installed, so its version is unknown: pip install its wheel first"
+    assert refused(capsys, "init", str(tmp_path / "own")) == said
+    assert not (tmp_path / "own").exists()
+
+
+# ---- new
+
+
+@pytest.mark.parametrize(
+    ("kind", "listed", "key"),
+    [
+        ("tool", "tools", "track_parcel"),
+        ("prompt", "prompts", "track_parcel"),
+        ("resource", "resourceTemplates", "track-parcel://{number}"),
+    ],
+)
+def test_a_new_function_is_everywhere_it_has_to_be(
+    kind: str, listed: str, key: str, own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(own)
+    assert main(["new", kind, "track_parcel"]) == 0
+    said = capsys.readouterr().out
+    project = agreement.read(own)
+    assert agreement.complaints(project) == []
+    assert project.catalog == catalog.generate(own / "functions")
+    assert project.catalog["functions"][listed][key] == "track_parcel"
+    assert ("track_parcel" in project.asking) is (kind != "resource")
+    added = contents(own).keys() - before.keys()
+    assert {"functions/track_parcel/app.py", "tests/functions/test_track_parcel.py"} < added
+    assert all(name in said for name in added)
+    changed = {name for name in before if contents(own)[name] != before[name]}
+    assert changed == {"template.yaml", "functions/mcp/catalog.json"}
+
+
+def test_functions_of_all_kinds_pass_their_own_tests_and_their_events_are_what_these_say(own: Path) -> None:
+    for kind in samples.KINDS:
+        new(own, kind, f"my_{kind}")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    ran = subprocess.run(command, cwd=own, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_what_is_written_is_linted_and_formatted(own: Path) -> None:
+    for kind in samples.KINDS:
+        new(own, kind, f"my_{kind}")
+    for command in (["format", "--check"], ["check", "--select=E,F,W,I,B,UP,PTH,SIM"]):
+        ruff = [sys.executable, "-m", "ruff", command[0], "--isolated", "--line-length=120", *command[1:], "."]
+        ran = subprocess.run(ruff, cwd=own, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_what_somebody_wrote_into_the_template_stays_there(own: Path) -> None:
+    path = own / "template.yaml"
+    fix(path, "      Timeout: 29\n", "      Timeout: 29 # seconds, I say\n")
+    fix(
+        path,
+        "  # ---- The key that",
+        "  # My own table.\n\n  Table:\n    Type: AWS::DynamoDB::Table\n\n  # ---- The key that",
+    )
+    before = path.read_text(encoding="utf-8").splitlines()
+    new(own, "tool", "track_parcel")
+    after = path.read_text(encoding="utf-8").splitlines()
+    block = blocks.block(samples.sample("tool", "track_parcel")).splitlines()
+    start = after.index(block[0])
+    assert after[start : start + len(block)] == block
+    left = after[: start - 1] + after[start + len(block) :]
+    left.remove("                - !GetAtt TrackParcel.Arn")
+    assert left == before
+    assert after.index(block[0]) < after.index("  # My own table.")
+
+
+def test_functions_follow_each_other_in_the_order_in_which_they_came(own: Path) -> None:
+    for name in ("zebra", "ant"):
+        new(own, "resource", name)
+    ids = list(template.read(own / "template.yaml")["Resources"])
+    assert [id_ for id_ in ids if id_ in {"BookFlight", "Zebra", "Ant"}] == ["BookFlight", "Zebra", "Ant"]
+
+
+@pytest.mark.parametrize("name", ["a", "track_parcel", "v2", "get_2_things", "x" * 40])
+def test_a_name_that_is_one_is_a_folder_a_function_and_a_lambda(name: str) -> None:
+    assert spelling.check(name) == name
+    assert name.isidentifier()
+    assert NAME.fullmatch(name)
+    assert re.fullmatch(r"[A-Za-z0-9]+", agreement.pascal(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "cannot be a function's name"),
+        ("Track", "cannot be a function's name"),
+        ("track-parcel", "cannot be a function's name"),
+        ("track parcel", "cannot be a function's name"),
+        ("2_things", "cannot be a function's name"),
+        ("_private", "cannot be a function's name"),
+        ("two__lines", "cannot be a function's name"),
+        ("end_", "cannot be a function's name"),
+        ("über", "cannot be a function's name"),
+        ("../outside", "cannot be a function's name"),
+        ("line\nbreak", "cannot be a function's name"),
+        ("x" * 41, "too long: 40 characters at most"),
+        ("mcp", "functions/mcp is the endpoint"),
+        ("class", "a word of Python's or of the toolkit's"),
+        ("str", "a word of Python's or of the toolkit's"),
+        ("tool", "a word of Python's or of the toolkit's"),
+        ("serve", "a word of Python's or of the toolkit's"),
+        ("handler", "a word of Python's or of the toolkit's"),
+        ("book_flight", "template.yaml has a BookFlight already"),
+        ("stage", "template.yaml has a Stage already"),
+        ("http_api", "template.yaml has a HttpApi already"),
+        ("book_flight_route", "template.yaml has a BookFlightRoute already"),
+        ("jwt_authorizer", "template.yaml has a JwtAuthorizer already"),
+    ],
+)
+def test_a_name_that_cannot_be_is_one_line_and_nothing_is_written(
+    name: str, why: str, own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(own)
+    assert why in refused(capsys, "new", "tool", name)
+    assert contents(own) == before
+
+
+def test_two_names_that_would_be_one_resource_are_told_apart(own: Path) -> None:
+    new(own, "tool", "part_1")
+    with pytest.raises(Problem, match=r"template\.yaml has a Part1 already: choose another name than part1"):
+        new(own, "tool", "part1")
+
+
+@pytest.mark.parametrize("there", ["functions/x/app.py", "tests/functions/test_x.py", "events/x/1-call.json"])
+def test_no_file_is_overwritten(there: str, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (own / there).parent.mkdir(parents=True, exist_ok=True)
+    (own / there).write_text("def handler(event, context): ...\n", encoding="utf-8")
+    before = contents(own)
+    assert refused(capsys, "new", "tool", "x") == f"{Path(there)} is there already: nothing was written"
+    assert contents(own) == before
+
+
+def test_outside_of_a_project_there_is_nothing_to_add_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = refused(capsys, "new", "tool", "x")
+    assert said == "there is no template.yaml: start where template.yaml and functions/ are"
+
+
+def test_a_project_without_an_endpoint_has_no_place_for_another_function(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(own / "functions/mcp")
+    assert "there is no functions/mcp/app.py" in refused(capsys, "new", "tool", "x")
+
+
+def test_a_function_that_does_not_load_is_put_right_first(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (own / "functions/book_flight/app.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
+    before = contents(own)
+    said = "functions/book_flight/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'"
+    assert refused(capsys, "new", "tool", "x") == said
+    assert contents(own) == before
+
+
+@pytest.mark.parametrize(
+    ("usual", "instead", "by_hand"),
+    [
+        (
+            "              Resource:\n                - !GetAtt BookFlight.Arn\n",
+            "              Resource: [!GetAtt BookFlight.Arn]\n",
+            "Mcp may not invoke X: add !GetAtt X.Arn to its policy",
+        ),
+        ("  McpPermission:", "  McpAllowed:", None),
+        (
+            "Type: AWS::Lambda::Permission",
+            "Type: 'AWS::Lambda::Permission'",
+            "functions/x has no block in template.yaml",
+        ),
+        ("\n  ", "\n    ", "functions/x has no block in template.yaml"),
+    ],
+)
+def test_a_template_in_another_hand_is_changed_right_or_not_at_all(
+    usual: str, instead: str, by_hand: str | None, own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (own / "template.yaml").read_text(encoding="utf-8").replace(usual, instead)
+    (own / "template.yaml").write_text(text, encoding="utf-8")
+    before = contents(own)
+    if by_hand is None:
+        assert main(["new", "tool", "x"]) == 0
+        assert "X" in template.read(own / "template.yaml")["Resources"]
+        return
+    said = refused(capsys, "new", "tool", "x")
+    assert said.startswith("template.yaml is not as init wrote it, so nothing was written; by hand: ")
+    assert by_hand in said
+    assert contents(own) == before
+
+
+# ---- by hand
+
+
+def test_a_function_added_by_hand_is_a_folder_and_a_block_and_what_is_missing_is_said(own: Path) -> None:
+    app = samples.sample("tool", "by_hand").files["functions/by_hand/app.py"]
+    (own / "functions/by_hand").mkdir()
+    (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
+    assert agreement.complaints(agreement.read(own)) == [
+        (
+            "functions/by_hand has no block in template.yaml: add ByHand with CodeUri functions/by_hand/, its"
+            " Integration, Route and Permission, and name it in the front door's policy"
+        ),
+        "functions/by_hand offers nothing in functions/mcp/catalog.json: run make catalog",
+    ]
+    path = own / "template.yaml"
+    text = path.read_text(encoding="utf-8")
+    copied = text[text.index("  BookFlight:") : text.index("  # ---- The key")]
+    path.write_text(text.replace(copied, copied + copied.replace("BookFlight", "ByHand")), encoding="utf-8")
+    project = agreement.read(own)
+    assert "ByHand must have FunctionName" not in "\n".join(agreement.complaints(project))
+    copy = copied.replace("BookFlight", "ByHand").replace("book_flight", "by_hand")
+    path.write_text(text.replace(copied, copied + copy), encoding="utf-8")
+    catalog.write(own / "functions", catalog.generate(own / "functions"))
+    assert agreement.complaints(agreement.read(own)) == [
+        "Mcp may not invoke ByHand: add !GetAtt ByHand.Arn to its policy"
+    ]
+    fix(path, "                - !GetAtt BookFlight.Arn\n", "                - !GetAtt BookFlight.Arn\n" * 2)
+    path.write_text(path.read_text().replace("- !GetAtt BookFlight.Arn", "- !GetAtt ByHand.Arn", 1), encoding="utf-8")
+    assert agreement.complaints(agreement.read(own)) == []
+
+
+def test_a_function_that_begins_to_ask_is_told_which_statement_it_needs(own: Path) -> None:
+    new(own, "resource", "note")
+    app = '''
+from pydantic import BaseModel
+from mcp_functions import Elicit, resource, serve
+
+class Why(BaseModel):
+    why: str
+
+@resource("note://{number}")
+def note(number: int, *, elicit: Elicit) -> str:
+    """Read a note."""
+    return elicit("why", "Why?", Why).why
+
+handler = serve(note)
+'''
+    (own / "functions/note/app.py").write_text(app, encoding="utf-8")
+    statement, keys = agreement.complaints(agreement.read(own))
+    told = json.loads(statement.removeprefix("functions/note asks: Note needs exactly this statement: "))
+    assert keys == "functions/note asks: Note needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"
+    policies = json.dumps([{"Version": "2012-10-17", "Statement": [told]}])
+    more = f"Environment: {{Variables: {{MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn}}}}\n      Policies: {policies}"
+    fix(own / "template.yaml", "CodeUri: functions/note/", f"CodeUri: functions/note/\n      {more}")
+    assert agreement.complaints(agreement.read(own)) == []
+
+
+def test_what_a_project_has_beside_its_functions_is_its_own_affair(own: Path) -> None:
+    fix(
+        own / "template.yaml",
+        "  # ---- The key that",
+        """\
+  Sweeper:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: sweeper/
+      Policies: AWSLambdaBasicExecutionRole
+  HealthRoute:
+    Type: AWS::ApiGatewayV2::Route
+    Properties:
+      ApiId: !Ref HttpApi
+      RouteKey: GET /health
+      Target: !Sub integrations/${SweeperIntegration}
+
+  # ---- The key that""",
+    )
+    assert agreement.complaints(agreement.read(own)) == []
+
+
+def test_several_handlers_in_one_lambda_need_no_endpoint_before_them(own: Path) -> None:
+    shutil.rmtree(own / "functions/mcp")
+    shutil.move(own / "functions/book_flight", own / "functions/mcp")
+    path = own / "template.yaml"
+    text = path.read_text(encoding="utf-8")
+    start, end = text.index("  Mcp:\n"), text.index("  # ---- The functions:")
+    text = text[:start] + text[end:].replace("BookFlight", "Mcp").replace("/mcp/book_flight", "/mcp")
+    path.write_text(text.replace("book_flight", "mcp"), encoding="utf-8")
+    assert agreement.complaints(agreement.read(own)) == []
+
+
+def test_an_open_route_is_named(own: Path) -> None:
+    fix(own / "template.yaml", "AuthorizerId: !If [UsesJwt, !Ref JwtAuthorizer, !Ref AWS::NoValue]\n", "\n")
+    said = agreement.complaints(agreement.read(own))
+    assert [line.partition(" must carry")[0] for line in said] == ["McpRoute", "BookFlightRoute"]
+
+
+@pytest.mark.parametrize("text", ["", "Resources: 3\n", "Resources: {\n", "- a\n", "\x00"])
+def test_a_template_that_is_none_is_one_line(text: str, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (own / "template.yaml").write_text(text, encoding="utf-8")
+    assert refused(capsys, "new", "tool", "x").startswith("template.yaml is no template: ")
+
+
+# ---- One truth: what is written into a project is what this repository says
+
+
+def test_every_block_of_our_template_is_the_block_that_new_writes() -> None:
+    text = (ROOT / "template.yaml").read_text(encoding="utf-8")
+    project = agreement.read(ROOT)
+    for folder, (logical_id, _) in project.functions.items():
+        if folder != "mcp":
+            remark = text.partition(f"\n  {logical_id}: # ")[2].partition("\n")[0]
+            sample = samples.Sample(folder, logical_id, remark, folder in project.asking, {})
+            assert blocks.block(sample) in text, f"functions/{folder}"
+
+
+def derived() -> str:
+    """Make the project's template of ours: one function, and one layer."""
+    text = (ROOT / "template.yaml").read_text(encoding="utf-8")
+    start = text.index("\n  # ---- The functions:")
+    functions = text[start : text.index("\n  # ---- The key", start)]
+    layers = text[text.index("  # ---- The layers:") : text.index("Outputs:")]
+    own = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
+    description = text[text.index("Description:") : text.index("Parameters:")]
+    ours = text.replace(functions, section(own, "\n  # ---- The functions:", "\n  # ---- The key"))
+    ours = ours.replace(layers, section(own, "  # ---- The layer:", "Outputs:"))
+    ours = ours.replace(description, section(own, "Description:", "Parameters:"))
+    ours = ours.replace("Layers: [!Ref DependenciesLayer, !Ref SharedLayer]", "Layers: [!Ref DependenciesLayer]")
+    return re.sub(r"( +- )(?:!GetAtt \w+\.Arn\n +- )*!GetAtt \w+\.Arn\n", r"\1!GetAtt BookFlight.Arn\n", ours, count=1)
+
+
+def section(text: str, first: str, following: str) -> str:
+    start = text.index(first)
+    return text[start : text.index(following, start)]
+
+
+def test_the_template_of_a_project_is_ours_with_one_function_and_one_layer() -> None:
+    own = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
+    assert own == derived(), "template.yaml has changed: python tests/local/test_scaffold.py"
+
+
+def test_the_layer_of_a_project_ships_what_ours_ships() -> None:
+    ours = (ROOT / "layers/dependencies/requirements.txt").read_text(encoding="utf-8")
+    assert (files.HERE / "layer.txt").read_text(encoding="utf-8") == ours
+
+
+def test_the_layer_of_a_project_is_compiled_as_ours_is() -> None:
+    ours = (ROOT / "layers/dependencies/Makefile").read_text(encoding="utf-8")
+    own = (files.HERE / "project/layers/dependencies/Makefile.in").read_text(encoding="utf-8")
+    before = ours[: ours.index(".PHONY: build-DependenciesLayer")]
+    assert own.startswith(before)
+    assert own.splitlines()[-1] == ours.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", ["samconfig.toml", "functions/mcp/app.py"])
+def test_other_files_of_a_project_are_ours(name: str, written: Path) -> None:
+    ours = (ROOT / name).read_text(encoding="utf-8").replace('"mcp-functions"', '"my-server"')
+    own = (written / name).read_text(encoding="utf-8")
+    assert own.splitlines()[1:] == ours.splitlines()[1:]
+
+
+def test_the_tool_of_a_project_is_the_tool_of_the_readme(written: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    tool = "\n".join(line for line in re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[0].splitlines() if line)
+    own = (written / "functions/book_flight/app.py").read_text(encoding="utf-8")
+    ours = {line for line in tool.splitlines() if "import" not in line}
+    assert ours <= set(own.splitlines())
+
+
+if __name__ == "__main__":
+    (files.HERE / "project/template.yaml.in").write_text(derived(), encoding="utf-8")
