@@ -12,11 +12,11 @@ SAM = SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 PATH="$(CURDIR)/.venv-sam
 
 .PHONY: help
 help: ## what there is
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 19
 
 .PHONY: demo
-demo: .venv/.demo ## a client holds a conversation of three rounds with a function
-	@.venv/bin/python -m mcp_functions.local demo
+demo: .venv/.demo ## a client holds a conversation of three rounds with a function; PAUSE=1: over three days
+	@.venv/bin/python -m mcp_functions.local demo $(if $(PAUSE),--pause)
 
 .PHONY: serve
 serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp
@@ -49,6 +49,10 @@ catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function chang
 .PHONY: build
 build: .venv-sam/.sam ## the zips and layers that `sam deploy` sends
 	$(SAM) build
+
+.PHONY: sam-local
+sam-local: .venv/.dev .venv-sam/.sam ## conversations in containers, under the real SAM CLI (Docker, or root on Debian)
+	.venv/bin/python -m pytest tests/sam_local $(PYTEST_ARGS)
 
 .PHONY: validate
 validate: .venv-sam/.sam ## lint template.yaml

@@ -1,7 +1,6 @@
-"""A site to attack: the harness over HTTP, with the authorizer of API Gateway, KMS under observation, and a clock.
+"""A site to attack: the harness with AuthMode jwt, several functions, KMS under observation, and a clock.
 
-The harness has AuthMode `none` alone. Here its gateway writes what the JWT authorizer of an HTTP API would: whose
-access token the request carried. Everything else is shipped code, reached by HTTP alone.
+People are told apart by access tokens of the harness's issuer, as a deployment does; everything is reached by HTTP.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_functions.local import Harness, api, catalog, environment
+from mcp_functions.local import Harness, catalog, environment
 from mcp_functions.local.exchange import HttpResponse
 from mcp_functions.local.kms import KmsApi
 from tests import wire
@@ -28,10 +27,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.local.issuer import Issuer
 
-ISSUER, RESOURCE = "https://issuer.example", "https://mcp.example/mcp"
 AHEAD = "ATTACKER_SECONDS_AHEAD"  # of the functions' clock; their own variable, the toolkit knows nothing of it
 ACTS = "ATTACKER_ACTS"  # file in which the functions write down what they did
+CLIENT = "client"
+YEARS = 10 * 366 * 86_400  # seconds
 VARYING = {"date", "apigw-requestid", "x-amzn-requestid"}
 
 HEAD = f"""
@@ -188,6 +189,7 @@ class Site:
     """The running site, as a client sees it, and what only its owner sees."""
 
     url: str
+    issuer: Issuer
     acts: Path
     kms: ObservedKms
     answers: list[Answer] = field(default_factory=list)
@@ -214,7 +216,7 @@ class Site:
         method = "resources/read" if ":" in name else "prompts/get" if name == "postcard" else "tools/call"
         target = {"uri": name} if ":" in name else {"name": name, "arguments": arguments or {"city": "Lisbon"}}
         message = wire.message(method, {**target, **more})
-        headers = {**wire.headers(message), "authorization": f"Bearer {who}"}
+        headers = {**wire.headers(message), "authorization": f"Bearer {self.token(who)}"}
         address = urlsplit(self.url)
         connection = HTTPConnection(address.netloc, timeout=30)
         connection.request("POST", f"{address.path}{route}", json.dumps(message), headers)
@@ -224,6 +226,10 @@ class Site:
         connection.close()
         self.answers.append(answer)
         return answer
+
+    def token(self, who: str) -> str:
+        """Give somebody an access token; it outlives whatever these tests do to the clock."""
+        return self.issuer.token(subject=who, client_id=CLIENT, exp=int(time.time()) + YEARS)
 
     def now(self) -> float:
         """Say what the functions' clock says."""
@@ -242,31 +248,11 @@ class Site:
 def site(root: Path) -> Iterator[Site]:
     """Run the site in a directory of its own."""
     functions = write_functions(root / "functions", APPS)
-    signed_in = environment.for_tokens(issuer=ISSUER, resource=RESOURCE)
     own: dict[str, str | None] = {AHEAD: "0", ACTS: str(root / "acts")}
     with ExitStack() as stack:
         kms = stack.enter_context(observed_kms())
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(api, "event", _authorized(api.event))
         stack.enter_context(environment.applied(own))
         catalog.write(functions, catalog.generate(functions))
-        harness = stack.enter_context(Harness(functions, state_dir=root / ".mcp-functions"))
-        stack.enter_context(environment.applied(signed_in))
-        yield Site(harness.url, root / "acts", kms)
-
-
-def _authorized(write: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    def authorized(request: HttpRequest, *more: object) -> dict[str, Any]:
-        made = write(request, *more)
-        expires = made["requestContext"]["timeEpoch"] // 1000 + float(os.environ[AHEAD]) + 3600
-        claims = {
-            "iss": ISSUER,
-            "sub": request.header("authorization").removeprefix("Bearer "),
-            "client_id": "client",
-            "aud": RESOURCE,
-            "exp": str(int(expires)),
-        }
-        made["requestContext"]["authorizer"] = {"jwt": {"claims": claims, "scopes": None}}
-        return made
-
-    return authorized
+        harness = stack.enter_context(Harness(functions, state_dir=root / ".mcp-functions", auth="jwt"))
+        assert harness.issuer
+        yield Site(harness.url, harness.issuer, root / "acts", kms)

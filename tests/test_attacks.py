@@ -20,7 +20,7 @@ from mcp_functions.envelope import Envelope
 from mcp_functions.keys import Keys, KmsKey, Scope
 from mcp_functions.messages import Principal
 from mcp_functions.request_state import RequestStates, binding
-from tests.attacker import ISSUER, Site, site
+from tests.attacker import CLIENT, Site, site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +113,8 @@ def sealed_in(scope: Scope, *, foreign: bool = False) -> Callable[[Site, str], s
         before = len(site.kms.asked)
         wrapping = ForeignKey() if foreign else KmsKey(os.environ["MCP_KMS_KEYS"])
         states = RequestStates(Envelope(Keys([wrapping], scope, now=site.now)), now=site.now)
-        bound = binding("local/travel/local", "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}}, ALICE)
+        alice = Principal(site.issuer.url, "alice", CLIENT)
+        bound = binding("local/travel/local", "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}}, alice)
         sealed = states.seal(bound, None, asked={}, record={})
         del site.kms.asked[before:]  # what the attacker asks is not the site's
         return sealed
@@ -135,10 +136,9 @@ class ForeignKey:
 
     def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
         opened = self._client.decrypt(CiphertextBlob=wrapped, EncryptionContext=context)
-        return opened["Plaintext"]
+        return bytes(opened["Plaintext"])
 
 
-ALICE = Principal(ISSUER, "alice", "client")
 HOME = Scope("local/travel", "local", "1")
 ATTACKS = [
     # no tokens at all

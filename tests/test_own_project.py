@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -163,7 +164,7 @@ def test_the_wheel_comes_along(wheel: Path, own: Path) -> None:
 
 
 def test_a_new_project_passes_its_tests(machine: Machine, own: Path) -> None:
-    assert "10 passed" in machine.make(own, "test")
+    assert re.search(r" \d+ passed in ", machine.make(own, "test"))
 
 
 def test_in_the_demo_a_client_asks_whoever_sits_at_the_terminal(machine: Machine, own: Path) -> None:
@@ -190,7 +191,9 @@ def test_functions_are_added_by_hand_and_by_new_and_reached(machine: Machine, ow
     template.write_text(text.replace(block, copied).replace(invoked.format("BookFlight"), both), encoding="utf-8")
     for kind in ("tool", "prompt", "resource"):  # the catalog is written by the way
         machine.make(own, "new", f"KIND={kind}", f"NAME=my_{kind}")
-    assert "16 passed" in machine.make(own, "test")
+    said = machine.make(own, "test", "PYTEST_ARGS=-rA")
+    for name in ("book_flight", "my_tool", "my_prompt", "my_resource"):
+        assert f"PASSED tests/functions/test_{name}.py::" in said
     arguments = """ARGUMENTS={"text": "a word"}"""
     assert "Done with a word." in machine.make(own, "demo", "TOOL=my_tool", arguments, told="true\n")
 
@@ -219,7 +222,8 @@ def upgraded(written: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_make_sets_its_environment_up_with_the_toolkit_that_is_pinned(machine: Machine, upgraded: Path) -> None:
-    no_more = {"PIP_NO_DEPS": "1"}  # the toolkit itself, pytest, and what the layer pins: the rest takes a minute
+    # the toolkit itself, pytest, and what the layer pins, none of it compiled: the rest takes a minute
+    no_more = {"PIP_NO_DEPS": "1", "PIP_NO_COMPILE": "1"}
     machine.run(upgraded, "make", ".venv/.dev", f"PYTHON={sys.executable}", variables=no_more)
     code = "from importlib.metadata import version as v; print(v('mcp-functions'), v('pydantic'), v('pytest') and 1)"
     shipped = (ROOT / "layers/dependencies/requirements.txt").read_text(encoding="utf-8")

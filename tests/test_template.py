@@ -71,6 +71,11 @@ SLIPS: list[tuple[str, object, str]] = [
     ("AddRoute.Target", {"Fn::Sub": "integrations/${TicketIntegration}"}, "ANY /mcp/add must go to AddIntegration"),
     ("AddRoute.AuthorizationType", ABSENT, "AddRoute must carry AuthorizationType"),
     ("AddRoute.AuthorizationType", "NONE", "AddRoute must carry AuthorizationType"),
+    ("McpPreflightRoute", ABSENT, "Mcp has no route OPTIONS /mcp: clients cannot find the way in"),
+    ("McpPreflightRoute.AuthorizationType", "JWT", "the route OPTIONS /mcp must have Condition: HasOrigins and"),
+    ("McpPreflightRoute.RouteKey", "OPTIONS /mcp/add", "McpPreflightRoute must carry AuthorizationType"),
+    ("McpMetadataRoute.AuthorizationType", ABSENT, "/mcp must have Condition: UsesJwt and AuthorizationType: NONE"),
+    ("McpRootMetadataRoute.Target", "integrations/x", "resource must go to McpIntegration"),
     ("AddIntegration", ABSENT, "AddIntegration must have an IntegrationUri"),
     ("AddPermission", ABSENT, "AddPermission must be there"),
     ("AddPermission.SourceArn", ABSENT, "AddPermission must have a SourceArn"),
@@ -126,6 +131,20 @@ def test_the_api_is_closed_unless_somebody_opens_it(project: Project) -> None:
     assert project.template["Resources"]["JwtAuthorizer"]["Condition"] == "UsesJwt"
 
 
+def test_what_is_open_is_open_only_where_somebody_asked_for_it(project: Project) -> None:
+    conditions = project.template["Conditions"]
+    assert conditions["HasOrigins"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "AllowedOrigins"}, ""]}]}
+    routes = {name: one for name, one in project.template["Resources"].items() if one["Type"].endswith("::Route")}
+    opened = {
+        name: one["Condition"] for name, one in routes.items() if one["Properties"]["AuthorizationType"] == "NONE"
+    }
+    assert opened == {
+        "McpPreflightRoute": "HasOrigins",
+        "McpMetadataRoute": "UsesJwt",
+        "McpRootMetadataRoute": "UsesJwt",
+    }
+
+
 def test_the_key_rotates_and_outlives_the_stack(project: Project) -> None:
     key = project.template["Resources"]["RequestStateKey"]
     assert key["Properties"]["EnableKeyRotation"] is True
@@ -174,7 +193,8 @@ def test_what_the_package_imports_is_what_it_declares() -> None:
     imported = {name for path in shipped for name in _imported(path.read_text(encoding="utf-8"))}
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {Requirement(line).name for line in metadata["dependencies"]}
-    assert imported - sys.stdlib_module_names - {"mcp_functions"} - BROUGHT_BY_LAMBDA == declared - BROUGHT_BY_LAMBDA
+    imported -= {"mcp_functions", "pydantic_core"}  # pydantic brings its core, in the one version that fits
+    assert imported - sys.stdlib_module_names - BROUGHT_BY_LAMBDA == declared - BROUGHT_BY_LAMBDA
 
 
 @pytest.mark.parametrize("path", sorted(FUNCTIONS.glob("*/app.py")), ids=lambda path: path.parent.name)

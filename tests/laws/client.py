@@ -101,32 +101,33 @@ class Client:
             yield
 
     def _act(self, act: Act) -> None:
+        match act.what:
+            case "repeat":
+                self._repeat(self.last)
+                return
+            case "rewind":
+                self.points.append(self.points[act.which % len(self.points)])
+            case "version":
+                self.version = (self.version + 1) % len(self.case.versions)
+            case "container":
+                self.number = 1 - self.number
+        self._send(self._said(act))
+
+    def _said(self, act: Act) -> dict[str, Any]:
         answers, open_ = self._answers(), self.points[-1].open
         strange = {key: self.stranger.answer(key, asked) for key, asked in self.heard_of.items()}
         match act.what:
-            case "all":
-                self._send(answers)
             case "some":
-                self._send({key: said for n, (key, said) in enumerate(answers.items()) if act.which >> n & 1})
+                return {key: said for n, (key, said) in enumerate(answers.items()) if act.which >> n & 1}
             case "malformed":
-                self._send(dict.fromkeys(open_, MALFORMED[act.which % len(MALFORMED)]))
+                return dict.fromkeys(open_, MALFORMED[act.which % len(MALFORMED)])
             case "cold":  # answers that nobody has asked for, among them those to what will be asked
-                self._send({key: said for key, said in strange.items() if key not in open_})
+                return {key: said for key, said in strange.items() if key not in open_}
             case "overwrite":
-                self._send({**strange, **answers})
-            case "repeat":
-                self._repeat(self.last)
-            case "rewind":
-                self.points.append(self.points[act.which % len(self.points)])
-                self._send(self._answers())
-            case "version":
-                self.version = (self.version + 1) % len(self.case.versions)
-                self._send(answers)
-            case "container":
-                self.number = 1 - self.number
-                self._send(answers)
+                return {**strange, **answers}
             case "nothing":
-                self._send({})
+                return {}
+        return answers
 
     def _answers(self) -> dict[str, Any]:
         return {key: self.person.answer(key, asked) for key, asked in self.points[-1].open.items()}
@@ -191,25 +192,29 @@ class Client:
         return wire.read(response, self.case.method)
 
 
+@dataclass(slots=True)
 class Uninterrupted(Round):
     """A round in which everybody answers at once, so that it is the only one."""
 
-    __slots__ = ("heard_of", "person")
+    person: Person = field(default_factory=lambda: Person(0))
+    heard_of: dict[str, Any] = field(default_factory=dict)
 
     def ask(self, *questions: Asking) -> list[Any]:
-        outcomes = []
-        for question in questions:
-            self.heard_of[question.key] = question.request
-            try:
-                said = self.person.answer(question.key, question.request)
-                open_pages({question.key: question.request}, {question.key: said})
-                outcomes.append(question.read(said))
-            except Exception as outcome:  # noqa: BLE001 - as the engine does
-                outcomes.append(outcome)
+        outcomes = [self._said(question) for question in questions]
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 raise outcome
         return outcomes
+
+    def _said(self, question: Asking) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
+        asked: dict[str, Any] = dict(question.request)
+        self.heard_of[question.key] = asked
+        said = self.person.answer(question.key, asked)
+        open_pages({question.key: asked}, {question.key: said})
+        try:
+            return question.read(said)
+        except Exception as outcome:  # noqa: BLE001 - as the engine does
+            return outcome
 
     def make_room(self, takes: float | None) -> None:
         pass
@@ -224,8 +229,8 @@ class Uninterrupted(Round):
 def ideal(case: Case, version: int, person: Person) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a handler comes to if nothing ever interrupts it, and the questions it asked."""
     handler, heard_of = case.versions[version], dict[str, Any]()
-    round_: Round = Uninterrupted(flow="the ideal", camel_case=handler.camel_case, declared=EVERYTHING)
-    round_.heard_of, round_.person = heard_of, person  # type: ignore[attr-defined]
+    known: dict[str, Any] = {"flow": "the ideal", "camel_case": handler.camel_case, "declared": EVERYTHING}
+    round_: Round = Uninterrupted(**known, person=person, heard_of=heard_of)
     while True:
         WORLD.begin_round()
         try:
@@ -236,9 +241,8 @@ def ideal(case: Case, version: int, person: Person) -> tuple[dict[str, Any], dic
             return {"result": handler.failed(str(_first(group)))}, heard_of
         except InputRequired:  # of the low level, which ends its rounds itself
             heard_of.update(round_.requests)
-            said = {key: person.answer(key, asked) for key, asked in round_.requests.items()}
-            asked, record = round_.leave_asked(), round_.leave()
-            round_ = Round(record=record, asked=asked, responses=said, flow="the ideal", declared=EVERYTHING)
+            said = {key: person.answer(key, dict(asked)) for key, asked in round_.requests.items()}
+            round_ = Round(record=round_.leave(), asked=round_.leave_asked(), responses=said, **known)
 
 
 def _first(error: BaseException) -> BaseException:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from datetime import date
+from datetime import date  # noqa: TC003 - read at run time, from annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, model_validator
@@ -164,7 +164,7 @@ def fewer_at_once(*, elicit: Elicit) -> str:
 
 @tool
 def declared(
-    bug: int,
+    bug: int,  # noqa: ARG001 - it stands in the message
     *,
     how: Annotated[Colour, Ask("How was bug {bug} resolved?")],
     elicit: Elicit,
@@ -375,12 +375,15 @@ class LaterDraft(BaseModel):
 
 
 @tool
-def draft(days: int, *, input_responses: InputResponses, request_state: RequestState[Draft]) -> str | InputRequiredResult:
+def draft(
+    days: int, *, input_responses: InputResponses, request_state: RequestState[Draft]
+) -> str | InputRequiredResult:
     """Keep what is known in a state."""
     with visit():
         known = request_state.value
         where, day = input_responses.accepted("where", Name), input_responses.accepted("day", Day)
-        known = Draft(where=known.where or (where and where.name), day=known.day or (day and day.first_day))
+        known.where = known.where or (where.name if where else None)
+        known.day = known.day or (day.first_day if day else None)
         asked = {"where": ElicitRequest("Where to?", Name), "day": ElicitRequest("When?", Day)}
         if missing := {key: request for key, request in asked.items() if getattr(known, key) is None}:
             return InputRequiredResult(missing, known)

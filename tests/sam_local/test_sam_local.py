@@ -1,8 +1,8 @@
 """The deployed shape on a developer's machine: built zips and layers, in containers, under the real SAM CLI.
 
 `sam local invoke` makes a container for every event and removes it after, so nothing that a conversation knows can be
-in a process. The servers keep their containers, for the sake of time. They reach the harness's KMS over the engine's
-bridge, because SAM knows no way to the machine's own network: with `--docker-network host` it leaves them on the bridge.
+in a process; the servers keep theirs, for the sake of time. They reach the harness's KMS over the engine's bridge, for
+SAM has no way to the machine's own network: even with `--docker-network host` it leaves containers on the bridge.
 """
 
 from __future__ import annotations

@@ -26,6 +26,12 @@ AUTHORIZER = {
     "AuthorizerId": {"Fn::If": ["UsesJwt", {"Ref": "JwtAuthorizer"}, {"Ref": "AWS::NoValue"}]},
 }
 KEY = {"Fn::GetAtt": "RequestStateKey.Arn"}
+METADATA = "/.well-known/oauth-protected-resource"
+OPEN = {  # route -> the condition under which anybody may use it: it says nothing that is anybody's
+    "OPTIONS /mcp": "HasOrigins",
+    f"ANY {METADATA}": "UsesJwt",
+    f"ANY {METADATA}/mcp": "UsesJwt",
+}
 
 # A function that asked until now goes on for one lifetime, because clients still hold its states.
 STOPPED = " (if it asked until now: keep `elicit: Elicit` in its signature, unused, for one answer_within)"
@@ -144,8 +150,7 @@ def the_front_door_may_invoke_the_others_and_nothing_else(project: Project) -> I
         return
     resources = statements[0]["Resource"]
     listed = resources if isinstance(resources, list) else [resources]
-    named = {resource.get("Fn::GetAtt") if isinstance(resource, dict) else resource for resource in listed}
-    allowed = {str(name).removesuffix(".Arn") for name in named}
+    allowed = {_named(resource) for resource in listed}
     for block_id in sorted(others - allowed):
         yield f"{front_door} may not invoke {block_id}: add !GetAtt {block_id}.Arn to its policy"
     for block_id in sorted(allowed - others):
@@ -158,6 +163,8 @@ def every_function_has_its_route_and_every_route_its_authorizer(project: Project
     routes = {name: route for name, route in found if _is_ours(str(route.get("RouteKey")))}
     expected = {_route_key(folder): block_id for folder, (block_id, _) in project.functions.items()}
     for logical_id, route in routes.items():
+        if route["RouteKey"] in OPEN:
+            continue
         if {name: route.get(name) for name in AUTHORIZER} != AUTHORIZER:
             yield f"{logical_id} must carry AuthorizationType and AuthorizerId as the other routes do: it is open"
         if (key := route["RouteKey"]) not in expected:
@@ -171,14 +178,33 @@ def every_function_has_its_route_and_every_route_its_authorizer(project: Project
         yield from _reaches(project, block_id, path=key.split()[1])
 
 
+def the_way_in_is_open(project: Project) -> Iterator[str]:
+    """Claim that a browser's preflight and the metadata need no caller, and are there only where they are wanted."""
+    if project.front_door is None:
+        return
+    block_id, _ = project.front_door
+    resources = project.template["Resources"].values()
+    routes = {one["Properties"]["RouteKey"]: one for one in resources if one["Type"] == "AWS::ApiGatewayV2::Route"}
+    for key, condition in OPEN.items():
+        if key not in routes:
+            yield f"{block_id} has no route {key}: clients cannot find the way in"
+            continue
+        route, properties = routes[key], routes[key]["Properties"]
+        if route.get("Condition") != condition or properties.get("AuthorizationType") != "NONE":
+            yield f"the route {key} must have Condition: {condition} and AuthorizationType: NONE"
+        if properties.get("Target") != {"Fn::Sub": f"integrations/${{{block_id}Integration}}"}:
+            yield f"the route {key} must go to {block_id}Integration"
+
+
 def _reaches(project: Project, block_id: str, path: str) -> Iterator[str]:
     integration = project.of_type("AWS::ApiGatewayV2::Integration").get(f"{block_id}Integration", {})
-    if not str(_sub(integration.get("IntegrationUri"))).endswith(f":function:${{{block_id}}}"):
+    uri, alias = integration.get("IntegrationUri"), {"Ref": f"{block_id}.Alias"}
+    if uri != alias and not str(_sub(uri)).endswith(f":function:${{{block_id}}}"):
         yield f"{block_id}Integration must have an IntegrationUri that ends in :function:${{{block_id}}}"
     if integration.get("PayloadFormatVersion") != "2.0":
         yield f'{block_id}Integration must have PayloadFormatVersion: "2.0"'
     permission = project.of_type("AWS::Lambda::Permission").get(f"{block_id}Permission", {})
-    if permission.get("FunctionName") != {"Ref": block_id}:
+    if permission.get("FunctionName") not in ({"Ref": block_id}, alias):
         yield f"{block_id}Permission must be there, for FunctionName: !Ref {block_id}"
     if not str(_sub(permission.get("SourceArn"))).endswith(f":${{HttpApi}}/*/*{path}"):
         yield f"{block_id}Permission must have a SourceArn, only of this API: it ends in :${{HttpApi}}/*/*{path}"
@@ -203,6 +229,7 @@ CLAIMS: tuple[Callable[[Project], Iterator[str]], ...] = (
     a_function_may_seal_if_and_only_if_it_can_ask,
     the_front_door_may_invoke_the_others_and_nothing_else,
     every_function_has_its_route_and_every_route_its_authorizer,
+    the_way_in_is_open,
     functions_end_before_those_that_wait_for_them,
 )
 
@@ -239,6 +266,16 @@ def _is_ours(route_key: str) -> bool:
 
 def _route_key(folder: str) -> str:
     return "ANY /mcp" if folder == FRONT_DOOR else f"ANY /mcp/{folder}"
+
+
+def _named(resource: object) -> str:
+    """Say which function a policy's resource is: !GetAtt X.Arn, or its alias, !Ref X.Alias."""
+    match resource:
+        case {"Fn::GetAtt": str(name)}:
+            return name.removesuffix(".Arn")
+        case {"Ref": str(name)}:
+            return name.removesuffix(".Alias")
+    return str(resource)
 
 
 def _sub(value: object) -> object:

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
+from mcp_functions.identity import NOBODY
 from mcp_functions.local import catalog, following, greeting, keyfile, opening_command, scaffold
 from mcp_functions.local.exchange import HOST
 from mcp_functions.local.harness import STATE_DIR, Harness
@@ -69,10 +70,14 @@ def _parser() -> argparse.ArgumentParser:
 
     serve = commands.add_parser("serve", parents=[running], help="serve every function until Ctrl-C")
     serve.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="N", help=f"default: {DEFAULT_PORT}; 0: any")
+    tokens = "jwt: require an access token, and run an issuer that gives one to everybody; default: none"
+    serve.add_argument("--auth", choices=("none", "jwt"), default="none", help=tokens)
     serve.add_argument("--no-reuse", action="store_true", help="with --runtime, a process for every invocation")
     serve.set_defaults(run=_serve)
 
     demo = commands.add_parser("demo", parents=[running], help="watch the official client hold a conversation")
+    pause = "answer three days later: another client, the server restarted and upgraded, the KMS key rotated"
+    demo.add_argument("--pause", action="store_true", help=pause)
     demo.set_defaults(run=_demo)
 
     follow = commands.add_parser("next", parents=[common], help="fill a response's requestState into the next event")
@@ -106,14 +111,15 @@ def _address(text: str) -> str:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    how = {"runtime": options.runtime, "reuse": not options.no_reuse, "said": _log}
+    how = {"runtime": options.runtime, "reuse": not options.no_reuse, "said": _log, "auth": options.auth}
     with (
         _until_stopped() as stopped,
         Harness(options.functions, port=options.port, debug=options.debug, ended=_tell, **how) as harness,
     ):
         logging.basicConfig(stream=sys.stderr, format="  %(message)s")
         logging.getLogger("mcp_functions").setLevel(logging.INFO)
-        _say(greeting.text(harness.url, harness.functions))
+        logging.getLogger("mcp_functions").addFilter(lambda said: said.msg != NOBODY)  # the greeting says so, and once
+        _say(greeting.text(harness.url, harness.functions, harness.issuer))
         offered = catalog.describe(harness.functions.values())
         if changed := catalog.differences(catalog.read(options.functions), offered):
             _say(greeting.stale(changed))
@@ -134,12 +140,12 @@ def _log(folder: str, line: str) -> None:
 
 def _demo(options: argparse.Namespace) -> int:
     try:
-        from mcp_functions.local import demo  # noqa: PLC0415 - the only command that needs the official client
+        from mcp_functions.local import demo, pause  # noqa: PLC0415 - the only command that needs the official client
     except ModuleNotFoundError as error:
         missing = f"{error.name} is not installed: pip install 'mcp-functions[demo]'"
         raise Problem(missing) from error
     try:
-        demo.run(options.functions, sys.stdout, runtime=options.runtime)
+        (pause if options.pause else demo).run(options.functions, sys.stdout, runtime=options.runtime)
     except Surprise as surprise:
         if options.debug:
             traceback.print_exception(surprise)

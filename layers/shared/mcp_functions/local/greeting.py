@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcp_functions.local.functions import Function
+    from mcp_functions.local.issuer import Issuer
 
 KINDS = {"tool": "tool", "prompt": "prompt", "resource": "resource", "resource_template": "template"}
 
@@ -27,8 +28,14 @@ Connect a client; it must speak 2026-07-28.
   TypeScript   new Client(info, {{ versionNegotiation: {{ mode: {{ pin: "2026-07-28" }} }} }})  // its default is older
   others       {{"mcpServers": {{"local": {{"type": "http", "url": "{url}"}}}}}}
 
-AuthMode is none: states are bound to nobody here, and who holds a requestState may use it.
+{auth}
 Ctrl-C stops."""
+OPEN = "AuthMode is none: states are bound to nobody here, and who holds a requestState may use it."
+CLOSED = """\
+AuthMode is jwt: a call needs an access token for {url} of {issuer}.
+A client finds the way by itself, and everybody is signed in at once: as local-user, or as login_hint says.
+By hand:       curl -H "Authorization: Bearer <access_token>" ...; this one, of local-user, lasts an hour:
+{token}"""
 
 
 HOST_OF_CONTAINERS = "host.docker.internal"  # what a container of Docker Desktop calls the machine it runs on
@@ -44,18 +51,19 @@ export MCP_KMS_KEYS={arn}
 {hint}Ctrl-C stops."""
 
 
-def text(url: str, functions: Mapping[str, Function]) -> str:
+def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = None) -> str:
     """Greet.
 
     Args:
         url: of the endpoint.
         functions: by folder.
+        issuer: of access tokens, if a call needs one.
 
     """
     listed = [line for function in functions.values() if function.folder != FRONT_DOOR for line in _lines(function)]
     if FRONT_DOOR not in functions:
         listed.append(f"  (no functions/{FRONT_DOOR}: {url} is not there, only {url}/<folder> is)")
-    return GREETING.format(url=url, functions="\n".join(listed))
+    return GREETING.format(url=url, functions="\n".join(listed), auth=_auth(url, issuer, functions))
 
 
 def kms(url: str, arn: str) -> str:
@@ -73,6 +81,13 @@ def kms(url: str, arn: str) -> str:
 def stale(differences: Sequence[str]) -> str:
     """Say that the catalog is not what the functions say."""
     return "\n".join([STALE, *(f"  {line}" for line in differences)])
+
+
+def _auth(url: str, issuer: Issuer | None, functions: Mapping[str, Function]) -> str:
+    if issuer is None:
+        return OPEN
+    scopes = {scope for function in functions.values() for handler in function.handlers for scope in handler.scopes}
+    return CLOSED.format(url=url, issuer=issuer.url, token=issuer.token(scope=" ".join(sorted(scopes))))
 
 
 def _lines(function: Function) -> list[str]:

@@ -6,7 +6,6 @@ told to the environment in order, one message each.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -140,11 +139,6 @@ class RuntimeApi:
             return _refused(413, "RequestEntityTooLarge", exceeded)
         self.told.put(Responded(body))
         return _accepted()
-
-
-def failure(error_type: str, message: str) -> bytes:
-    """Write a failure that the platform saw, as the Invoke API returns it."""
-    return json.dumps({"errorType": error_type, "errorMessage": message}).encode()
 
 
 def _accepted() -> HttpResponse:

@@ -6,12 +6,11 @@ The harness writes its own lines into the same pipe, so that they stand where th
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.runtime import memory, warden
+from mcp_functions.local.runtime import proc, warden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -72,9 +71,10 @@ class Process:
     def alive(self) -> bool:
         """Whether it runs at this very moment."""
         try:
-            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+            exited = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return False
+        return exited is None and not proc.is_dying(self.pid)
 
     def write(self, line: str) -> None:
         """Put a line of the harness's own among those of the function, or after the last of them."""
@@ -87,11 +87,11 @@ class Process:
 
     def memory(self) -> int | None:
         """Say the MB that it has now."""
-        return memory.resident(self.pid)
+        return proc.resident(self.pid)
 
     def peak(self) -> int | None:
         """Say the most MB that it ever had."""
-        return memory.peak(self.pid)
+        return proc.peak(self.pid)
 
     def kill(self) -> None:
         """End it, and what it started; `ended` says when."""
@@ -117,12 +117,3 @@ class Process:
         with open(self._out, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - a descriptor
             for line in lines:
                 self._said(line.rstrip("\r\n"))
-
-
-def reason(status: int) -> str:
-    """Say how a process ended, in Lambda's words."""
-    if status == 0:
-        return "Runtime exited without providing a reason"
-    if status > 0:
-        return f"Runtime exited with error: exit status {status}"
-    return f"Runtime exited with error: signal: {(signal.strsignal(-status) or str(-status)).lower()}"

@@ -1,6 +1,6 @@
 """What template.yaml says of each function: its handler, timeout, memory, concurrency and environment variables.
 
-What a deployment decides is decided by the harness: its stack, its key, no authorizer. A variable that the template
+What a deployment decides is decided by the harness: its stack, its key, who may call. A variable that the template
 does not set is not there, as on Lambda; one that it sets may have another value in the shell, as with `sam local`.
 """
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 FILES = ("template.yaml", "template.yml")
 FUNCTION = "AWS::Serverless::Function"
-AUTHORIZED = {"AuthMode": "none"}  # conditions hang on it; nothing here signs or issues tokens
 KEYS = "MCP_KMS_KEYS"  # whether a function has a key is the template's word, which key it is the harness's
 
 
@@ -64,7 +63,8 @@ class Template:
         self._template = _load(path)
         globals_: Mapping[str, Any] = self._template.get("Globals") or {}
         self._globals: Mapping[str, Any] = globals_.get("Function") or {}
-        self._resolver = Resolver(self._template, stack=stack, key_arn=own[KEYS], given=AUTHORIZED)
+        given = {"AuthMode": own["MCP_AUTH_MODE"]}  # conditions hang on it
+        self._resolver = Resolver(self._template, stack=stack, key_arn=own[KEYS], given=given)
 
     def configuration(self, folder: Path) -> Configuration | None:
         """Say how the function in a folder runs; None if the template has no block for it.
@@ -111,12 +111,13 @@ class Template:
     def _variables(self, block: Mapping[str, Any]) -> dict[str, str]:
         # "Environment variables are additive": the block's own go over those of Globals
         written = {**_variables(self._globals), **_variables(block)}
-        return {name: self._variable(name, value) for name, value in written.items()}
+        found = {name: self._variable(name, value) for name, value in written.items()}
+        return {name: text(value) for name, value in found.items() if value is not NO_VALUE}
 
-    def _variable(self, name: str, written: Any) -> str:  # noqa: ANN401 - any JSON
+    def _variable(self, name: str, written: Any) -> Any:  # noqa: ANN401 - any JSON
         if name != KEYS and name in (known := {**self._shell, **self._own}):
             return known[name]
-        return text(self._resolved(name, written))
+        return self._resolved(name, written)
 
     def _resolved(self, name: str, written: Any) -> Any:  # noqa: ANN401 - any JSON
         try:

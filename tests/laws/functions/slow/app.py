@@ -1,0 +1,25 @@
+"""Work in parts, none of which is done twice."""
+
+from mcp_functions import Step, serve, tool
+from tests.laws.clock import Clock, OnTheClock
+
+CLOCK = Clock()
+
+
+def work(part: int, seconds: float) -> int:
+    return CLOCK.work(part, seconds)
+
+
+@tool
+def slow(parts: int, seconds: float, *, step: Step) -> int:
+    """Work for a while."""
+    return sum(step(f"part-{part}", work, part, seconds) for part in range(parts))
+
+
+@tool(max_sheds=9)
+def slower(parts: int, seconds: float, *, step: Step) -> int:
+    """Work for a long while."""
+    return sum(step(f"part-{part}", work, part, seconds) for part in range(parts))
+
+
+handler = OnTheClock(CLOCK, serve(slow, slower, now=CLOCK))

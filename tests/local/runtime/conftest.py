@@ -1,0 +1,161 @@
+"""Plain functions under the real runtime: what Lambda does around them is all that is tested here."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from mcp_functions.local import Harness
+from tests import modes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+PID = "import os\ndef handler(event, context):\n    return os.getpid()\n"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _needed() -> None:
+    modes.needed()
+
+
+def write_project(
+    root: Path,
+    apps: dict[str, str],
+    properties: dict[str, str] | None = None,
+    before: str = "",
+    resources: str = "",
+) -> Path:
+    """Write functions/<folder>/app.py and a template with a block for each.
+
+    Args:
+        root: of the project.
+        apps: what stands in app.py, by folder.
+        properties: of a function in the template, as YAML in one line, by folder.
+        before: lines before the template's resources.
+        resources: lines of other resources.
+
+    """
+    blocks = []
+    for number, (folder, text) in enumerate(apps.items()):
+        (root / "functions" / folder).mkdir(parents=True, exist_ok=True)
+        (root / "functions" / folder / "app.py").write_text(text, encoding="utf-8")
+        own = (properties or {}).get(folder, "{}")
+        block = f"  F{number}:\n    Type: AWS::Serverless::Function\n    Properties:\n      <<: {own}\n"
+        blocks.append(f"{block}      CodeUri: functions/{folder}/\n")
+    (root / "template.yaml").write_text(f"{before}Resources:\n{''.join(blocks)}{resources}", encoding="utf-8")
+    return root / "functions"
+
+
+@dataclass
+class Stack:
+    """A running harness, asked as Lambda's Invoke API is; every line that was logged, by folder."""
+
+    harness: Harness
+    directory: Path
+    lines: list[tuple[str, str]] = field(default_factory=list)
+
+    def invoke(self, folder: str, event: object = None, how: str = "RequestResponse") -> dict[str, Any]:
+        """Invoke once, and read the payload."""
+        # a client of its own: calls come from many threads, and each has a connection to close
+        client: Any = boto3.session.Session().client("lambda", config=Config(retries={"total_max_attempts": 1}))
+        try:
+            payload = json.dumps(event).encode()
+            answer = client.invoke(FunctionName=f"local-{folder}", Payload=payload, InvocationType=how)
+            return {**answer, "Payload": json.loads(answer["Payload"].read() or b"null")}
+        finally:
+            client.close()
+
+    def value(self, folder: str, event: object = None) -> Any:  # noqa: ANN401 - what the function returned
+        """Invoke a function that returns."""
+        answer = self.invoke(folder, event)
+        assert "FunctionError" not in answer, answer["Payload"]
+        return answer["Payload"]
+
+    def start(self, folder: str, event: object = None) -> Answer:
+        """Invoke in a thread."""
+        return Answer(lambda: self.invoke(folder, event))
+
+    def log(self, folder: str) -> list[str]:
+        """Return the lines of one function."""
+        return [line for where, line in self.lines if where == folder]
+
+
+class Answer:
+    """What a call in a thread will have returned, or raised."""
+
+    def __init__(self, call: Callable[[], dict[str, Any]]) -> None:
+        self._returned: dict[str, Any] | None = None
+        self._raised: Exception | None = None
+        self._thread = threading.Thread(target=self._run, args=(call,))
+        self._thread.start()
+
+    def _run(self, call: Callable[[], dict[str, Any]]) -> None:
+        try:
+            self._returned = call()
+        except Exception as raised:  # noqa: BLE001 - raised again by `get`
+            self._raised = raised
+
+    def get(self) -> dict[str, Any]:
+        self._thread.join()
+        if self._raised:
+            raise self._raised
+        assert self._returned is not None
+        return self._returned
+
+
+@pytest.fixture
+def deploy(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
+    """Start a stack of some functions."""
+    running: list[Harness] = []
+
+    def start(  # noqa: PLR0913 - a project, and how to run it
+        apps: dict[str, str],
+        properties: dict[str, str] | None = None,
+        before: str = "",
+        resources: str = "",
+        *,
+        template: bool = True,
+        reuse: bool = True,
+    ) -> Stack:
+        lines: list[tuple[str, str]] = []
+        directory = write_project(tmp_path, apps, properties, before, resources)
+        if not template:
+            (tmp_path / "template.yaml").unlink()
+        harness = Harness(
+            directory,
+            state_dir=tmp_path / "state",
+            runtime=True,
+            reuse=reuse,
+            said=lambda folder, line: lines.append((folder, line)),
+        )
+        running.append(harness.__enter__())
+        return Stack(harness, directory, lines)
+
+    yield start
+    for harness in running:
+        harness.__exit__()
+
+
+def is_there(pid: int) -> bool:
+    """Say whether a process is there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(truth: Callable[[], bool]) -> None:
+    """Wait for what will be so."""
+    waiting = threading.Event()
+    while not truth():
+        waiting.wait(0.01)

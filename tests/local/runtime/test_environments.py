@@ -1,0 +1,226 @@
+"""One environment for each concurrent request: new when none is idle, used again, replaced when its code changed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from botocore.exceptions import ClientError
+
+from mcp_functions.local.runtime import environment, fleet, stamps
+
+from .conftest import PID, is_there, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from .conftest import Stack
+
+    Deploy = Callable[..., Stack]
+
+# Two of these return when both are running, each its own number and its pid.
+MEETS = """
+import os, pathlib, time
+def handler(event, context):
+    here = pathlib.Path(event["where"])
+    (here / str(event["who"])).write_text(str(os.getpid()))
+    while len(list(here.iterdir())) < event["many"]:
+        time.sleep(0.005)
+    return os.getpid()
+"""
+# Says who it is, and stays.
+STAYS = """
+import os, pathlib, time
+def handler(event, context):
+    here = pathlib.Path(event)
+    (here / "written").write_text(str(os.getpid()))
+    (here / "written").rename(here / "pid")
+    time.sleep(60)
+"""
+
+
+def test_an_idle_environment_is_used_again(deploy: Deploy) -> None:
+    stack = deploy({"tells": PID})
+    assert stack.value("tells") == stack.value("tells")
+    first, second = stack.harness.invocations
+    assert first.pid == second.pid != os.getpid()
+    assert first.init_milliseconds
+    assert second.init_milliseconds is None
+
+
+def test_a_process_for_every_invocation_is_an_option(deploy: Deploy) -> None:
+    stack = deploy({"tells": PID}, reuse=False)
+    pids = [stack.value("tells") for _ in range(3)]
+    assert len(set(pids)) == 3
+    assert [invocation.pid for invocation in stack.harness.invocations] == pids
+    assert all(invocation.init_milliseconds for invocation in stack.harness.invocations)
+    for pid in pids:
+        wait_until(lambda pid=pid: not is_there(pid))  # type: ignore[misc]
+
+
+def test_concurrent_requests_run_at_once_each_in_a_process_of_its_own(deploy: Deploy, tmp_path: Path) -> None:
+    stack, where = deploy({"meets": MEETS}), tmp_path / "where"
+    where.mkdir()
+    answers = [stack.start("meets", {"where": str(where), "who": who, "many": 3}) for who in range(3)]
+    pids = [answer.get()["Payload"] for answer in answers]
+    assert len(set(pids)) == 3
+    assert stack.value("meets", {"where": str(where), "who": 0, "many": 3}) in pids
+
+
+def test_more_than_the_reserved_concurrency_is_throttled(deploy: Deploy, tmp_path: Path) -> None:
+    stack = deploy({"stays": STAYS}, {"stays": "{ReservedConcurrentExecutions: 1, Timeout: 20}"})
+    running = stack.start("stays", str(tmp_path))
+    wait_until((tmp_path / "pid").exists)
+    with pytest.raises(ClientError) as refused:
+        stack.invoke("stays", str(tmp_path))
+    assert refused.value.response["Error"]["Code"] == "TooManyRequestsException"
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
+    os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
+    assert running.get()["FunctionError"] == "Unhandled"
+    assert len(stack.harness.invocations) == 1  # what was throttled was not run
+
+
+def test_more_than_a_laptop_runs_is_throttled(
+    deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet, "CONCURRENCY", 1)
+    stack = deploy({"stays": STAYS, "tells": PID})
+    running = stack.start("stays", str(tmp_path))
+    wait_until((tmp_path / "pid").exists)
+    with pytest.raises(ClientError, match="TooManyRequestsException"):
+        stack.invoke("tells")
+    os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
+    running.get()
+    assert stack.value("tells")
+
+
+def test_a_process_that_is_killed_while_it_works_is_a_crash_and_the_next_request_runs(
+    deploy: Deploy, tmp_path: Path
+) -> None:
+    stack = deploy({"stays": STAYS, "tells": PID})
+    running = stack.start("stays", str(tmp_path))
+    wait_until((tmp_path / "pid").exists)
+    os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
+    told = running.get()["Payload"]
+    assert told["errorType"] == "Runtime.ExitError"
+    assert told["errorMessage"].endswith("Error: Runtime exited with error: signal: killed")
+    assert is_there(stack.value("tells"))
+
+
+def test_a_process_that_is_killed_while_it_is_idle_is_replaced_and_nobody_notices(deploy: Deploy) -> None:
+    stack = deploy({"tells": PID})
+    for _ in range(5):
+        pid = stack.value("tells")
+        os.kill(pid, signal.SIGKILL)
+        assert stack.value("tells") != pid
+    assert {invocation.error for invocation in stack.harness.invocations} == {None}
+
+
+def test_a_function_that_raises_keeps_its_process(deploy: Deploy) -> None:
+    stack = deploy({"raises": "import os\ndef handler(event, context):\n    raise ValueError(os.getpid())\n"})
+    assert len({stack.invoke("raises")["Payload"]["errorMessage"] for _ in range(2)}) == 1
+
+
+def test_a_process_that_ends_after_it_has_answered_is_replaced(deploy: Deploy, tmp_path: Path) -> None:
+    ends = (
+        "import os, threading\n"
+        "def handler(event, context):\n"
+        "    threading.Thread(target=lambda: threading.Event().wait(0.05) or os._exit(1)).start()\n"
+        "    return os.getpid()\n"
+    )
+    stack = deploy({"ends": ends})
+    first = stack.value("ends")
+    wait_until(lambda: not is_there(first))
+    assert stack.value("ends") != first
+
+
+def test_an_init_that_is_too_slow_is_cut_and_run_again_in_the_time_of_the_invocation(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "INIT_SECONDS", 0.05)
+    stack = deploy({"slow": f"import time\ntime.sleep(0.2)\n{PID}"})
+    pid = stack.value("slow")
+    (invocation,) = stack.harness.invocations
+    assert (invocation.pid, invocation.init_milliseconds) == (pid, None)  # all of it was Duration
+    assert invocation.milliseconds > 200
+    first, *_ = stack.log("slow")
+    assert re.fullmatch(r"INIT_REPORT Init Duration: [\d.]+ ms\tPhase: init\tStatus: timeout", first)
+
+
+def test_a_peak_between_two_looks_at_the_memory_is_too_much_as_well(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet, "LOOK_SECONDS", 60)
+    peaks = "def handler(event, context):\n    return len(bytearray(300 * 1024 * 1024))\n"
+    stack = deploy({"peaks": peaks}, {"peaks": "{MemorySize: 128, Timeout: 20}"})
+    assert stack.invoke("peaks")["Payload"]["errorType"] == "Runtime.OutOfMemory"
+
+
+def test_a_function_whose_file_changed_is_loaded_anew(deploy: Deploy) -> None:
+    stack = deploy({"changes": PID, "stays": PID})
+    before, kept = stack.value("changes"), stack.value("stays")
+    app = stack.directory / "changes" / "app.py"
+    app.write_text("from forms import X\ndef handler(event, context):\n    return X\n", encoding="utf-8")
+    app.with_name("forms.py").write_text("X = 'new'\n", encoding="utf-8")
+    assert stack.value("changes") == "new"
+    app.with_name("forms.py").write_text("X = 'newer'\n", encoding="utf-8")
+    assert stack.value("changes") == "newer"
+    assert stack.value("stays") == kept
+    wait_until(lambda: not is_there(before))
+
+
+def test_a_change_of_the_toolkit_itself_is_loaded_too(
+    deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolkit = tmp_path / "toolkit"
+    toolkit.mkdir()
+    (toolkit / "module.py").write_text("X = 1\n", encoding="utf-8")
+    monkeypatch.setattr(stamps, "TOOLKIT", toolkit)
+    stack = deploy({"tells": PID})
+    before = stack.value("tells")
+    assert (toolkit / "__pycache__").is_dir()  # compiled once, for processes that only read
+    assert stack.value("tells") == before
+    (toolkit / "module.py").write_text("X = 22\n", encoding="utf-8")
+    assert stack.value("tells") != before
+
+
+def test_an_installed_toolkit_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "site-packages" / "mcp_functions"
+    installed.mkdir(parents=True)
+    (installed / "module.py").write_text("", encoding="utf-8")
+    monkeypatch.setattr(stamps, "TOOLKIT", installed)
+    assert stamps.of_toolkit() == stamps.NOTHING
+
+
+def test_a_functions_folder_stays_as_it_is(deploy: Deploy) -> None:
+    stack = deploy({"imports": "import forms\n" + PID})
+    folder = stack.directory / "imports"
+    (folder / "forms.py").write_text("", encoding="utf-8")
+    stack.value("imports")
+    assert sorted(path.name for path in folder.iterdir()) == ["app.py", "forms.py"]
+
+
+def test_an_event_that_nobody_waits_for_runs_too(deploy: Deploy) -> None:
+    stack = deploy({"tells": PID})
+    assert stack.invoke("tells", how="Event")["StatusCode"] == 202
+    wait_until(lambda: len(stack.harness.invocations) == 1)
+    assert stack.harness.invocations[0].error is None
+
+
+def test_every_request_is_reported_and_a_cold_start_only_once(deploy: Deploy) -> None:
+    stack = deploy({"says": "def handler(event, context):\n    print('hello', event)\n"}, {"says": "{MemorySize: 256}"})
+    for number in range(2):
+        stack.value("says", number)
+    wait_until(lambda: len(stack.log("says")) == 8)
+    log = stack.log("says")
+    for number, (start, said, end, report) in enumerate([log[:4], log[4:]]):
+        id_ = stack.harness.invocations[number].request_id
+        assert (start, said) == (f"START RequestId: {id_} Version: $LATEST", f"hello {number}")
+        assert end == f"END RequestId: {id_}"
+        init = r"\tInit Duration: [\d.]+ ms" if number == 0 else ""
+        figures = r"Duration: [\d.]+ ms\tBilled Duration: \d+ ms\tMemory Size: 256 MB\tMax Memory Used: \d+ MB"
+        assert re.fullmatch(rf"REPORT RequestId: {id_}\t{figures}{init}", report)

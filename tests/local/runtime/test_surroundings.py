@@ -1,0 +1,173 @@
+"""What a process finds around it: Lambda's context and variables, the template's values, and nothing of the shell's."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_functions.local import Problem
+from mcp_functions.local.cli import main
+
+from .conftest import PID, write_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from http.client import HTTPConnection
+    from pathlib import Path
+
+    from .conftest import Stack
+
+    Deploy = Callable[..., Stack]
+
+ENVIRON = "import os\ndef handler(event, context):\n    return dict(os.environ)\n"
+CONTEXT = """
+def handler(event, context):
+    names = ("function_name", "aws_request_id", "invoked_function_arn", "log_group_name", "log_stream_name",
+             "function_version", "memory_limit_in_mb", "client_context")
+    return {name: getattr(context, name) for name in names} | {"left": context.get_remaining_time_in_millis()}
+"""
+GLOBALS = """
+Parameters:
+  AuthMode: {Type: String, Default: iam}
+Conditions:
+  UsesJwt: !Equals [!Ref AuthMode, jwt]
+  UsesNothing: !Equals [!Ref AuthMode, none]
+Globals:
+  Function:
+    Timeout: 7
+    MemorySize: 256
+    Environment:
+      Variables:
+        MCP_STACK: !Ref AWS::StackName
+        MCP_AUTH_MODE: !Ref AuthMode
+        OF_ALL: everybody
+        ISSUER: !If [UsesJwt, https://issuer.example, !Ref AWS::NoValue]
+        MODE: !If [UsesNothing, open, closed]
+"""
+
+
+def test_the_context_is_lambdas(deploy: Deploy) -> None:
+    stack = deploy({"tells": CONTEXT}, {"tells": "{Timeout: 5, MemorySize: 192}"})
+    told = stack.value("tells")
+    assert told["function_name"] == "local-tells"
+    assert told["invoked_function_arn"] == "arn:aws:lambda:us-east-1:123456789012:function:local-tells"
+    assert told["log_group_name"] == "/aws/lambda/local-tells"
+    assert told["aws_request_id"] == stack.harness.invocations[-1].request_id
+    assert (told["function_version"], told["memory_limit_in_mb"]) == ("$LATEST", "192")
+    assert 0 < told["left"] <= 5000
+
+
+def test_variables_are_the_templates_and_the_harness_decides_what_a_deployment_decides(deploy: Deploy) -> None:
+    own = "{Environment: {Variables: {OF_ONE: !Sub '${AWS::StackName}/${AWS::Region}', OF_ALL: mine}}}"
+    stack = deploy({"one": ENVIRON, "other": ENVIRON}, {"one": own}, GLOBALS)
+    one, other = stack.value("one"), stack.value("other")
+    assert (one["OF_ONE"], one["OF_ALL"]) == ("local/us-east-1", "mine")
+    assert ("OF_ONE" in other, other["OF_ALL"]) == (False, "everybody")
+    assert (one["MCP_STACK"], one["MCP_AUTH_MODE"], one["MODE"]) == ("local", "none", "open")
+    assert "ISSUER" not in one  # AWS::NoValue
+    assert "MCP_STAGE" not in one  # the template does not set it, so it is not there, as on Lambda
+
+
+def test_a_function_has_a_key_if_the_template_gives_it_one(deploy: Deploy) -> None:
+    key = "{Environment: {Variables: {MCP_KMS_KEYS: !GetAtt Key.Arn}}}"
+    keyed = "  Key: {Type: AWS::KMS::Key}\n"
+    stack = deploy({"asks": ENVIRON, "adds": ENVIRON}, {"asks": key}, resources=keyed)
+    assert stack.value("asks")["MCP_KMS_KEYS"] == os.environ["MCP_KMS_KEYS"]  # the harness's own
+    assert "MCP_KMS_KEYS" not in stack.value("adds")
+
+
+def test_without_a_template_the_harness_decides_everything(deploy: Deploy, tmp_path: Path) -> None:
+    stack = deploy({"tells": ENVIRON}, template=False)
+    assert not (tmp_path / "template.yaml").exists()
+    told = stack.value("tells")
+    assert (told["MCP_STACK"], told["MCP_STAGE"], told["MCP_KMS_KEYS"]) == ("local", "local", os.environ["MCP_KMS_KEYS"])
+    assert told["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] == "512"
+
+
+def test_a_function_without_a_block_runs_and_is_told_of(deploy: Deploy, tmp_path: Path) -> None:
+    write_project(tmp_path, {"forgotten": ENVIRON})
+    stack = deploy({"tells": ENVIRON})  # its template knows of no other
+    assert stack.log("forgotten") == ["template.yaml has no block for it: it runs with the harness's own settings"]
+    assert stack.value("forgotten")["MCP_STAGE"] == "local"
+
+
+def test_nothing_of_the_shell_reaches_a_function(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRODUCTION_PASSWORD", "hunter2")
+    monkeypatch.setenv("AWS_PROFILE", "production")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "real")
+    told = deploy({"tells": ENVIRON}).value("tells")
+    assert not {"PRODUCTION_PASSWORD", "AWS_PROFILE", "HOME", "USER"} & told.keys()
+    assert (told["AWS_SECRET_ACCESS_KEY"], told["AWS_SHARED_CREDENTIALS_FILE"]) == ("local", os.devnull)
+    assert told["AWS_ENDPOINT_URL_KMS"].startswith("http://127.0.0.1:")
+
+
+def test_a_variable_that_the_template_sets_may_have_another_value_in_the_shell(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TABLE", "mine")
+    monkeypatch.setenv("MCP_STACK", "another")
+    own = "{Environment: {Variables: {TABLE: theirs, MCP_STACK: !Ref AWS::StackName}}}"
+    told = deploy({"tells": ENVIRON}, {"tells": own}).value("tells")
+    assert (told["TABLE"], told["MCP_STACK"]) == ("mine", "local")
+
+
+def test_the_variables_of_lambda_are_there(deploy: Deploy) -> None:
+    told = deploy({"tells": ENVIRON}, {"tells": "{LoggingConfig: {LogFormat: JSON}}"}).value("tells")
+    assert told["AWS_EXECUTION_ENV"] == f"AWS_Lambda_python{sys.version_info.major}.{sys.version_info.minor}"
+    assert (told["AWS_LAMBDA_FUNCTION_NAME"], told["_HANDLER"]) == ("local-tells", "app.handler")
+    assert (told["AWS_REGION"], told["TZ"], told["AWS_LAMBDA_LOG_FORMAT"]) == ("us-east-1", ":UTC", "JSON")
+    assert told["LAMBDA_TASK_ROOT"].endswith("/functions/tells")
+    assert told["_X_AMZN_TRACE_ID"].startswith("Root=1-")
+
+
+def test_two_environments_of_a_function_write_to_two_log_streams(deploy: Deploy) -> None:
+    stack = deploy({"tells": ENVIRON}, reuse=False)
+    assert len({stack.value("tells")["AWS_LAMBDA_LOG_STREAM_NAME"] for _ in range(2)}) == 2
+
+
+def test_a_handler_may_have_another_name(deploy: Deploy) -> None:
+    stack = deploy({"main": "def run(event, context):\n    return event\n"}, {"main": "{Handler: app.run}"})
+    assert stack.value("main", {"a": "ż"}) == {"a": "ż"}
+
+
+def test_what_is_no_json_is_an_internal_server_error_over_http(
+    deploy: Deploy, connect: Callable[[str], HTTPConnection]
+) -> None:
+    stack = deploy({"returns_bytes": "def handler(event, context):\n    return b'hunter2'\n"})
+    connection = connect(stack.harness.url)
+    connection.request("POST", "/mcp/returns_bytes")
+    answer = connection.getresponse()
+    assert (answer.status, json.loads(answer.read())) == (500, {"message": "Internal Server Error"})
+
+
+def test_functions_are_described_without_a_process(deploy: Deploy) -> None:
+    stack = deploy({"tells": PID})
+    assert [function.handlers for function in stack.harness.functions.values()] == [()]
+    assert stack.harness.invocations == []
+
+
+def test_functions_start_although_one_of_them_does_not_load(deploy: Deploy) -> None:
+    stack = deploy({"tells": PID, "broken": "import nothing_of_this_name\n"})
+    assert stack.value("tells")
+    with pytest.raises(Problem, match="functions/broken/app.py does not load: ModuleNotFoundError"):
+        stack.harness.functions  # noqa: B018 - to describe them, they are loaded
+
+
+@pytest.mark.usefixtures("functions")
+def test_a_missing_runtime_is_one_line_with_its_fix(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "awslambdaric", None)
+    assert main(["serve", "--runtime", "--port", "0"]) == 2
+    said = "mcp-functions: awslambdaric is not installed: pip install 'mcp-functions[runtime]'\n"
+    assert capsys.readouterr() == ("", said)
+
+
+@pytest.fixture
+def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_project(tmp_path, {"tells": PID})
+    monkeypatch.chdir(tmp_path)

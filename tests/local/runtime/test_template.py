@@ -1,0 +1,186 @@
+"""What is read of template.yaml: the block of each function, resolved as far as a stack on this machine can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_functions.local import Problem, environment
+from mcp_functions.local.functions import FRONT_DOOR, Functions, find
+from mcp_functions.local.runtime.intrinsics import Resolver, Unknown, text
+from mcp_functions.local.runtime.template import Template
+from mcp_functions.local.runtime.template import find as find_template
+
+ROOT = Path(__file__).parents[3]
+KEY = "arn:aws:kms:us-east-1:123456789012:key/7a0b1c2d"
+OWN = {
+    name: value
+    for name, value in environment.settings(port=8000, name="shop", key_arn=KEY).items()
+    if value is not None
+}
+TEMPLATE: dict[str, Any] = {
+    "Parameters": {
+        "Stage": {"Type": "String", "Default": "prod"},
+        "Zones": {"Type": "CommaDelimitedList", "Default": "a,b"},
+        "Needed": {"Type": "String"},
+        "AuthMode": {"Type": "String", "Default": "iam"},
+    },
+    "Conditions": {
+        "Prod": {"Fn::Equals": [{"Ref": "Stage"}, "prod"]},
+        "Both": {"Fn::And": [{"Condition": "Prod"}, {"Fn::Not": [{"Fn::Equals": ["a", "b"]}]}]},
+        "None": {"Fn::Or": [{"Fn::Equals": ["a", "b"]}, {"Fn::Not": [{"Condition": "Prod"}]}]},
+    },
+    "Mappings": {"Sizes": {"prod": {"memory": 512}}},
+    "Resources": {
+        "Key": {"Type": "AWS::KMS::Key"},
+        "Add": {"Type": "AWS::Serverless::Function", "Properties": {"FunctionName": {"Fn::Sub": "${AWS::StackName}-add"}}},
+        "Table": {"Type": "AWS::DynamoDB::Table"},
+        "Named": {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": "ours"}},
+    },
+}
+
+
+def resolver() -> Resolver:
+    return Resolver(TEMPLATE, stack="local", key_arn=KEY, given={"AuthMode": "none"})
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("plain", "plain"),
+        (7, 7),
+        ({"Ref": "AWS::StackName"}, "local"),
+        ({"Ref": "Stage"}, "prod"),
+        ({"Ref": "AuthMode"}, "none"),
+        ({"Ref": "Key"}, "7a0b1c2d"),
+        ({"Ref": "Add"}, "local-add"),
+        ({"Ref": "Table"}, "local-Table"),
+        ({"Ref": "Named"}, "ours"),
+        ({"Fn::GetAtt": "Key.Arn"}, KEY),
+        ({"Fn::GetAtt": ["Key", "Arn"]}, KEY),
+        ({"Fn::GetAtt": "Add.Arn"}, "arn:aws:lambda:us-east-1:123456789012:function:local-add"),
+        ({"Fn::Sub": "${Stage}-${Add}-${!Literal}-${Key.Arn}"}, f"prod-local-add-${{Literal}}-{KEY}"),
+        ({"Fn::Sub": ["${x}/${Stage}", {"x": {"Ref": "AWS::Region"}}]}, "us-east-1/prod"),
+        ({"Fn::If": ["Prod", "yes", {"Ref": "Nothing"}]}, "yes"),
+        ({"Fn::If": ["None", {"Ref": "Nothing"}, "no"]}, "no"),
+        ({"Fn::If": ["Both", 1, 2]}, 1),
+        ({"Fn::Join": [",", ["a", {"Ref": "Stage"}]]}, "a,prod"),
+        ({"Fn::Select": ["1", {"Fn::Split": [",", {"Ref": "Zones"}]}]}, "b"),
+        ({"Fn::FindInMap": ["Sizes", {"Ref": "Stage"}, "memory"]}, 512),
+        ([{"Ref": "Stage"}, {"Ref": "AWS::NoValue"}], ["prod"]),
+        ({"a": {"Ref": "AWS::NoValue"}, "b": {"Ref": "Stage"}}, {"b": "prod"}),
+    ],
+)
+def test_a_value_is_resolved_for_a_stack_named_local(written: Any, value: object) -> None:  # noqa: ANN401 - any JSON
+    assert resolver().value(written) == value
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ({"Ref": "Nothing"}, "Nothing"),
+        ({"Ref": "Needed"}, "Needed"),
+        ({"Fn::GetAtt": "Table.StreamArn"}, "Table.StreamArn"),
+        ({"Fn::ImportValue": "network"}, "Fn::ImportValue"),
+        ({"Fn::FindInMap": ["Sizes", "dev", "memory"]}, "Sizes.dev.memory"),
+        ({"Fn::If": ["Nowhere", 1, 2]}, "Nowhere"),
+    ],
+)
+def test_what_only_a_deployment_knows_says_so(written: Any, asked: str) -> None:  # noqa: ANN401 - any JSON
+    with pytest.raises(Unknown, match=asked.replace(".", r"\.")):
+        resolver().value(written)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(True, "true"), (3, "3"), (["a", "b"], "a,b"), ("x", "x"), (0.5, "0.5")]
+)
+def test_a_value_becomes_text_as_cloudformation_writes_it(value: object, written: str) -> None:
+    assert text(value) == written
+
+
+def read(tmp_path: Path, text_: str, shell: dict[str, str] | None = None) -> Template:
+    (tmp_path / "template.yaml").write_text(text_, encoding="utf-8")
+    return Template(tmp_path / "template.yaml", OWN, stack="local", shell=shell or {})
+
+
+def block(properties: str, more: str = "") -> str:
+    return f"Resources:\n  F:\n    Type: AWS::Serverless::Function\n    Properties: {{{properties}}}\n{more}"
+
+
+def test_lambdas_own_defaults_are_three_seconds_and_128_mb(tmp_path: Path) -> None:
+    found = read(tmp_path, block("CodeUri: functions/a/")).configuration(tmp_path / "functions" / "a")
+    assert found
+    assert (found.handler, found.timeout, found.memory) == ("app.handler", 3, 128)
+    assert (found.reserved, found.log_format, found.variables) == (None, "Text", {})
+
+
+def test_a_block_goes_over_globals(tmp_path: Path) -> None:
+    globals_ = "Globals: {Function: {Timeout: 28, MemorySize: 512, Handler: main.run}}\n"
+    found = read(tmp_path, globals_ + block("CodeUri: ./a, Timeout: 5")).configuration(tmp_path / "a")
+    assert found
+    assert (found.handler, found.timeout, found.memory) == ("main.run", 5, 512)
+
+
+def test_of_two_functions_in_a_folder_the_one_of_its_name_is_meant(tmp_path: Path) -> None:
+    two = block(
+        "CodeUri: a, Timeout: 1",
+        "  G:\n    Type: AWS::Serverless::Function\n"
+        "    Properties: {CodeUri: a, Timeout: 2, FunctionName: !Sub '${AWS::StackName}-a'}\n",
+    )
+    found = read(tmp_path, two).configuration(tmp_path / "a")
+    assert found
+    assert found.timeout == 2
+
+
+def test_a_function_that_is_not_deployed_has_no_configuration(tmp_path: Path) -> None:
+    conditions = "Conditions: {Never: !Equals [a, b]}\n"
+    absent = conditions + block("CodeUri: a").replace("    Type", "    Condition: Never\n    Type")
+    assert read(tmp_path, absent).configuration(tmp_path / "a") is None
+    assert read(tmp_path, absent).configuration(tmp_path / "b") is None
+
+
+def test_a_variable_that_cannot_be_known_here_is_named_with_its_fix(tmp_path: Path) -> None:
+    stream = block("CodeUri: a, Environment: {Variables: {STREAM: !GetAtt Table.StreamArn}}")
+    with pytest.raises(Problem) as refused:
+        read(tmp_path, stream).configuration(tmp_path / "a")
+    said = "template.yaml: STREAM has no value here (Table): set STREAM in the environment"
+    assert str(refused.value) == said
+    found = read(tmp_path, stream, {"STREAM": "mine"}).configuration(tmp_path / "a")
+    assert found
+    assert found.variables == {"STREAM": "mine"}
+
+
+def test_what_is_no_function_of_cloudformation_is_one_line(tmp_path: Path) -> None:
+    wrong = block("CodeUri: a, Environment: {Variables: {X: !If [OnlyOne]}}", "Conditions: {OnlyOne: !Equals [a, a]}\n")
+    with pytest.raises(Problem, match=r"X has no value here \(it is not what CloudFormation takes there\)"):
+        read(tmp_path, wrong).configuration(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [("{", "template.yaml cannot be read: ParserError"), ("[]", "template.yaml is no template: it has no Resources")],
+)
+def test_a_template_that_is_none_is_one_line(tmp_path: Path, written: str, said: str) -> None:
+    with pytest.raises(Problem, match=said) as refused:
+        read(tmp_path, written)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_template_stands_beside_the_functions(tmp_path: Path) -> None:
+    (tmp_path / "functions").mkdir()
+    assert find_template(tmp_path / "functions") is None
+    (tmp_path / "template.yml").write_text("Resources: {}\n", encoding="utf-8")
+    assert find_template(tmp_path / "functions") == tmp_path / "template.yml"
+
+
+def test_the_projects_own_template_has_a_block_for_every_function() -> None:
+    template = Template(ROOT / "template.yaml", OWN, stack="local", shell={})
+    found = {app.parent.name: template.configuration(app.parent) for app in find(ROOT / "functions")}
+    assert None not in found.values()
+    keyed = {folder for folder, block_ in found.items() if block_ and block_.variables.get("MCP_KMS_KEYS") == KEY}
+    with Functions(ROOT / "functions") as loaded:
+        asking = {folder for folder, one in loaded.by_folder.items() if any(handler.asks for handler in one.handlers)}
+    assert keyed >= asking
+    assert FRONT_DOOR not in keyed

@@ -1,0 +1,162 @@
+"""Processes end with the harness, however it ends, and with them whatever they started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_functions.local import Harness
+from mcp_functions.local.runtime import Runtime
+from mcp_functions.local.runtime.template import KEYS
+from mcp_functions.local.runtime.warden import Warden
+
+from .conftest import PID, is_there, wait_until, write_project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Starts a child that stays, says both pids, and stays itself if it is told to.
+STARTS = """
+import json, os, pathlib, subprocess, sys, time
+def handler(event, context):
+    child = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"])
+    told = json.loads(event["body"])
+    written = pathlib.Path(told["where"]) / "written"
+    written.write_text(json.dumps([os.getpid(), child.pid]))
+    written.rename(written.with_name("pids"))
+    if told["stay"]:
+        time.sleep(600)
+"""
+BOTH = pytest.mark.parametrize("stay", [False, True], ids=["idle", "at work"])
+SERVE = [sys.executable, "-W", "error", "-m", "mcp_functions.local", "serve", "--runtime", "--port", "0"]
+
+
+class Asked:
+    """A request that is under way, and the processes that it started."""
+
+    def __init__(self, url: str, where: Path, *, stay: bool) -> None:
+        self._url, self._message = url, json.dumps({"where": str(where), "stay": stay})
+        self._thread = threading.Thread(target=self._ask)
+        self._thread.start()
+        wait_until((where / "pids").exists)
+        self.pids: list[int] = json.loads((where / "pids").read_text(encoding="utf-8"))
+        if not stay:
+            self._thread.join()
+
+    def _ask(self) -> None:
+        connection = HTTPConnection(urlsplit(self._url).netloc, timeout=60)
+        with contextlib.closing(connection), contextlib.suppress(OSError, HTTPException):  # whoever answers is killed
+            connection.request("POST", "/mcp/starts", self._message, {"content-type": "application/json"})
+            connection.getresponse().read()
+
+    def is_over(self) -> None:
+        self._thread.join()
+        are_gone(self.pids)
+
+
+def are_gone(pids: Iterable[int]) -> None:
+    for pid in pids:
+        wait_until(lambda pid=pid: _has_ended(pid))  # type: ignore[misc]
+
+
+def _has_ended(pid: int) -> bool:
+    """Say whether nothing is left, or only the entry that whoever adopted a process has not read yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return not is_there(pid)
+
+
+@BOTH
+def test_nothing_is_left_when_the_harness_has_ended(tmp_path: Path, *, stay: bool) -> None:
+    before = set(threading.enumerate())
+    directory = write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
+    with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
+        asked = Asked(running.url, tmp_path, stay=stay)
+    asked.is_over()
+    assert set(threading.enumerate()) <= before
+
+
+@BOTH
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_when_serve_is_stopped_or_killed(tmp_path: Path, how: signal.Signals, *, stay: bool) -> None:
+    write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
+    with subprocess.Popen(SERVE, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as serving:  # noqa: S603
+        assert serving.stdout
+        asked = Asked(serving.stdout.readline().split()[-1], tmp_path, stay=stay)
+        children = _children(serving.pid)
+        serving.send_signal(how)
+        _, said = serving.communicate(timeout=30)
+    asked.is_over()
+    are_gone(children)
+    assert asked.pids[0] in children
+    if how != signal.SIGKILL:
+        assert (serving.returncode, said) == (0, "")
+
+
+def _children(pid: int) -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _parent(entry) == pid]
+
+
+def _parent(entry: Path) -> int | None:
+    try:
+        return int((entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    except OSError:
+        return None  # it ended meanwhile
+
+
+def test_what_a_function_started_does_not_outlive_its_process(tmp_path: Path) -> None:
+    directory = write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
+    with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
+        asked = Asked(running.url, tmp_path, stay=True)
+        os.kill(asked.pids[0], signal.SIGKILL)
+        asked.is_over()
+
+
+def test_an_environment_that_idles_for_long_is_ended(tmp_path: Path) -> None:
+    directory = write_project(tmp_path, {"tells": PID})
+    own = {"MCP_AUTH_MODE": "none", KEYS: "arn:aws:kms:us-east-1:123456789012:key/none"}
+    runtime = Runtime(directory, ["tells"], own=own, pointed={}, said=lambda _folder, _line: None, idle_seconds=0.05)
+    with runtime:
+        first = int(runtime.run("tells", b"{}").payload)
+        are_gone([first])
+        assert int(runtime.run("tells", b"{}").payload) != first
+
+
+def test_a_warden_kills_what_is_left_when_its_harness_is_gone() -> None:
+    stays = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"]
+    left, released = (subprocess.Popen(stays, start_new_session=True) for _ in range(2))  # noqa: S603
+    warden = Warden()
+    warden.watch(left.pid)
+    warden.watch(released.pid)
+    warden.release(released.pid)
+    warden.close()
+    assert left.wait() == -signal.SIGKILL
+    assert released.poll() is None
+    released.kill()
+    released.wait()
+
+
+def test_a_warden_that_was_killed_is_not_missed(tmp_path: Path) -> None:
+    directory = write_project(tmp_path, {"tells": PID})
+    before = set(_children(os.getpid()))
+    with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
+        (warden,) = set(_children(os.getpid())) - before
+        os.kill(warden, signal.SIGKILL)
+        wait_until(lambda: _has_ended(warden))
+        connection = HTTPConnection(urlsplit(running.url).netloc, timeout=60)
+        connection.request("POST", "/mcp/tells")
+        pid = int(connection.getresponse().read())
+        connection.close()
+    are_gone([pid])

@@ -1,0 +1,743 @@
+"""Asking inline: every kind of question, every kind of answer, and what an author may not do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime  # noqa: TC003 - read at run time, from annotations
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, field_validator
+
+from mcp_functions import (
+    Ask,
+    Cancelled,
+    CreateMessageRequest,
+    Declined,
+    Elicit,
+    ListRoots,
+    NotAnswered,
+    Question,
+    RootsQuestion,
+    Sample,
+    SampleQuestion,
+    ToolError,
+    prompt,
+    resource,
+    serve,
+    tool,
+)
+from mcp_functions.rounds import MAX_REWORDINGS
+from mcp_functions.testing import Conversation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.handlers import Handler
+
+
+class Name(BaseModel):
+    name: str
+
+
+class Ok(BaseModel):
+    ok: bool
+
+
+class Trip(BaseModel):
+    city: str = Field(min_length=2)
+    month: Literal["May", "June"] = "May"
+
+
+ANN, YES, NO = {"name": "Ann"}, {"ok": True}, {"ok": False}
+SAID = {"role": "assistant", "content": {"type": "text", "text": "sunny"}, "model": "m"}
+ROOTS = {"roots": [{"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}]}
+
+
+def talk_to(handler: Handler[..., Any], **options: Any) -> Conversation:  # noqa: ANN401 - of Conversation
+    return Conversation(serve(handler), **options)
+
+
+@pytest.fixture
+def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
+    """Says what the log tells the author of a function that broke a rule; the client only hears "Internal error"."""
+
+    def blamed(talk: Conversation) -> str:
+        assert (talk.status, talk.error) == (500, {"code": -32603, "message": "Internal error"})
+        return caplog.messages[-1].removeprefix("refused: -32603 ")
+
+    return blamed
+
+
+# Questions that break a rule.
+
+
+def test_two_questions_under_one_key_are_refused_by_name(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def forgetful(*, elicit: Elicit) -> list[str]:
+        return [elicit("guest", f"Who is guest {n}?", Name).name for n in range(3)]
+
+    talk = talk_to(forgetful).call().accept(guest=ANN)
+    assert blamed(talk) == "two different questions under the key 'guest': give each question a key of its own"
+
+
+def test_one_question_with_two_forms_is_two_questions(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def forgetful(*, elicit: Elicit) -> str:
+        return elicit("it", "Well?", Name).name + str(elicit("it", "Well?", Ok).ok)
+
+    assert "two different questions under the key 'it'" in blamed(talk_to(forgetful).call().accept(it=ANN))
+
+
+def test_two_of_one_key_together_are_refused_at_once(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def forgetful(*, elicit: Elicit) -> str:
+        return str(elicit.together(Question("it", "Who?", Name), Question("it", "Where?", Name)))
+
+    assert "two different questions under the key 'it'" in blamed(talk_to(forgetful).call())
+
+
+def test_a_declared_question_and_one_of_the_function_share_the_keys(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def forgetful(*, it: Annotated[Name, Ask("Who?")], elicit: Elicit) -> str:
+        return it.name + elicit("it", "Who else?", Name).name
+
+    assert "two different questions under the key 'it'" in blamed(talk_to(forgetful).call().accept(it=ANN))
+
+
+def test_a_question_that_changes_in_every_round_is_refused_by_name(blamed: Callable[[Conversation], str]) -> None:
+    clock = Counter[str]()
+
+    @tool
+    def ticking(*, elicit: Elicit) -> str:
+        clock["it"] += 1
+        return elicit("consent", f"It is 12:0{clock['it']}. Go on?", Ok).model_dump_json()
+
+    talk = talk_to(ticking).call()
+    for _ in range(MAX_REWORDINGS):
+        assert talk.accept(consent=YES).asked == ["consent"]
+    assert blamed(talk.accept(consent=YES)) == (
+        "the question 'consent' says something else in every round, so no answer ever belongs to it: "
+        "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
+    )
+
+
+def test_a_price_may_change_and_the_answer_counts_for_the_price_it_was_given_to() -> None:
+    price = [420]
+
+    @tool
+    def buy(*, elicit: Elicit) -> str:
+        euros = price[0]
+        return f"{euros}: {elicit('consent', f'Pay {euros} EUR?', Ok).ok}"
+
+    talk = talk_to(buy).call()
+    price[0] = 900
+    assert talk.accept(consent=YES).messages == {"consent": "Pay 900 EUR?"}
+    assert talk.accept(consent=NO).text == "900: False"
+    price[0] = 420
+    assert talk.retry().text == "420: True"
+
+
+def test_a_loop_that_waits_for_another_answer_ends_with_a_word_to_its_author(
+    blamed: Callable[[Conversation], str],
+) -> None:
+    @tool
+    def waiting(*, elicit: Elicit) -> str:
+        while not elicit("sure", "Are you sure?", Ok).ok:
+            pass
+        return "sure"
+
+    assert talk_to(waiting).call().accept(sure=YES).text == "sure"
+    assert blamed(talk_to(waiting).call().accept(sure=NO)) == (
+        "the question 'sure' is asked over and over in one round, but an answer stays as it is: "
+        "give it a key of its own each time round a loop"
+    )
+
+
+def test_a_helper_may_ask_the_same_for_a_thousand_rows() -> None:
+    @tool
+    def convert(*, elicit: Elicit) -> int:
+        return sum(len(elicit("currency", "Which currency?", Name).name) for _row in range(1000))
+
+    assert talk_to(convert).call().accept(currency=ANN).text == "3000"
+
+
+@pytest.mark.parametrize("form", [str, dict, Any, 7])
+def test_a_form_that_is_none_is_refused_even_by_those_who_catch_everything(
+    form: Any,  # noqa: ANN401 - that is what is tried
+    blamed: Callable[[Conversation], str],
+) -> None:
+    @tool
+    def careless(*, elicit: Elicit) -> str:
+        with contextlib.suppress(Exception):
+            return str(elicit("it", "Well?", form))
+        return "well"
+
+    assert "a form is a pydantic model" in blamed(talk_to(careless).call())
+
+
+def test_a_page_that_no_browser_opens_is_refused_even_by_those_who_catch_everything(
+    blamed: Callable[[Conversation], str],
+) -> None:
+    @tool
+    def careless(*, elicit: Elicit) -> str:
+        with contextlib.suppress(Exception):
+            elicit.url("page", "Open it", "javascript:alert(1)")
+        return "opened"
+
+    assert "https://" in blamed(talk_to(careless).call())
+
+
+def test_a_rule_broken_in_an_async_task_is_told_too(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    async def forgetful(*, elicit: Elicit) -> str:
+        async def ask(n: int) -> str:
+            return elicit("guest", f"Guest {n}?", Name).name
+
+        async with asyncio.TaskGroup() as group:
+            for n in range(2):
+                group.create_task(ask(n))
+        return "done"
+
+    assert "under the key 'guest'" in blamed(talk_to(forgetful).call())
+
+
+# Answers.
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({"city": "X"}, "city String should have at least 2 characters"),
+        ({"city": "Lisbon", "month": "July"}, "month should be 'May' or 'June'"),
+        ({"city": 7}, "city should be a valid string"),
+        ({"month": "May"}, "city Field required"),
+        (["Lisbon"], "the form came back without content"),
+        (None, "the form came back without content"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason(content: object, reason: str) -> None:
+    talk = talk_to(planned).call().answer(trip={"action": "accept", "content": content})
+    assert talk.messages == {"trip": f"Where to? (Please answer again: {reason}.)"}
+    assert talk.accept(trip={"city": "Lisbon"}).text == "Lisbon in May"
+
+
+@tool
+def planned(*, elicit: Elicit) -> str:
+    """Plan a trip."""
+    trip = elicit("trip", "Where to?", Trip)
+    return f"{trip.city} in {trip.month}"
+
+
+@pytest.mark.parametrize("response", [{}, {"action": "perhaps"}, {"action": None}, {"content": {"city": "Lisbon"}}])
+def test_an_answer_without_a_known_action_is_asked_for_again(response: dict[str, Any]) -> None:
+    talk = talk_to(planned).call().answer(trip=response)
+    assert talk.messages["trip"].endswith("(Please answer again: the answer was not accept, decline or cancel.)")
+
+
+def test_the_reason_never_quotes_the_answer() -> None:
+    talk = talk_to(planned).call().accept(trip={"city": "Lisbon", "month": "hunter2"})
+    assert "hunter2" not in talk.messages["trip"]
+
+
+def test_the_third_try_is_as_good_as_the_first() -> None:
+    talk = talk_to(planned).call()
+    for _ in range(4):
+        talk.accept(trip={})
+    assert talk.messages["trip"].count("again") == 1
+    assert talk.accept(trip={"city": "Lisbon"}).text == "Lisbon in May"
+
+
+def test_keys_that_nobody_asked_for_are_ignored_and_not_carried_along() -> None:
+    @tool
+    def two(*, elicit: Elicit) -> str:
+        return elicit("a", "A?", Name).name + elicit("b", "B?", Name).name
+
+    small, large = talk_to(two).call().accept(a=ANN), talk_to(two).call().accept(a={**ANN, "more": "x" * 50_000})
+    assert abs(len(large.state) - len(small.state)) < 8
+    assert large.accept(b={"name": "Bob"}).text == "AnnBob"
+
+
+def test_an_authors_own_validator_asks_again_too() -> None:
+    class Even(BaseModel):
+        number: int
+
+        @field_validator("number")
+        @classmethod
+        def even(cls, number: int) -> int:
+            if number % 2:
+                message = "must be even"
+                raise ValueError(message)
+            return number
+
+    @tool
+    def asks(*, elicit: Elicit) -> int:
+        return elicit("number", "An even number?", Even).number
+
+    talk = talk_to(asks).call().accept(number={"number": 3})
+    assert talk.messages == {"number": "An even number? (Please answer again: number must be even.)"}
+    assert talk.accept(number={"number": 4}).text == "4"
+
+
+# Yes, no, and neither.
+
+
+@tool
+def renamed(*, elicit: Elicit) -> str:
+    """Rename something."""
+    try:
+        return elicit("name", "Which name?", Name).name
+    except Declined as declined:
+        return f"declined {declined.key}"
+    except Cancelled as cancelled:
+        return f"cancelled {cancelled.key}"
+
+
+def test_no_and_never_mind_are_two_exceptions() -> None:
+    assert talk_to(renamed).call().decline().text == "declined name"
+    assert talk_to(renamed).call().cancel().text == "cancelled name"
+    assert talk_to(renamed).call().answer().asked == ["name"]
+    assert not issubclass(Declined, Cancelled)
+    assert not issubclass(Cancelled, Declined)
+    assert issubclass(Declined, NotAnswered)
+    assert issubclass(Cancelled, NotAnswered)
+
+
+def test_left_alone_they_are_results_that_a_model_understands() -> None:
+    talk = talk_to(planned).call().decline()
+    assert (talk.text, talk.result["isError"]) == ("The user declined to answer: Where to?", True)
+    talk = talk_to(planned).call().cancel()
+    assert (talk.text, talk.result["isError"]) == ("The user dismissed without answering: Where to?", True)
+
+
+def test_an_outcome_is_something_to_match_on() -> None:
+    @tool
+    def matched(*, elicit: Elicit) -> str:
+        match elicit.outcome("name", "Which name?", Name):
+            case Declined():
+                return "declined"
+            case Cancelled():
+                return "cancelled"
+            case chosen:
+                return chosen.name
+
+    assert talk_to(matched).call().accept(name=ANN).text == "Ann"
+    assert talk_to(matched).call().decline().text == "declined"
+    assert talk_to(matched).call().cancel().text == "cancelled"
+    assert talk_to(matched).call().answer().asked == ["name"]
+
+
+def test_a_no_is_not_asked_about_again() -> None:
+    @tool
+    def asks(*, elicit: Elicit) -> str:
+        first = elicit.outcome("first", "First?", Ok)
+        return f"{type(first).__name__} {elicit('second', 'Second?', Ok).ok}"
+
+    talk = talk_to(asks).call().decline()
+    assert talk.asked == ["second"]
+    assert talk.answer(first={"action": "accept", "content": YES}).asked == ["second"]
+    assert talk.accept(second=YES).text == "Declined True"
+
+
+# Several at once.
+
+
+@tool
+def several(*, elicit: Elicit) -> str:
+    """Ask four things of three."""
+    name, ok, roots, said = elicit.together(
+        Question("name", "Who?", Name),
+        Question("ok", "Ok?", Ok),
+        RootsQuestion(),
+        SampleQuestion("weather", CreateMessageRequest("How is the weather?", 20)),
+    )
+    return f"{name.name} {ok.ok} {len(roots)} {said['content']['text']}"
+
+
+def accepted(**content: object) -> dict[str, Any]:
+    return {"action": "accept", "content": content}
+
+
+def test_several_things_are_asked_in_one_round() -> None:
+    talk = talk_to(several).call()
+    assert talk.asked == ["name", "ok", "roots", "weather"]
+    talk.answer(name=accepted(name="Ann"), ok=accepted(ok=True), roots=ROOTS, weather=SAID)
+    assert talk.text == "Ann True 2 sunny"
+
+
+def test_what_is_answered_in_part_is_asked_in_part() -> None:
+    talk = talk_to(several).call().answer(weather=SAID, ok=accepted(ok="perhaps"))
+    assert talk.asked == ["name", "ok", "roots"]
+    assert "Please answer again" in talk.messages["ok"]
+    assert talk.answer(roots=ROOTS).asked == ["name", "ok"]
+    assert talk.accept(name=ANN, ok=YES).text == "Ann True 2 sunny"
+
+
+def test_a_no_to_one_of_several_waits_for_the_answers_to_the_others() -> None:
+    talk = talk_to(several).call().answer(name={"action": "decline"}, weather=SAID)
+    assert talk.asked == ["ok", "roots"]
+    talk.answer(ok={"action": "cancel"}, roots=ROOTS)
+    assert talk.text == "The user declined to answer: Who?"  # the first of them in the author's order
+
+
+def test_as_many_as_an_author_likes_also_none() -> None:
+    @tool
+    def listed(count: int, *, elicit: Elicit) -> list[str]:
+        asked = [Question(f"guest-{n}", f"Guest {n}?", Name) for n in range(count)]
+        return [guest.name for guest in elicit.together(*asked)]
+
+    assert talk_to(listed).call(count=0).result["structuredContent"] == []
+    talk = talk_to(listed).call(count=7)
+    assert len(talk.asked) == 7
+    talk.accept(**{key: {"name": key} for key in talk.asked})
+    assert talk.result["structuredContent"] == [f"guest-{n}" for n in range(7)]
+
+
+# Declared in the signature.
+
+
+def test_declared_questions_come_first_and_together() -> None:
+    entered = Counter[str]()
+
+    @tool
+    def closed(bug: int, *, how: Annotated[Name, Ask("How was {bug} closed?")], who: Annotated[Ok, Ask("You?")]) -> str:
+        entered["closed"] += 1
+        return f"{bug} {how.name} {who.ok}"
+
+    talk = talk_to(closed).call(bug=7)
+    assert talk.messages == {"how": "How was 7 closed?", "who": "You?"}
+    assert talk.accept(who=YES).messages == {"how": "How was 7 closed?"}
+    assert entered == {}
+    assert talk.accept(how=ANN).text == "7 Ann True"
+    assert entered == {"closed": 1}
+
+
+def test_a_declared_question_may_be_declined_if_none_is_one_of_its_types() -> None:
+    @tool
+    def closed(*, how: Annotated[Name | None, Ask("How?")], who: Annotated[Ok, Ask("You?")]) -> str:
+        return f"{how.name if how else None} {who.ok}"
+
+    assert talk_to(closed).call().answer(how={"action": "decline"}, who=accepted(ok=True)).text == "None True"
+    assert talk_to(closed).call().answer(how={"action": "cancel"}, who=accepted(ok=True)).text == "None True"
+    assert talk_to(closed).call().answer(how=accepted(name="x"), who={"action": "decline"}).text.startswith("The user")
+
+
+# Pages.
+
+
+def test_a_page_is_asked_for_as_long_as_its_author_is_not_content() -> None:
+    signed_in: list[str] = []
+
+    @tool
+    def repositories(*, elicit: Elicit) -> str:
+        while not signed_in:
+            elicit.url("sign-in", "Please sign in", "https://forge.example/login")
+        return "3 repositories"
+
+    talk = talk_to(repositories).call()
+    assert talk.requests["sign-in"]["params"] == {
+        "mode": "url",
+        "message": "Please sign in",
+        "url": "https://forge.example/login",
+    }
+    for _ in range(3):
+        assert talk.answer(**{"sign-in": {"action": "accept"}}).asked == ["sign-in"]
+    signed_in.append("Ann")
+    assert talk.answer(**{"sign-in": {"action": "accept"}}).text == "3 repositories"
+
+
+def test_a_page_that_was_opened_is_not_asked_for_again_by_later_questions() -> None:
+    @tool
+    def terms(*, elicit: Elicit) -> str:
+        elicit.url("terms", "Please read this", "https://example.com/terms")
+        return str(elicit("agreed", "Do you agree?", Ok).ok)
+
+    talk = talk_to(terms).call().answer(terms={"action": "accept"})
+    assert talk.asked == ["agreed"]
+    assert talk.answer().asked == ["agreed"]
+    assert talk.accept(agreed=YES).text == "True"
+
+
+def test_a_page_may_be_declined() -> None:
+    @tool
+    def terms(*, elicit: Elicit) -> str:
+        elicit.url("terms", "Please read this", "https://example.com/terms")
+        return "read"
+
+    assert talk_to(terms).call().decline().text == "The user declined to answer: Please read this"
+
+
+# The client's model and folders.
+
+
+@tool
+def described(*, sample: Sample, list_roots: ListRoots) -> str:
+    """Describe folders."""
+    folders = [root["uri"] for root in list_roots()]
+    return f"{folders} {sample('said', 'Describe them', max_tokens=9, temperature=0.5)['content']['text']}"
+
+
+def test_the_client_and_its_model_are_asked_like_a_user() -> None:
+    talk = talk_to(described).call()
+    assert talk.requests == {"roots": {"method": "roots/list", "params": {}}}
+    talk.answer(roots=ROOTS)
+    said = {"role": "user", "content": {"type": "text", "text": "Describe them"}}
+    assert talk.requests["said"]["params"] == {"messages": [said], "temperature": 0.5, "maxTokens": 9}
+    assert talk.answer(said=SAID).text == "['file:///a', 'file:///b'] sunny"
+
+
+@pytest.mark.parametrize("bad", [{}, {"roots": {}}, {"roots": [{}]}, {"roots": ["file:///a"]}, {"action": "accept"}])
+def test_what_is_no_list_of_roots_is_asked_for_again(bad: dict[str, Any]) -> None:
+    talk = talk_to(described).call().answer(roots=bad)
+    assert talk.asked == ["roots"]
+    assert talk.answer(roots=ROOTS).asked == ["said"]
+
+
+@pytest.mark.parametrize("bad", [{}, {"role": "system"}, {**SAID, "content": "sunny"}, {"action": "decline"}])
+def test_what_is_no_message_is_asked_for_again(bad: dict[str, Any]) -> None:
+    talk = talk_to(described).call().answer(roots=ROOTS)
+    assert talk.answer(said=bad).asked == ["said"]
+    assert talk.answer(said=SAID).done
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "can"),
+    [
+        ({}, "FFFF"),
+        ({"elicitation": {}}, "TFFF"),
+        ({"elicitation": {"url": {}}}, "FTFF"),
+        ({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}, "TTTT"),
+    ],
+)
+def test_an_author_may_see_what_a_client_can(capabilities: dict[str, Any], can: str) -> None:
+    @tool
+    def sees(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
+        possible = (elicit.possible, elicit.url_possible, sample.possible, list_roots.possible)
+        return "".join("T" if one else "F" for one in possible)
+
+    assert talk_to(sees, capabilities=capabilities).call().text == can
+
+
+# Where questions may stand.
+
+
+def test_functions_that_the_handler_calls_ask_too() -> None:
+    def name_of(elicit: Elicit, whom: str) -> str:
+        return elicit(f"name-{whom}", f"What is {whom}'s name?", Name).name
+
+    def couple(elicit: Elicit) -> list[str]:
+        return [name_of(elicit, whom) for whom in ("her", "him")]
+
+    @tool
+    def invite(*, elicit: Elicit) -> str:
+        return " and ".join(couple(elicit))
+
+    talk = talk_to(invite).call().accept(**{"name-her": ANN}).accept(**{"name-him": {"name": "Bob"}})
+    assert talk.text == "Ann and Bob"
+
+
+def test_prompts_templates_and_static_resources_ask_too() -> None:
+    @prompt
+    def brief(*, elicit: Elicit) -> str:
+        return elicit("name", "For whom?", Name).name
+
+    @resource("house://rules")
+    def rules(*, elicit: Elicit) -> str:
+        return elicit("name", "For whom?", Name).name
+
+    @resource("tickets://{number}")
+    def ticket(number: int, *, elicit: Elicit) -> str:
+        return f"{number} {elicit('name', 'For whom?', Name).name}"
+
+    assert talk_to(brief).get().accept(name=ANN).text == "Ann"
+    assert talk_to(rules).read("house://rules").accept(name=ANN).text == "Ann"
+    assert talk_to(ticket).read("tickets://7").accept(name=ANN).text == "7 Ann"
+
+
+def test_finally_runs_in_every_round() -> None:
+    closed = Counter[str]()
+
+    @tool
+    def opens(*, elicit: Elicit) -> str:
+        try:
+            return elicit("a", "A?", Name).name + elicit("b", "B?", Name).name
+        finally:
+            closed["connection"] += 1
+
+    assert talk_to(opens).call().accept(a=ANN).accept(b=ANN).text == "AnnAnn"
+    assert closed == {"connection": 3}
+
+
+@pytest.mark.parametrize("caught", [Exception, BaseException])
+def test_no_except_can_keep_a_question_from_being_asked(caught: type[BaseException]) -> None:
+    @tool
+    def careless(*, elicit: Elicit) -> str:
+        try:
+            return elicit("name", "Who?", Name).name
+        except caught:
+            return "nobody"
+
+    assert talk_to(careless).call().asked == ["name"]
+    assert talk_to(careless).call().accept(name=ANN).text == "Ann"
+
+
+def test_threads_ask_too() -> None:
+    @tool
+    def threaded(*, elicit: Elicit) -> list[str]:
+        with ThreadPoolExecutor(1) as pool:
+            return list(pool.map(lambda key: elicit(key, f"{key}?", Name).name, ["a", "b"]))
+
+    talk = talk_to(threaded).call()
+    assert talk.asked[0] == "a"
+    while not talk.done:
+        talk.accept(**{key: {"name": key.upper()} for key in talk.asked})
+    assert talk.result["structuredContent"] == ["A", "B"]
+
+
+# Async handlers.
+
+
+async def ask(elicit: Elicit, key: str) -> str:
+    await asyncio.sleep(0)
+    return elicit(key, f"{key}?", Name).name
+
+
+def test_an_async_handler_asks_without_awaiting() -> None:
+    @tool
+    async def single(*, elicit: Elicit) -> str:
+        await asyncio.sleep(0)
+        return await ask(elicit, "a") + await ask(elicit, "b")
+
+    assert talk_to(single).call().accept(a=ANN).accept(b=ANN).text == "AnnAnn"
+
+
+@pytest.mark.parametrize("group", [True, False], ids=["a task group", "gather"])
+def test_what_tasks_ask_is_asked_in_one_round(*, group: bool) -> None:
+    @tool
+    async def tasks(*, elicit: Elicit) -> list[str]:
+        if not group:
+            return list(await asyncio.gather(ask(elicit, "a"), ask(elicit, "b")))
+        async with asyncio.TaskGroup() as running:
+            asked = [running.create_task(ask(elicit, key)) for key in "ab"]
+        return [task.result() for task in asked]
+
+    talk = talk_to(tasks).call()
+    assert talk.asked == ["a", "b"]
+    assert talk.accept(b={"name": "Bob"}).asked == ["a"]
+    assert talk.accept(a=ANN).result["structuredContent"] == ["Ann", "Bob"]
+
+
+def test_a_no_in_a_task_is_a_tool_error() -> None:
+    @tool
+    async def tasks(*, elicit: Elicit) -> str:
+        async with asyncio.TaskGroup() as running:
+            asked = [running.create_task(ask(elicit, key)) for key in "ab"]
+        return str([task.result() for task in asked])
+
+    talk = talk_to(tasks).call().answer(a=accepted(name="Ann"), b={"action": "decline"})
+    assert (talk.text, talk.result["isError"]) == ("The user declined to answer: b?", True)
+
+
+def test_a_tool_error_in_a_task_is_a_tool_error_and_in_a_prompt_an_error() -> None:
+    async def fails(_elicit: Elicit) -> None:
+        message = "No."
+        raise ToolError(message)
+
+    @tool
+    async def tasks(*, elicit: Elicit) -> str:
+        async with asyncio.TaskGroup() as outer, asyncio.TaskGroup() as inner:
+            outer.create_task(asyncio.sleep(0))
+            inner.create_task(fails(elicit))
+        return "unreached"
+
+    @prompt
+    async def brief(*, elicit: Elicit) -> str:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fails(elicit))
+        return "unreached"
+
+    assert (talk_to(tasks).call().text, talk_to(brief).get().error["message"]) == ("No.", "No.")
+
+
+def test_a_question_goes_before_what_else_went_wrong_in_the_round_that_asks_it() -> None:
+    @tool
+    async def tasks(*, elicit: Elicit) -> str:
+        async def fails_when_cancelled() -> None:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                message = "closed in the middle"
+                raise OSError(message) from None
+
+        async with asyncio.TaskGroup() as group:
+            slow = group.create_task(fails_when_cancelled())
+            await asyncio.sleep(0)
+            name = await ask(elicit, "a")
+            slow.cancel()
+        return name
+
+    assert talk_to(tasks).call().asked == ["a"]
+
+
+def test_what_fails_in_a_task_without_a_question_is_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
+    async def fails() -> None:
+        message = "a secret text"
+        raise OSError(message)
+
+    @tool
+    async def tasks(*, elicit: Elicit) -> str:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fails())
+        return str(elicit.possible)
+
+    assert talk_to(tasks).call().status == 500
+    assert "a secret text" not in caplog.text
+
+
+def test_a_question_in_a_worker_thread_of_an_async_handler() -> None:
+    @tool
+    async def threaded(*, elicit: Elicit) -> str:
+        return (await asyncio.to_thread(elicit, "name", "Who?", Name)).name
+
+    assert talk_to(threaded).call().accept(name=ANN).text == "Ann"
+
+
+# What an answer is worth.
+
+
+def test_a_first_request_that_brings_answers_is_asked_all_the_same() -> None:
+    talk = talk_to(planned)
+    talk.call()
+    cold = Conversation(serve(planned))
+    cold._begin("tools/call", {"name": "planned", "arguments": {}, "inputResponses": {"trip": accepted(city="X")}})  # noqa: SLF001 - no client does that
+    assert cold.messages == talk.messages
+
+
+def test_an_answer_reaches_the_question_it_was_given_to_and_no_other() -> None:
+    @tool
+    def asks(*, elicit: Elicit) -> str:
+        first = elicit("first", "First?", Name).name
+        return f"{first} {elicit('second', f'After {first}?', Name).name}"
+
+    talk = talk_to(asks).call()
+    talk.answer(first=accepted(name="one"), second=accepted(name="too early"))
+    assert talk.messages == {"second": "After one?"}
+    talk.answer(first=accepted(name="too late"), second=accepted(name="two"))
+    assert talk.text == "one two"
+
+
+def test_dates_and_choices_arrive_as_what_they_are() -> None:
+    class When(BaseModel):
+        at: datetime
+        rooms: list[Literal["red", "green"]] = Field(default=[], max_length=2)
+
+    @tool
+    def book(*, elicit: Elicit) -> str:
+        when = elicit("when", "When?", When)
+        return f"{when.at:%H:%M} {when.rooms}"
+
+    talk = talk_to(book).call().accept(when={"at": "2027-01-02T03:04:00Z", "rooms": ["green"]})
+    assert talk.text == "03:04 ['green']"

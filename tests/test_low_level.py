@@ -1,0 +1,303 @@
+"""The specification's own words: InputResponses, RequestState, InputRequiredResult."""
+
+from __future__ import annotations
+
+from datetime import date  # noqa: TC003 - read at run time, from annotations
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
+
+from mcp_functions import (
+    CreateMessageRequest,
+    ElicitRequest,
+    InputRequiredResult,
+    InputResponses,
+    ListRootsRequest,
+    RequestState,
+    serve,
+    tool,
+)
+from mcp_functions.low_level import _read
+from mcp_functions.rounds import InputRequired, Round
+from mcp_functions.testing import Conversation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.handlers import Handler
+
+
+class Name(BaseModel):
+    name: str
+
+
+class Draft(BaseModel):
+    where: str | None = None
+    day: date | None = None
+    rounds: int = 0
+
+
+ANN = {"name": "Ann"}
+ROOTS = {"roots": [{"uri": "file:///a"}]}
+
+
+def talk_to(handler: Handler[..., Any]) -> Conversation:
+    return Conversation(serve(handler))
+
+
+@pytest.fixture
+def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
+    """Says what the log tells the author of a function that broke a rule; the client only hears "Internal error"."""
+
+    def blamed(talk: Conversation) -> str:
+        assert (talk.status, talk.error) == (500, {"code": -32603, "message": "Internal error"})
+        return caplog.messages[-1].removeprefix("refused: -32603 ")
+
+    return blamed
+
+
+# What was answered.
+
+
+@tool
+def three_things(*, input_responses: InputResponses) -> str | InputRequiredResult:
+    """Ask for three things at once."""
+    asked = {
+        "name": ElicitRequest("Who?", Name),
+        "roots": ListRootsRequest(),
+        "said": CreateMessageRequest("Well?", 9),
+    }
+    if missing := {key: request for key, request in asked.items() if key not in input_responses}:
+        return InputRequiredResult(missing)
+    return f"{len(input_responses)} {sorted(input_responses)} {input_responses['roots']['roots'][0]['uri']}"
+
+
+def test_answers_are_a_mapping_of_what_was_asked() -> None:
+    talk = talk_to(three_things).call()
+    assert talk.asked == ["name", "roots", "said"]
+    assert talk.answer(roots=ROOTS, other={"surprise": 1}).asked == ["name", "said"]
+    assert talk.answer(said={"any": "thing"}, name={"action": "decline"}).text == (
+        "3 ['name', 'roots', 'said'] file:///a"
+    )
+
+
+def test_what_nobody_asked_for_stands_apart() -> None:
+    seen: list[dict[str, Any]] = []
+
+    @tool
+    def curious(*, input_responses: InputResponses) -> str | InputRequiredResult:
+        seen.append(input_responses.unproven)
+        return "done" if "name" in input_responses else InputRequiredResult({"name": ElicitRequest("Who?", Name)})
+
+    talk = talk_to(curious).call()
+    talk.answer(other={"surprise": 1}, name={"action": "accept", "content": ANN})
+    assert seen == [{}, {"other": {"surprise": 1}}]
+
+
+@pytest.mark.parametrize(
+    ("response", "found"),
+    [
+        ({"action": "accept", "content": ANN}, "Ann"),
+        ({"action": "accept", "content": {"name": 7}}, "None"),
+        ({"action": "accept"}, "None"),
+        ({"action": "decline"}, "None"),
+        ({"action": "cancel"}, "None"),
+        ({}, "None"),
+    ],
+)
+def test_an_accepted_form_is_a_model_and_anything_else_is_none(response: dict[str, Any], found: str) -> None:
+    @tool
+    def accepts(*, input_responses: InputResponses) -> str | InputRequiredResult:
+        if "name" not in input_responses:
+            return InputRequiredResult({"name": ElicitRequest("Who?", Name)})
+        name = input_responses.accepted("name", Name)
+        return str(name.name if name else None)
+
+    assert talk_to(accepts).call().answer(name=response).text == found
+
+
+def test_what_is_asked_again_is_answered_anew() -> None:
+    @tool
+    def insists(*, input_responses: InputResponses) -> str | InputRequiredResult:
+        name = input_responses.accepted("name", Name)
+        return name.name if name else InputRequiredResult({"name": ElicitRequest("Who?", Name)})
+
+    talk = talk_to(insists).call().decline().answer(name={"action": "accept", "content": {}})
+    assert talk.accept(name=ANN).text == "Ann"
+
+
+# What was kept.
+
+
+@tool
+def planned(*, input_responses: InputResponses, request_state: RequestState[Draft]) -> str | InputRequiredResult:
+    """Keep a draft."""
+    draft = request_state.value
+    draft.rounds += 1
+    if name := input_responses.accepted("where", Name):
+        draft.where = name.name
+    if not draft.where:
+        return InputRequiredResult({"where": ElicitRequest("Where to?", Name)}, draft)
+    return f"{draft.where} after {draft.rounds} rounds"
+
+
+def test_a_state_comes_back_as_its_model() -> None:
+    talk = talk_to(planned).call().answer().answer()
+    assert talk.accept(where={"name": "Lisbon"}).text == "Lisbon after 4 rounds"
+
+
+def test_a_repeated_round_begins_with_the_state_it_began_with() -> None:
+    talk = talk_to(planned).call().answer().retry().retry()
+    assert talk.accept(where={"name": "Lisbon"}).text == "Lisbon after 3 rounds"
+
+
+def test_a_state_is_carried_sealed() -> None:
+    assert "rounds" not in talk_to(planned).call().state
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    day: date | None = None
+    tags: set[str] = set()
+
+
+class Aliased(BaseModel):
+    where: str | None = Field(default=None, alias="whereTo")
+
+
+class Nested(BaseModel):
+    drafts: dict[str, list[Draft]] = {}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        Strict.model_validate_json('{"day": "2027-01-02", "tags": ["a"]}'),
+        Aliased(whereTo="Lisbon"),
+        Nested(drafts={"x": [Draft(where="Lisbon")]}),
+    ],
+    ids=lambda state: type(state).__name__,
+)
+def test_any_model_that_json_carries_is_read_as_it_was_written(state: BaseModel) -> None:
+    round_ = Round()
+    with pytest.raises(InputRequired):
+        round_.require(InputRequiredResult(request_state=state))
+    assert _read(type(state), Round(record=round_.leave()).state) == state
+
+
+class Unreadable(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    where: str = ""
+
+    @computed_field
+    def length(self) -> int:
+        return len(self.where)
+
+
+class Opaque(BaseModel):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    thing: object = None
+
+
+@pytest.mark.parametrize("state", [Unreadable(where="Lisbon"), Opaque(thing=object())], ids=["unreadable", "opaque"])
+def test_a_state_that_could_not_be_read_again_is_refused_when_it_is_kept(
+    state: BaseModel, blamed: Callable[[Conversation], str]
+) -> None:
+    @tool
+    def keeps(*, input_responses: InputResponses) -> str | InputRequiredResult:
+        return "done" if input_responses else InputRequiredResult(request_state=state)
+
+    name = type(state).__name__
+    expected = f"request_state: a {name} that holds this cannot be read again from the JSON that it writes"
+    assert blamed(talk_to(keeps).call()) == expected
+
+
+def test_a_result_that_requires_nothing_is_refused(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def idle(*, input_responses: InputResponses) -> str | InputRequiredResult:
+        return "done" if input_responses else InputRequiredResult()
+
+    assert blamed(talk_to(idle).call()) == "an InputRequiredResult needs input_requests or a request_state"
+
+
+# A state of another version.
+
+
+class Later(BaseModel):
+    place: str | None = None
+    rounds: int = 0
+    people: int = Field(default=1, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def migrate(cls, found: dict[str, Any]) -> dict[str, Any]:
+        return {"place": found["where"], "rounds": found["rounds"]} if "where" in found else found
+
+
+class Other(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    rounds: int = 0
+    stops: list[str] = []
+
+
+class Clumsy(BaseModel):
+    rounds: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def migrate(cls, found: dict[str, Any]) -> dict[str, Any]:
+        return {"rounds": len(found["visited"]["places"])} if found else found
+
+
+class Both(BaseModel):
+    kept: str = ""
+
+
+def version(model: type[BaseModel], field: str) -> Handler[..., Any]:
+    """Make a version of `planned` whose state has another shape."""
+
+    def another(*, input_responses: InputResponses, request_state: Any) -> str | InputRequiredResult:  # noqa: ANN401
+        state = request_state.value
+        state.rounds += 1
+        if name := input_responses.accepted("where", Name):
+            return f"{name.name} {getattr(state, field)} after {state.rounds} rounds"
+        return InputRequiredResult({"where": ElicitRequest("Where to?", Name)}, state)
+
+    another.__annotations__["request_state"] = RequestState[model]  # type: ignore[valid-type]  # as if it stood there
+    return tool(name="planned")(another)
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "expected"),
+    [
+        (Later, "people", "Lisbon 1 after 3 rounds"),  # migrated by the model's own validator
+        (Other, "stops", "Lisbon [] after 1 rounds"),  # begun anew
+        (Clumsy, "rounds", "Lisbon 1 after 1 rounds"),  # a migration that fails begins anew as well
+    ],
+    ids=["migrated", "begun anew", "a migration that fails"],
+)
+def test_a_state_of_another_shape_is_migrated_or_begun_anew_and_answers_are_kept(
+    model: type[BaseModel], field: str, expected: str
+) -> None:
+    talk = talk_to(planned).call().answer()
+    talk.upgrade(serve(version(model, field))).accept(where={"name": "Lisbon"})
+    assert talk.text == expected
+
+
+def test_an_answer_given_to_the_old_version_is_not_asked_for_again_by_the_new() -> None:
+    @tool(name="planned")
+    def newer(*, input_responses: InputResponses, request_state: RequestState[Both]) -> str | InputRequiredResult:
+        wanted = {"where": ElicitRequest("Where to?", Name), "who": ElicitRequest("Who?", Name)}
+        missing = {key: asked for key, asked in wanted.items() if not input_responses.accepted(key, Name)}
+        if missing:
+            return InputRequiredResult(missing, Both(kept=request_state.value.kept + "."))
+        return " ".join(str(input_responses[key]["content"]["name"]) for key in wanted)
+
+    talk = talk_to(planned).call().upgrade(serve(newer)).accept(where={"name": "Lisbon"})
+    assert talk.asked == ["who"]
+    assert talk.accept(who=ANN).text == "Lisbon Ann"

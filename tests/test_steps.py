@@ -1,0 +1,784 @@
+"""Steps: what is done once in a conversation, what may be done again and under which key, what may be returned."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from uuid import UUID
+
+import pytest
+from pydantic import BaseModel, Field
+
+from mcp_functions import Elicit, Step, ToolError, prompt, resource, serve, tool
+from mcp_functions.errors import DeveloperError
+from mcp_functions.rounds import InputRequired, Round
+from mcp_functions.steps import MAX_BYTES
+from mcp_functions.testing import Conversation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.handlers import Handler
+
+YES = {"ok": True}
+
+
+class Ok(BaseModel):
+    ok: bool
+
+
+class Bank:
+    """Somebody outside who must not act twice, and remembers under which key it did."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    def pay(self, euros: int, *, key: str) -> str:
+        self.keys.append(key)
+        return f"receipt for {euros}"
+
+
+@pytest.fixture
+def did() -> Counter[str]:
+    return Counter()
+
+
+@pytest.fixture
+def bank() -> Bank:
+    return Bank()
+
+
+@pytest.fixture
+def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
+    """Says what the log tells the author of a function that broke a rule; the client only hears "Internal error"."""
+
+    def blamed(talk: Conversation) -> str:
+        assert (talk.status, talk.error) == (500, {"code": -32603, "message": "Internal error"})
+        return caplog.messages[-1].removeprefix("refused: -32603 ")
+
+    return blamed
+
+
+def talk_to(handler: Handler[..., Any]) -> Conversation:
+    return Conversation(serve(handler))
+
+
+# Once.
+
+
+def test_a_step_is_done_in_one_round_and_read_in_the_others(did: Counter[str]) -> None:
+    def reserve(city: str) -> str:
+        did[city] += 1
+        return f"a seat to {city}"
+
+    @tool
+    def book(city: str, *, elicit: Elicit, step: Step) -> str:
+        seat = step("reserve", reserve, city)
+        elicit("first", f"{seat}?", Ok)
+        elicit("second", "Really?", Ok)
+        return seat
+
+    talk = talk_to(book).call(city="Lisbon").accept(first=YES).accept(second=YES)
+    assert talk.text == "a seat to Lisbon"
+    assert did == {"Lisbon": 1}
+
+
+def test_what_a_step_returned_travels_sealed() -> None:
+    @tool
+    def keeps(*, elicit: Elicit, step: Step) -> str:
+        return step("secret", lambda: "the treasure is below the oak") + str(elicit("ok", "Ok?", Ok).ok)
+
+    talk = talk_to(keeps).call()
+    assert "oak" not in str(talk.body)
+    assert talk.accept(ok=YES).text == "the treasure is below the oakTrue"
+
+
+def test_each_call_of_a_step_has_its_key_so_loops_have_one_for_each_turn(did: Counter[str]) -> None:
+    def fetch(page: int) -> int:
+        did[str(page)] += 1
+        return page * page
+
+    @tool
+    def total(*, elicit: Elicit, step: Step) -> int:
+        found = sum(step(f"page-{page}", fetch, page) for page in range(4))
+        elicit("ok", f"{found}?", Ok)
+        return found
+
+    assert talk_to(total).call().accept(ok=YES).text == "14"
+    assert set(did.values()) == {1}
+
+
+def test_one_key_may_be_read_twice_in_a_round(did: Counter[str]) -> None:
+    def roll() -> int:
+        did["roll"] += 1
+        return did["roll"]
+
+    @tool
+    def twice(*, step: Step) -> list[int]:
+        return [step("roll", roll), step("roll", roll)]
+
+    assert talk_to(twice).call().result["structuredContent"] == [1, 1]
+
+
+def test_a_step_that_raises_is_not_recorded_and_runs_again(did: Counter[str]) -> None:
+    def fragile() -> str:
+        did["tries"] += 1
+        if did["tries"] < 3:
+            message = "not yet"
+            raise LookupError(message)
+        return "at last"
+
+    @tool
+    def patient(*, elicit: Elicit, step: Step) -> str:
+        try:
+            return step("fragile", fragile)
+        except LookupError:
+            elicit(f"again-{did['tries']}", "It failed. Again?", Ok)
+            return "unreached"
+
+    talk = talk_to(patient).call()
+    talk.accept(**{talk.asked[0]: YES})
+    assert talk.accept(**{talk.asked[0]: YES}).text == "at last"
+
+
+def test_a_tool_error_in_a_step_is_a_tool_error() -> None:
+    def sold_out() -> str:
+        message = "No seats left."
+        raise ToolError(message)
+
+    @tool
+    def book(*, step: Step) -> str:
+        return step("reserve", sold_out)
+
+    talk = talk_to(book).call()
+    assert (talk.text, talk.result["isError"]) == ("No seats left.", True)
+
+
+def test_prompts_and_resources_have_steps_too(did: Counter[str]) -> None:
+    def look_up() -> str:
+        did["look up"] += 1
+        return "rules"
+
+    @prompt
+    def brief(*, elicit: Elicit, step: Step) -> str:
+        return f"{step('look up', look_up)} {elicit('ok', 'Ok?', Ok).ok}"
+
+    @resource("house://rules")
+    def rules(*, elicit: Elicit, step: Step) -> str:
+        return f"{step('look up', look_up)} {elicit('ok', 'Ok?', Ok).ok}"
+
+    assert talk_to(brief).get().accept(ok=YES).text == "rules True"
+    assert talk_to(rules).read("house://rules").accept(ok=YES).text == "rules True"
+    assert did == {"look up": 2}
+
+
+# Not again after the end of a round.
+
+
+def test_nothing_is_done_any_more_in_a_round_that_has_ended(did: Counter[str]) -> None:
+    def cancel() -> None:
+        did["cancelled"] += 1
+
+    @tool
+    def stubborn(*, elicit: Elicit, step: Step) -> str:
+        agreed = False
+        with contextlib.suppress(BaseException):
+            agreed = elicit("ok", "Ok?", Ok).ok
+        if not agreed:
+            step("cancel", cancel)
+        return f"agreed: {agreed}"
+
+    talk = talk_to(stubborn).call()
+    assert talk.asked == ["ok"]
+    assert talk.accept(ok=YES).text == "agreed: True"
+    assert did == {}
+
+
+def test_nothing_is_done_any_more_after_a_rule_was_broken(
+    did: Counter[str], blamed: Callable[[Conversation], str]
+) -> None:
+    def work(value: object) -> None:
+        did["worked"] += 1
+        assert value
+
+    @tool
+    def stubborn(*, step: Step) -> str:
+        for value in (object(), 1, 2):
+            with contextlib.suppress(Exception):
+                step("work", work, value)
+        return "done"
+
+    assert blamed(talk_to(stubborn).call()) == "step 'work': JSON cannot carry the arguments of work"
+    assert did == {}
+
+
+# The key of what must not happen twice.
+
+
+def paying(bank: Bank) -> Conversation:
+    @tool
+    def pay(euros: int, *, elicit: Elicit, step: Step) -> str:
+        elicit("ok", f"Pay {euros}?", Ok)
+        receipt = step("charge", lambda: bank.pay(euros, key=step.key))
+        elicit("rating", "How was it?", Ok)
+        return receipt
+
+    return talk_to(pay).call(euros=7)
+
+
+def test_after_a_lost_response_a_step_may_run_again_but_under_the_same_key(bank: Bank) -> None:
+    talk = paying(bank).accept(ok=YES).retry().retry()
+    assert len(bank.keys) == 3
+    assert len(set(bank.keys)) == 1
+    assert talk.accept(rating=YES).text == "receipt for 7"
+    assert len(bank.keys) == 3
+
+
+def test_another_conversation_has_another_key(bank: Bank) -> None:
+    for _ in range(2):
+        paying(bank).accept(ok=YES)
+    assert len(set(bank.keys)) == 2
+
+
+def test_each_step_has_a_key_of_its_own(bank: Bank) -> None:
+    @tool
+    def pay_both(*, elicit: Elicit, step: Step) -> str:
+        elicit("ok", "Pay?", Ok)
+        for name, euros in (("a", 1), ("b", 1)):
+            step(name, lambda euros: bank.pay(euros, key=step.key), euros)
+        return "paid"
+
+    talk_to(pay_both).call().accept(ok=YES)
+    assert len(set(bank.keys)) == 2
+    assert all(len(key) == 32 and key.isalnum() for key in bank.keys)
+
+
+def test_a_keyed_step_waits_until_the_client_holds_a_state(bank: Bank) -> None:
+    @tool
+    def pay(euros: int, *, step: Step) -> str:
+        return step.keyed("charge", bank.pay, euros)
+
+    talk = talk_to(pay).call(euros=7)
+    assert (talk.done, talk.asked, bank.keys) == (False, [], [])
+    talk.answer()
+    assert (talk.text, len(bank.keys)) == ("receipt for 7", 1)
+    talk.retry()
+    assert len(bank.keys) == 2
+    assert len(set(bank.keys)) == 1
+
+
+def test_a_keyed_step_behind_a_question_costs_no_round(bank: Bank) -> None:
+    @tool
+    def pay(euros: int, *, elicit: Elicit, step: Step) -> str:
+        elicit("ok", f"Pay {euros}?", Ok)
+        return step.keyed("charge", bank.pay, euros)
+
+    talk = talk_to(pay).call(euros=7).accept(ok=YES)
+    assert (talk.text, len(talk.rounds)) == ("receipt for 7", 2)
+
+
+def test_a_keyed_step_keeps_what_was_done_before_it(bank: Bank, did: Counter[str]) -> None:
+    def quote() -> int:
+        did["quote"] += 1
+        return 7
+
+    @tool
+    def pay(*, step: Step) -> str:
+        return step.keyed("charge", bank.pay, step("quote", quote))
+
+    assert talk_to(pay).call().go_on().text == "receipt for 7"
+    assert did == {"quote": 1}
+
+
+def test_without_rounds_to_spare_a_keyed_step_runs_at_once(bank: Bank) -> None:
+    @tool(max_sheds=0)
+    def pay(euros: int, *, step: Step) -> str:
+        return step.keyed("charge", bank.pay, euros)
+
+    assert talk_to(pay).call(euros=7).text == "receipt for 7"
+
+
+def test_the_key_of_a_step_is_read_while_it_runs(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def early(*, step: Step) -> str:
+        return step("charge", lambda key: f"paid under {key}", step.key)
+
+    expected = "step.key is the key of a running step: read it in the function that the step calls"
+    assert blamed(talk_to(early).call()) == expected
+
+
+def test_a_round_that_nobody_can_seal_has_no_keys() -> None:
+    step = Step(Round())
+    with pytest.raises(DeveloperError, match="MCP_KMS_KEYS is not set"):
+        step("charge", lambda: step.key)
+    assert Step(Round())("look", lambda: "it needs no key") == "it needs no key"
+
+
+# Recorded forms of what is never the same twice.
+
+
+def test_the_beginning_is_the_same_in_every_round_however_late_it_is() -> None:
+    @tool
+    def timed(*, elicit: Elicit, step: Step) -> str:
+        elicit("ok", f"It is {step.now():%d %b %Y %H:%M}. Ok?", Ok)
+        return step.now().isoformat()
+
+    began = 1_785_000_000.123
+    talk = Conversation(serve(timed, now=lambda: began)).call()
+    asked = talk.messages
+    assert talk.later(minutes=5).answer().messages == asked
+    assert datetime.fromisoformat(talk.accept(ok=YES).text).timestamp() == began
+
+
+def test_identifiers_and_dice_are_the_same_in_every_round_and_cannot_be_rolled_again() -> None:
+    @tool
+    def dice(*, elicit: Elicit, step: Step) -> list[str]:
+        before = [str(step.uuid("a")), str(step.uuid("b")), str(step.random("a")), str(step.random("b"))]
+        elicit("ok", f"You rolled {step.random('a')}. Keep it?", Ok)
+        return before
+
+    talk = talk_to(dice).call()
+    asked = talk.messages
+    for _ in range(2):
+        assert talk.answer().messages == asked
+        assert talk.retry().messages == asked
+    found = talk.accept(ok=YES).result["structuredContent"]
+    assert len(set(found)) == 4
+    assert [UUID(text).version for text in found[:2]] == [4, 4]
+    assert all(0 <= float(text) < 1 for text in found[2:])
+    assert talk_to(dice).call().messages != asked
+
+
+# Typed results.
+
+
+class Class(Enum):
+    FIRST = "first"
+    SECOND = "second"
+
+
+@dataclass(frozen=True)
+class Seat:
+    row: int
+    day: date
+    extras: tuple[str, ...] = ()
+
+
+class Flight(BaseModel):
+    number: str = Field(alias="flightNumber")
+    seats: list[Seat]
+    cabin: Class = Class.FIRST
+    leaves: datetime
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+SEAT = Seat(3, date(2027, 1, 2), ("window",))
+FLIGHT = Flight(flightNumber="MF 106", seats=[SEAT], cabin=Class.SECOND, leaves=datetime(2027, 1, 2, 3, 4, tzinfo=UTC))
+
+
+def a_seat() -> Seat:
+    return SEAT
+
+
+def a_flight() -> Flight:
+    return FLIGHT
+
+
+def flights() -> list[Flight]:
+    return [FLIGHT, FLIGHT]
+
+
+def by_name() -> dict[str, Seat]:
+    return {"mine": SEAT}
+
+
+def perhaps() -> Seat | None:
+    return None
+
+
+def a_day() -> date:
+    return date(2027, 1, 2)
+
+
+def a_while() -> timedelta:
+    return timedelta(hours=1, seconds=2)
+
+
+def a_price() -> Decimal:
+    return Decimal("420.10")
+
+
+def an_id() -> UUID:
+    return UUID(int=7)
+
+
+def a_class() -> Class:
+    return Class.SECOND
+
+
+def colours() -> set[str]:
+    return {"red", "green"}
+
+
+def a_point() -> Point:
+    return Point(1, 2)
+
+
+def a_pair() -> tuple[int, date]:
+    return 1, date(2027, 1, 2)
+
+
+def a_choice() -> Literal["yes", "no"]:
+    return "yes"
+
+
+def nothing() -> None:
+    return None
+
+
+def a_number() -> float:
+    return 0.1
+
+
+class Office:
+    """Something with a method, and something that is called itself."""
+
+    def seat(self) -> Seat:
+        return SEAT
+
+    def __call__(self) -> Seat:
+        return SEAT
+
+
+@functools.cache
+def remembered() -> Seat:
+    return SEAT
+
+
+typed = pytest.mark.parametrize(
+    "function",
+    [
+        a_seat,
+        a_flight,
+        flights,
+        by_name,
+        perhaps,
+        a_day,
+        a_while,
+        a_price,
+        an_id,
+        a_class,
+        colours,
+        a_point,
+        a_pair,
+        a_choice,
+        nothing,
+        a_number,
+        Office().seat,
+        Office(),
+        remembered,
+        functools.partial(a_seat),
+    ],
+    ids=lambda function: getattr(function, "__name__", type(function).__name__),
+)
+
+
+@typed
+def test_what_a_step_returns_has_its_type_in_every_round(function: Callable[[], object]) -> None:
+    seen: list[object] = []
+
+    @tool
+    def keeps(*, elicit: Elicit, step: Step) -> str:
+        seen.append(step("it", function))
+        elicit("ok", "Ok?", Ok)
+        return "done"
+
+    assert talk_to(keeps).call().accept(ok=YES).text == "done"
+    assert seen == [function(), function()]
+    assert [type(value) for value in seen] == [type(function())] * 2
+
+
+def test_a_step_without_a_return_annotation_returns_plain_json(did: Counter[str]) -> None:
+    @tool
+    def keeps(*, elicit: Elicit, step: Step) -> str:
+        first, *others = step("it", lambda: (1, ["two", {"three": None}], 4.5, True))
+        did[f"{first} {others}"] += 1
+        elicit("ok", "Ok?", Ok)
+        return "done"
+
+    assert talk_to(keeps).call().accept(ok=YES).text == "done"
+    assert did == {"1 [['two', {'three': None}], 4.5, True]": 2}
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda: SEAT, "Seat"),
+        (lambda: date(2027, 1, 2), "date"),
+        (lambda: {1: "one"}, "dict"),
+        (lambda: Point(1, 2), "Point"),
+    ],
+    ids=["dataclass", "date", "keys that are no strings", "named tuple"],
+)
+def test_a_type_that_later_rounds_could_not_tell_is_refused_in_the_first(
+    function: Callable[[], object], name: str, blamed: Callable[[Conversation], str]
+) -> None:
+    @tool
+    def keeps(*, step: Step) -> str:
+        return str(step("it", function))
+
+    assert blamed(talk_to(keeps).call()) == (
+        f"step 'it': later rounds could not tell that <lambda> returned a {name}: "
+        "give it a return annotation (a def, not a lambda) whose name is imported at run time"
+    )
+
+
+def test_an_annotation_that_says_nothing_is_none(blamed: Callable[[Conversation], str]) -> None:
+    def vague() -> Any:  # noqa: ANN401 - that is what is tried
+        return SEAT
+
+    @tool
+    def keeps(*, step: Step) -> str:
+        return str(step("it", vague))
+
+    assert "later rounds could not tell that vague returned a Seat" in blamed(talk_to(keeps).call())
+
+
+def test_a_result_that_breaks_its_promise_is_refused(blamed: Callable[[Conversation], str]) -> None:
+    def wrong() -> int:
+        return "seven"  # type: ignore[return-value]  # that is what is tried
+
+    @tool
+    def keeps(*, step: Step) -> str:
+        return str(step("it", wrong))
+
+    expected = "the recorded result of step 'it' does not fit what wrong says it returns: it must be an integer"
+    assert blamed(talk_to(keeps).call()).startswith(expected)
+
+
+def test_a_result_that_json_cannot_carry_is_refused(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def keeps(*, step: Step) -> str:
+        return str(step("it", object))
+
+    assert blamed(talk_to(keeps).call()) == "step 'it': JSON cannot carry what object returned"
+
+
+@pytest.mark.parametrize(("size", "fits"), [(MAX_BYTES - 2, True), (MAX_BYTES - 1, False)])
+def test_a_result_is_small(size: int, blamed: Callable[[Conversation], str], *, fits: bool) -> None:
+    @tool
+    def keeps(*, step: Step) -> str:
+        return step("it", lambda: "x" * size)
+
+    talk = talk_to(keeps).call()
+    if fits:
+        assert len(talk.text) == size
+    else:
+        expected = f"step 'it' returned {size + 2} bytes of at most {MAX_BYTES}: keep a reference instead"
+        assert blamed(talk) == expected
+
+
+# Arguments.
+
+
+def test_a_step_that_is_called_with_something_else_is_refused(blamed: Callable[[Conversation], str]) -> None:
+    calls = iter(range(100))
+
+    @tool
+    def drifts(*, elicit: Elicit, step: Step) -> str:
+        step("it", str, next(calls))
+        elicit("ok", "Ok?", Ok)
+        return "done"
+
+    assert blamed(talk_to(drifts).call().accept(ok=YES)) == (
+        "step 'it' ran with other arguments before: give each call a key of its own, a new one too if a deployment "
+        "calls it with something else, and make its arguments from what later rounds know as well"
+    )
+
+
+def test_two_calls_under_one_key_with_other_arguments_are_refused(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def forgetful(*, step: Step) -> list[str]:
+        return [step("page", str, page) for page in (1, 2)]
+
+    assert blamed(talk_to(forgetful).call()).startswith("step 'page' ran with other arguments before")
+
+
+class Wishes(BaseModel):
+    extras: set[str]
+
+
+def test_models_dataclasses_dates_and_sets_are_arguments_too(did: Counter[str]) -> None:
+    def count(wishes: Wishes, *seats: Seat, day: date, colours: frozenset[str]) -> int:
+        did["count"] += 1
+        return len(wishes.extras) + len(seats) + len(colours) + day.day
+
+    @tool
+    def keeps(*, elicit: Elicit, step: Step) -> int:
+        wishes = Wishes(extras={"a", "b", "c"} if did else {"c", "b", "a"})
+        found = step("count", count, wishes, SEAT, SEAT, day=date(2027, 1, 2), colours=frozenset("abc"))
+        elicit("ok", "Ok?", Ok)
+        return found
+
+    assert talk_to(keeps).call().accept(ok=YES).text == "10"
+    assert did == {"count": 1}
+
+
+SETS = """
+import hashlib
+from mcp_functions.rounds import Round
+from mcp_functions.steps import Step
+from pydantic import BaseModel
+
+class Wishes(BaseModel):
+    extras: set[str]
+
+round_ = Round(flow="f")
+Step(round_)("it", lambda *_: 1, {"one", "two", "three"}, Wishes(extras={"red", "green", "blue"}), {"x": [{"a", "b"}]})
+print(round_.leave()["steps"]["it"][0])
+"""
+
+
+def test_the_order_of_a_set_which_differs_from_process_to_process_does_not_matter() -> None:
+    def digest(seed: str) -> bytes:
+        command, env = [sys.executable, "-c", SETS], {"PYTHONHASHSEED": seed}
+        return subprocess.run(command, env=env, capture_output=True, check=True).stdout  # noqa: S603 - the lines above
+
+    assert digest("1") == digest("2") == digest("3")
+
+
+PLAIN = """
+import sys
+from mcp_functions.rounds import Round
+from mcp_functions.steps import Step
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+assert Step(Round(flow="f"))("it", add, 1, 2) == 3
+assert Step(Round(flow="f"))("it", lambda: {"plain": [1, 2.5, None]}) == {"plain": [1, 2.5, None]}
+assert "pydantic" not in sys.modules and "pydantic_core" not in sys.modules
+
+from dataclasses import dataclass
+from datetime import date
+
+@dataclass
+class Seat:
+    day: date
+
+def seat(day: date) -> Seat:
+    return Seat(day)
+
+assert Step(Round(flow="f"))("it", seat, date(2027, 1, 2)) == Seat(date(2027, 1, 2))
+"""
+
+
+def test_plain_steps_do_not_pay_for_pydantic_and_others_load_it_themselves() -> None:
+    subprocess.run([sys.executable, "-c", PLAIN], check=True)  # noqa: S603 - the lines above
+
+
+# Steps and questions inside steps.
+
+
+def test_a_step_inside_a_step_is_refused(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def nested(*, step: Step) -> str:
+        return step("outer", lambda: step("inner", lambda: "deep"))
+
+    assert blamed(talk_to(nested).call()) == "step 'inner' runs inside step 'outer': a step is recorded as a whole"
+
+
+def test_a_question_inside_a_step_is_refused(did: Counter[str], blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def asks_within(*, elicit: Elicit, step: Step) -> str:
+        def book() -> str:
+            did["booked"] += 1
+            return str(elicit("ok", "Ok?", Ok).ok)
+
+        return step("book", book)
+
+    expected = "'ok' is asked inside step 'book', which would run again: ask before it"
+    assert blamed(talk_to(asks_within).call()) == expected
+
+
+def test_an_async_function_needs_wait(blamed: Callable[[Conversation], str]) -> None:
+    async def fetch() -> str:
+        return "fetched"
+
+    @tool
+    async def eager(*, step: Step) -> str:
+        return str(step("fetch", fetch))
+
+    expected = "step 'fetch' calls an async function: await step.wait('fetch', …)"
+    assert blamed(talk_to(eager).call()) == expected
+
+
+# Async handlers.
+
+
+def test_an_async_step_is_awaited_once(did: Counter[str], bank: Bank) -> None:
+    async def fetch(page: int) -> Seat:
+        did[str(page)] += 1
+        await asyncio.sleep(0)
+        bank.pay(page, key=step_of[0].key)
+        return SEAT
+
+    step_of: list[Step] = []
+
+    @tool
+    async def fetches(*, elicit: Elicit, step: Step) -> str:
+        step_of[:] = [step]
+        seats = await asyncio.gather(*(step.wait(f"page-{page}", fetch, page) for page in range(3)))
+        seats.append(await step.within(1).wait("page-3", fetch, 3))
+        elicit("ok", "Ok?", Ok)
+        return str(seats == [SEAT] * 4)
+
+    assert talk_to(fetches).call().accept(ok=YES).text == "True"
+    assert did == {"0": 1, "1": 1, "2": 1, "3": 1}
+    assert len(set(bank.keys)) == 4  # each task had the key of its own step
+
+
+def test_an_async_keyed_step_gets_its_key(bank: Bank) -> None:
+    async def pay(euros: int, *, key: str) -> str:
+        await asyncio.sleep(0)
+        return bank.pay(euros, key=key)
+
+    @tool
+    async def pays(*, step: Step) -> str:
+        return await step.keyed.wait("charge", pay, 7)
+
+    talk = talk_to(pays).call()
+    assert (talk.done, bank.keys) == (False, [])
+    assert talk.answer().text == "receipt for 7"
+
+
+def test_a_step_in_another_round_of_the_same_thread_is_not_inside_this_one() -> None:
+    @tool
+    def inner(*, elicit: Elicit, step: Step) -> str:
+        return step("inner", lambda: str(elicit.possible))
+
+    @tool
+    def outer(*, step: Step) -> str:
+        return step("outer", lambda: talk_to(inner).call().text)
+
+    assert talk_to(outer).call().text == "True"
+
+
+def test_a_round_ends_with_the_signal_also_where_a_step_waits() -> None:
+    round_ = Round(flow="f")
+    with pytest.raises(InputRequired):
+        Step(round_).keyed("charge", lambda key: key)
+    assert round_.leave()["sheds"] == 1
