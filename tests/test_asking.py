@@ -741,3 +741,66 @@ def test_dates_and_choices_arrive_as_what_they_are() -> None:
 
     talk = talk_to(book).call().accept(when={"at": "2027-01-02T03:04:00Z", "rooms": ["green"]})
     assert talk.text == "03:04 ['green']"
+
+
+# Two versions of a function, side by side.
+
+
+def asking(words: str, form: type[BaseModel] = Name, *, then: str = "") -> Handler[..., Any]:
+    """Make a version of a tool that asks in these words, and then perhaps for more."""
+
+    @tool(name="asks")
+    def asks(*, elicit: Elicit) -> str:
+        name = getattr(elicit("name", words, form), "name", "?")
+        return f"{words} {name}{then and elicit('more', then, Name).name}"
+
+    return asks
+
+
+def test_versions_that_take_turns_each_find_the_answer_to_their_own_words() -> None:
+    versions = [serve(asking(words, then="And?")) for words in ("Who?", "Who are you?")]
+    talk = Conversation(versions[0]).call()
+    given = {"Who?": {"name": "Ann"}, "Who are you?": {"name": "I am Ann"}}
+    asked = []
+    for turn in range(1, 7):
+        asked.append(talk.messages)
+        answers = {key: given[words] for key, words in talk.messages.items() if key == "name"}
+        talk.upgrade(versions[turn % 2]).accept(**answers)
+    assert [messages.get("name") for messages in asked[:3]] == ["Who?", "Who are you?", None]
+    assert all(messages == {"more": "And?"} for messages in asked[2:])
+    assert talk.upgrade(versions[1]).accept(more={"name": "."}).text == "Who are you? I am Ann."
+
+
+def test_a_version_that_asks_for_less_is_content_with_what_is_there() -> None:
+    @tool(name="asks")
+    def asks_nothing() -> str:
+        return "nothing to ask"
+
+    talk = talk_to(asking("Who?")).call()
+    assert talk.upgrade(serve(asks_nothing)).accept(name=ANN).text == "nothing to ask"
+
+
+def test_another_form_in_the_same_words_is_another_question() -> None:
+    class Full(Name):
+        surname: str
+
+    talk = talk_to(asking("Who?", then="And?")).call().accept(name=ANN)
+    talk.upgrade(serve(asking("Who?", Full, then="And?")))
+    assert talk.accept(more={"name": "."}).asked == ["name"]
+    assert talk.accept(name={"name": "Ann", "surname": "Lee"}).text == "Who? Ann."
+
+
+def test_an_answer_that_a_stricter_version_does_not_accept_is_asked_for_again() -> None:
+    class Known(Name):
+        @field_validator("name")
+        @classmethod
+        def known(cls, name: str) -> str:
+            if name == "Ann":
+                message = "must be somebody else"
+                raise ValueError(message)
+            return name
+
+    talk = talk_to(asking("Who?", then="And?")).call().accept(name=ANN)
+    talk.upgrade(serve(asking("Who?", Known, then="And?"))).accept(more={"name": "."})
+    assert talk.messages == {"name": "Who? (Please answer again: name must be somebody else.)"}
+    assert talk.accept(name={"name": "Bob"}).text == "Who? Bob."

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import mcp_functions
 from mcp_functions import envelope as module
-from mcp_functions.envelope import CEILING, Codec, Envelope, StateTooLarge, describe
-from mcp_functions.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.envelope import CEILING, Codec, Envelope, describe
+from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge, TemporarilyUnavailable
 from mcp_functions.keys import Keys, Reason, Scope
 from tests.strict_kms import SCOPE, START, Clock, StrictKms, make_envelope, make_keys
 

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcp_functions.envelope import Envelope, StateTooLarge
+from mcp_functions.envelope import Envelope
 from mcp_functions.errors import (
     DeveloperError,
     InvalidParams,
     InvalidRequestState,
     Misconfigured,
+    StateTooLarge,
     TemporarilyUnavailable,
 )
 from mcp_functions.messages import Principal

@@ -690,6 +690,67 @@ def test_plain_steps_do_not_pay_for_pydantic_and_others_load_it_themselves() -> 
     subprocess.run([sys.executable, "-c", PLAIN], check=True)  # noqa: S603 - the lines above
 
 
+# Versions of a function, side by side.
+
+
+class Quote(BaseModel):
+    euros: int
+
+
+class LaterQuote(Quote):
+    currency: str = "EUR"
+    at: datetime | None = None
+
+
+class StrictQuote(Quote):
+    currency: str
+
+
+def quoting(returns: type[Quote], did: Counter[str], *arguments: str) -> Handler[..., Any]:
+    """Make a version of a tool whose step returns this, and is called with that."""
+
+    def quote(*_cities: str) -> Any:  # noqa: ANN401 - see below
+        did["quote"] += 1
+        return returns.model_validate({"euros": 420, "currency": "USD"})
+
+    quote.__annotations__["return"] = returns
+
+    @tool
+    def buy(*, elicit: Elicit, step: Step) -> str:
+        found = step("quote", quote, *arguments)
+        elicit("ok", "Buy?", Ok)
+        return repr(found)
+
+    return buy
+
+
+def test_a_recorded_result_is_read_as_what_the_new_version_makes_of_it(did: Counter[str]) -> None:
+    talk = talk_to(quoting(Quote, did)).call().upgrade(serve(quoting(LaterQuote, did)))
+    assert talk.accept(ok=YES).text == "LaterQuote(euros=420, currency='EUR', at=None)"
+    talk = talk_to(quoting(LaterQuote, did)).call().upgrade(serve(quoting(Quote, did)))
+    assert talk.accept(ok=YES).text == "Quote(euros=420)"
+    assert did == {"quote": 2}
+
+
+def test_a_recorded_result_that_the_new_version_cannot_read_is_told_with_the_remedy(
+    did: Counter[str], blamed: Callable[[Conversation], str]
+) -> None:
+    talk = talk_to(quoting(Quote, did)).call().upgrade(serve(quoting(StrictQuote, did)))
+    assert blamed(talk.accept(ok=YES)) == (
+        "the recorded result of step 'quote' does not fit what quote says it returns: "
+        "it currency Field required (new fields need defaults, for conversations that are under way)"
+    )
+    assert did == {"quote": 1}
+
+
+def test_a_step_that_a_version_calls_otherwise_is_not_done_twice_but_told(
+    did: Counter[str], blamed: Callable[[Conversation], str]
+) -> None:
+    talk = talk_to(quoting(Quote, did)).call().upgrade(serve(quoting(Quote, did, "Lisbon")))
+    assert "a new one too if a deployment calls it with something else" in blamed(talk.accept(ok=YES))
+    assert did == {"quote": 1}
+
+
 # Steps and questions inside steps.
 
 

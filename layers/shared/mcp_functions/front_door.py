@@ -229,5 +229,5 @@ def _unreached(error: Exception) -> McpError:
     if code == "RequestTooLargeException":
         return ContentTooLarge(reason=f"invoke_{code}")
     # Connected, and then silence: the call may have run, so nothing here says that it may be sent again.
-    silent = "Read" in code or "ConnectionClosed" in code
+    silent = any(word in code for word in ("Read", "Streaming", "ConnectionClosed"))
     return NotAnsweredInTime(reason=f"invoke_{code}") if silent else InternalError(reason=f"invoke_{code}")

@@ -94,9 +94,9 @@ def test_a_conversation_goes_on_when_every_process_is_killed_between_two_rounds(
     person = Murderer(harness, accept(resolution="Duplicate"), accept(duplicateOfId=4301))
     result = person.call_tool(harness.url + where, "update_work_item", RESOLVE)
     assert (text(result), result.is_error) == (DUPLICATE, False)
-    rounds = [one for one in harness.invocations[before:] if one.folder == "update_work_item"]
-    assert len({one.pid for one in rounds}) == len(rounds) == 3
-    assert [one.error for one in rounds] == [None, None, None]
+    asked = harness.invocations[before:]
+    assert len({one.pid for one in asked if one.folder == "update_work_item"}) == 3
+    assert {one.error for one in asked} == {None}
 
 
 def post(url: str, message: dict[str, Any]) -> tuple[int, dict[str, Any]]:

@@ -16,7 +16,7 @@ from mcp import Client, MCPError
 from mcp.types import ElicitResult
 
 
-async def send(kept: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
+async def send(kept: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any] | MCPError:
     """Send one round.
 
     Args:
@@ -24,7 +24,7 @@ async def send(kept: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
         answers: contents of the forms, by key.
 
     Returns:
-        The result as it travels.
+        The result as it travels, or the server's refusal.
 
     """
     responses = {key: ElicitResult(action="accept", content=content) for key, content in answers.items()}
@@ -38,7 +38,7 @@ async def send(kept: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
                 allow_input_required=True,
             )
         except MCPError as error:
-            sys.exit(f"{error.code} {error.message}")
+            return error  # raised here, it would reach nobody but in a group
     dumped: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
     return dumped
 
@@ -51,6 +51,8 @@ def main(file: Path, answers: str) -> None:
     """Send the round that FILE is at."""
     kept = json.loads(file.read_text(encoding="utf-8"))
     result = asyncio.run(send(kept, json.loads(answers)))
+    if isinstance(result, MCPError):
+        sys.exit(f"{result.code} {result.message}")
     asked = {name: result[name] for name in ("inputRequests", "requestState") if name in result}
     if asked:
         file.write_text(json.dumps({**kept, **asked}), encoding="utf-8")

@@ -77,9 +77,11 @@ class _Pause:
         self._keys: list[str] = []
 
     def hold(self) -> None:
+        root = self._functions.resolve().parent
         with self._server(self._functions) as harness:
             if catalog.differences(catalog.read(self._functions), catalog.describe(harness.functions.values())):
                 raise Problem(greeting.STALE)
+            upgraded = self._upgraded(root)
             url, port = harness.url, int(harness.url.rpartition(":")[2].partition("/")[0])
             self._write({"url": url, "name": TOOL, "arguments": ARGUMENTS})
             self._page.say(f"A client calls {TOOL} at {url}\n")
@@ -87,8 +89,7 @@ class _Pause:
         size = self._file.stat().st_size
         self._page.say(f"The client has left {', '.join(self._read())}")
         self._page.say(f"in {self._file.name}, {size} bytes, and is gone. So is the server.\n")
-        root = self._functions.resolve().parent
-        with self._server(self._upgraded(root), port=port) as harness:
+        with self._server(upgraded, port=port) as harness:
             self._meanwhile()
             found = clients.typescript(root)
             second = clients.PYTHON if isinstance(found, str) else found
@@ -121,10 +122,9 @@ class _Pause:
         self._line("server", "started again at the same address, with nothing but its KMS key")
         self._line("clock", f"{today:%A, %d %B %Y %H:%M} UTC, for {TOOL}")
         self._line("upgrade", f'{TOOL} asks the same, and ends differently: "... {NEWS}"')
-        self._line(
-            "KMS", f"RotateKeyOnDemand was called; ListKeyRotations says {_rotate()}. AWS makes new material and"
-        )
-        self._line("", "keeps the old to decrypt; moto only notes the rotation. Here as there, old data keys open.\n")
+        _expect(_rotate() == 1, "KMS does not list the rotation of its key")
+        self._line("KMS", "the key was rotated (RotateKeyOnDemand). AWS would make new material, and keep the old to")
+        self._line("", "decrypt; moto only lists the rotation. The data keys are new here too, and old ones open\n")
 
     def _round(self, number: int, client: Client, harness: Harness) -> dict[str, Any]:
         asked = self._read().get("inputRequests") or {}

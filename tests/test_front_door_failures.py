@@ -1,0 +1,305 @@
+"""What a client hears when the function behind the front door fails: its own id, a status to act on, and no more.
+
+boto3 and the wire are real; the Invoke API is a server that does what a test tells it, and counts what it was asked.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from mcp_functions import catalog, jsonrpc, tool
+from mcp_functions.errors import NotAnsweredInTime
+from mcp_functions.front_door import IDLE_SECONDS, FrontDoor, kept, lambda_client, within
+from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.settings import Settings
+from tests import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SETTINGS = Settings(stack="shop", auth_mode="none")
+SECRET = "hunter2"  # noqa: S105 - what must not come through
+MB = 1024 * 1024
+
+
+@tool
+def add(a: int) -> str:
+    return str(a)
+
+
+OFFERED = catalog.of([add], "add")
+CALL = {"name": "add", "arguments": {"a": 1}}
+
+
+class Told(NamedTuple):
+    """An answer of the Invoke API; of a negative size, that many bytes less than it announces."""
+
+    status: int = 200
+    payload: bytes = b"{}"
+    headers: dict[str, str] = {}  # noqa: RUF012 - never changed
+    missing: int = 0
+
+
+class Invoke:
+    """The Invoke API: answers in turn, or hangs up (None), or stays silent (`silence`), and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.script: deque[Told | None] = deque()
+        self.asked: list[tuple[str, bytes]] = []
+        self.connections: set[Any] = set()
+        self.silence = threading.Event()
+        self.silence.set()
+        invoke = self
+
+        class Connection(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                invoke.connections.add(self.client_address)
+                invoke.asked.append((self.path, self.rfile.read(int(self.headers["content-length"]))))
+                invoke.silence.wait()
+                told = invoke.script.popleft() if invoke.script else None
+                if told is None:
+                    self.close_connection = True
+                    return
+                self.send_response(told.status)
+                for name, value in told.headers.items():
+                    self.send_header(name, value)
+                self.send_header("content-length", str(len(told.payload) + told.missing))
+                self.end_headers()
+                self.wfile.write(told.payload)
+                self.close_connection = bool(told.missing)
+
+            def log_message(self, *_args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Connection)
+        self.server.daemon_threads = True
+        self._thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def close(self) -> None:
+        self.silence.set()
+        self.server.shutdown()
+        self._thread.join()
+        self.server.server_close()
+
+
+class Door:
+    """A front door with a clock, and a client of its own that is closed at the end."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+        self.seconds = 0.0
+        offered = FrontDoor(OFFERED, SETTINGS, kept(self._client, lambda: self.seconds), None)
+        self._function = LambdaFunction(lambda _name: Endpoint(SETTINGS, offered.answer))
+
+    def _client(self) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
+        self.made.append(lambda_client())
+        return self.made[-1]
+
+    def send(self, event: dict[str, Any] | None = None, remaining_ms: int = 29_000) -> dict[str, Any]:
+        sent = event or wire.event(wire.message("tools/call", CALL, id="r-1"))
+        return self._function(sent, wire.Context("shop-mcp", remaining_ms))
+
+
+@pytest.fixture
+def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
+    api = Invoke()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", api.url)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+    yield api
+    api.close()
+
+
+@pytest.fixture
+def door(invoke: Invoke) -> Iterator[Door]:
+    assert invoke
+    opened = Door()
+    yield opened
+    for client in opened.made:
+        client.close()
+
+
+def error(status: int, code: str) -> Told:
+    told = {"Message": SECRET, "Type": "User"}
+    return Told(status, json.dumps(told).encode(), {"x-amzn-errortype": code, "content-type": "application/json"})
+
+
+def failed(error_type: str, **more: object) -> Told:
+    told = {"errorType": error_type, "errorMessage": SECRET, **more}
+    return Told(200, json.dumps(told).encode(), {"x-amz-function-error": "Unhandled"})
+
+
+def returned(value: object) -> Told:
+    return Told(200, value if isinstance(value, bytes) else json.dumps(value).encode())
+
+
+INTERNAL = {"code": -32603, "message": "Internal error"}
+BUSY = {"code": -32603, "message": "Temporarily unavailable", "data": {"retryable": True}}
+SILENT = {"code": -32603, "message": "The function did not answer in time"}
+TOO_LARGE = {"code": -32603, "message": "The result is larger than this server can send (6 MB)"}
+HTTP = {"headers": {}, "body": SECRET}
+RESULT = {
+    "resultType": "complete",
+    "content": [{"type": "text", "text": "1"}],
+    "_meta": {f"{wire.PREFIX}serverInfo": {"name": "shop", "version": "0"}},
+}
+GOOD = {
+    "statusCode": 200,
+    "headers": {"content-type": "application/json"},
+    "body": json.dumps({"jsonrpc": "2.0", "id": "r-1", "result": RESULT}),
+    "isBase64Encoded": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "said"),
+    [
+        (error(429, "TooManyRequestsException"), 503, BUSY),
+        (error(502, "EC2ThrottledException"), 503, BUSY),
+        (error(502, "ResourceNotReadyException"), 503, BUSY),
+        (error(404, "ResourceNotFoundException"), 500, INTERNAL),
+        (error(403, "AccessDeniedException"), 500, INTERNAL),
+        (error(400, "InvalidRequestContentException"), 500, INTERNAL),
+        (error(413, "RequestTooLargeException"), 413, {"code": -32600, "message": "Request body too large"}),
+        (failed("Sandbox.Timedout"), 504, SILENT),
+        (failed("Runtime.ExitError"), 500, INTERNAL),
+        (failed("Runtime.OutOfMemory"), 500, INTERNAL),
+        (failed("Runtime.ImportModuleError", requestId="", stackTrace=[]), 500, INTERNAL),
+        (failed("ValueError", requestId="x", stackTrace=[SECRET]), 500, INTERNAL),
+        (failed("ValueError", statusCode=200, headers={}, body=SECRET), 500, INTERNAL),
+        (failed("Function.ResponseSizeTooLarge"), 500, TOO_LARGE),
+        (Told(200, SECRET.encode(), {"x-amz-function-error": "Unhandled"}), 500, INTERNAL),
+        (returned(b""), 500, INTERNAL),
+        (returned(b"\xff"), 500, INTERNAL),
+        (returned(SECRET.encode()), 500, INTERNAL),
+        (returned(b"[" * 100_000), 500, INTERNAL),
+        (returned([]), 500, INTERNAL),
+        (returned({"errorMessage": SECRET}), 500, INTERNAL),
+        (returned({"statusCode": "200", **HTTP}), 500, INTERNAL),
+        (returned({"statusCode": 0, **HTTP}), 500, INTERNAL),
+        (returned({"statusCode": 200, "headers": None, "body": SECRET}), 500, INTERNAL),
+        (returned({"statusCode": 200, "headers": {}, "body": {"text": SECRET}}), 500, INTERNAL),
+        (returned({"statusCode": 200, "headers": {}, "body": SECRET + "a" * 6 * MB}), 500, TOO_LARGE),
+        (None, 504, SILENT),
+        (Told(200, b'{"statusCode":', {}, missing=1000), 504, SILENT),
+    ],
+)
+def test_a_failure_is_an_error_of_this_request_with_a_status_to_act_on(  # noqa: PLR0913, PLR0917 - what goes in, and out
+    invoke: Invoke,
+    door: Door,
+    told: Told | None,
+    status: int,
+    said: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    invoke.script += [told, returned(GOOD)]
+    response = door.send()
+    assert (response["statusCode"], json.loads(response["body"])["error"]) == (status, said)
+    assert json.loads(response["body"])["id"] == "r-1"
+    assert ("retry-after" in response["headers"]) == (status == 503)
+    assert len(invoke.asked) == 1  # and never a second time
+    assert SECRET not in json.dumps(response) + caplog.text
+
+
+def test_a_refused_connection_is_a_call_that_was_not_run(
+    invoke: Invoke, door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", "http://127.0.0.1:1")
+    response = door.send()
+    assert (response["statusCode"], json.loads(response["body"])["error"]) == (503, BUSY)
+    assert invoke.asked == []
+
+
+@pytest.mark.parametrize("late", ["the request is old", "the function has no time left"])
+def test_a_function_that_stays_silent_is_given_up_before_the_gateway_gives_up(
+    invoke: Invoke, door: Door, late: str
+) -> None:
+    invoke.silence.clear()
+    old = {"timeEpoch": int(time.time() * 1000) - 28_500} if late == "the request is old" else {}
+    event = wire.event(wire.message("tools/call", CALL, id=7), context=old)
+    response = door.send(event, 29_000 if old else 1500)
+    assert (response["statusCode"], json.loads(response["body"])) == (504, {"jsonrpc": "2.0", "id": 7, "error": SILENT})
+    assert len(invoke.asked) == 1
+
+
+def test_a_call_that_ends_in_time_has_its_result_and_its_error() -> None:
+    assert within(29, lambda: "result") == "result"
+    with pytest.raises(ZeroDivisionError):
+        within(29, lambda: 1 // 0)
+
+
+def test_even_a_late_call_has_a_moment() -> None:
+    assert within(-1000, lambda: "result") == "result"
+
+
+def test_nobody_waits_for_a_call_that_does_not_end() -> None:
+    ends = threading.Event()
+    with pytest.raises(NotAnsweredInTime):
+        within(0, ends.wait)
+    ends.set()
+
+
+def test_the_event_goes_on_byte_for_byte_with_the_moment_it_came(invoke: Invoke, door: Door) -> None:
+    invoke.script.append(returned(GOOD))
+    moment = {"timeEpoch": int(time.time() * 1000) - 5000, "requestId": "JKJaXmPLvHcESHA="}
+    event = wire.event(wire.message("tools/call", CALL, meta={"com.example/ż": "żółw"}), context=moment)
+    assert door.send(event) == GOOD
+    assert invoke.asked == [("/2015-03-31/functions/shop-add/invocations", jsonrpc.dumps(event).encode())]
+
+
+def test_a_connection_is_kept_from_call_to_call(invoke: Invoke, door: Door) -> None:
+    invoke.script += [returned(GOOD)] * 3
+    for _ in range(3):
+        door.seconds += IDLE_SECONDS
+        assert door.send()["statusCode"] == 200
+    assert (len(invoke.connections), len(door.made)) == (1, 1)
+
+
+def test_a_connection_that_idled_for_long_is_not_trusted(invoke: Invoke, door: Door) -> None:
+    invoke.script += [returned(GOOD)] * 2
+    for _ in range(2):
+        door.seconds += IDLE_SECONDS + 1
+        assert door.send()["statusCode"] == 200
+    assert (len(invoke.connections), len(door.made)) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"name": "shop-add", "arguments": {"a": 1}},
+        {"name": "mcp", "arguments": {}},
+        {"name": "add:1", "arguments": {"a": 1}},
+        {"name": "../add", "arguments": {"a": 1}},
+    ],
+)
+def test_what_the_catalog_does_not_name_is_never_asked_for(invoke: Invoke, door: Door, params: dict[str, Any]) -> None:
+    response = door.send(wire.event(wire.message("tools/call", params)))
+    assert json.loads(response["body"])["error"]["code"] == -32602
+    assert (invoke.asked, door.made) == ([], [])
+
+
+def test_a_call_is_forwarded_while_another_is_given_up(invoke: Invoke, door: Door) -> None:
+    waiting: list[dict[str, Any]] = []
+    invoke.silence.clear()
+    thread = threading.Thread(target=lambda: waiting.append(door.send(remaining_ms=1300)))
+    thread.start()
+    thread.join()
+    invoke.script += [returned(GOOD)] * 2
+    invoke.silence.set()
+    assert waiting[0]["statusCode"] == 504
+    assert door.send()["statusCode"] == 200
