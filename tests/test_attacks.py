@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 
+from functions.get_weather.app import handler as get_weather
 from mcp_functions.envelope import Envelope
 from mcp_functions.keys import Keys, KmsKey, Scope
 from mcp_functions.messages import Principal
 from mcp_functions.request_state import RequestStates, binding
+from mcp_functions.testing import Conversation
 from tests.attacker import CLIENT, Site, site
 
 if TYPE_CHECKING:
@@ -351,3 +353,11 @@ def test_a_state_can_be_presented_again_until_it_expires_which_no_seal_prevents(
 def test_an_answer_is_the_clients_word_and_no_proof_that_a_human_gave_it(target: Site) -> None:
     state = target.send("cancel").state
     assert target.send("cancel", requestState=state, inputResponses=SEAT).result["content"][0]["text"] == "Cancelled."
+
+
+def test_whoever_invokes_the_lambda_directly_can_claim_to_be_anybody() -> None:
+    alices = Conversation(get_weather, principal="alice").call(location="Lisbon")
+    answers = {"github_login": {"name": "mallory"}}
+    assert alices.as_("mallory").accept(**answers).status == 400
+    # an event is all that a Lambda knows: who may write one, may write alice's name into it
+    assert alices.as_("alice").accept(**answers).status == 200

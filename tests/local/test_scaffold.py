@@ -123,6 +123,16 @@ def test_no_placeholder_is_left(written: Path) -> None:
         assert not files.PLACEHOLDER.search(text), name
 
 
+def test_the_readme_of_a_project_names_only_what_is_there(written: Path) -> None:
+    readme, makefile = ((written / name).read_text(encoding="utf-8") for name in ("README.md", "Makefile"))
+    for target in re.findall(r"(?:`|^)make (\w+)", readme, re.MULTILINE):
+        assert f"\n{target}:" in makefile, target
+    for link in re.findall(r"\]\((?!https?:)([^)]+)\)", readme):
+        assert (written / link).exists(), link
+    for event in re.findall(r"events/book_flight/\S+\.json", readme):
+        assert (written / event).exists(), event
+
+
 def test_what_it_says_names_every_next_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", str(tmp_path / "new")]) == 0
     said = capsys.readouterr()

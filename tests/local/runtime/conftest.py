@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import threading
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import boto3
 import pytest
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+T = TypeVar("T")
 PID = "import os\ndef handler(event, context):\n    return os.getpid()\n"
 
 
@@ -80,7 +82,7 @@ class Stack:
         assert "FunctionError" not in answer, answer["Payload"]
         return answer["Payload"]
 
-    def start(self, folder: str, event: object = None) -> Answer:
+    def start(self, folder: str, event: object = None) -> Answer[dict[str, Any]]:
         """Invoke in a thread."""
         return Answer(lambda: self.invoke(folder, event))
 
@@ -89,27 +91,21 @@ class Stack:
         return [line for where, line in self.lines if where == folder]
 
 
-class Answer:
+class Answer(Generic[T]):
     """What a call in a thread will have returned, or raised."""
 
-    def __init__(self, call: Callable[[], dict[str, Any]]) -> None:
-        self._returned: dict[str, Any] | None = None
-        self._raised: Exception | None = None
-        self._thread = threading.Thread(target=self._run, args=(call,))
-        self._thread.start()
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._future: Future[T] = Future()
+        threading.Thread(target=self._run, args=(call,)).start()
 
-    def _run(self, call: Callable[[], dict[str, Any]]) -> None:
+    def _run(self, call: Callable[[], T]) -> None:
         try:
-            self._returned = call()
+            self._future.set_result(call())
         except Exception as raised:  # noqa: BLE001 - raised again by `get`
-            self._raised = raised
+            self._future.set_exception(raised)
 
-    def get(self) -> dict[str, Any]:
-        self._thread.join()
-        if self._raised:
-            raise self._raised
-        assert self._returned is not None
-        return self._returned
+    def get(self) -> T:
+        return self._future.result()
 
 
 @pytest.fixture

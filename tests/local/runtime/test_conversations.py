@@ -21,10 +21,10 @@ from mcp_functions.local import Harness, catalog
 from tests import wire
 from tests.clients.people import Person, accept, text
 
-from .conftest import wait_until
+from .conftest import Answer, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from mcp.client.session import ClientRequestContext
     from mcp_types import ElicitRequestParams, ElicitResult
@@ -122,24 +122,15 @@ def test_a_round_whose_process_is_killed_is_an_error_and_may_be_sent_again(harne
     carried = {"requestState": asked["result"]["requestState"], "inputResponses": answers}
     second = wire.message("tools/call", params | carried, id=2)
 
-    executor = _in_a_thread(lambda: post(harness.url, second))
+    killed = Answer(lambda: post(harness.url, second))
     wait_until((tmp_path / "pid").exists)
     os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
-    status, told = executor()
+    status, told = killed.get()
     assert (status, told["id"], told["error"]) == (500, 2, {"code": -32603, "message": "Internal error"})
 
     (tmp_path / "go").touch()
     status, told = post(harness.url, second)
     assert (status, told["result"]["content"][0]["text"]) == (200, "Ada")
-
-
-def _in_a_thread(call: Callable[[], tuple[int, dict[str, Any]]]) -> Callable[[], tuple[int, dict[str, Any]]]:
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - one use
-
-    executor = ThreadPoolExecutor(1)
-    future = executor.submit(call)
-    executor.shutdown(wait=False)
-    return future.result
 
 
 def test_a_conversation_that_began_in_process_ends_in_the_runtime(directory: Path, tmp_path: Path) -> None:

@@ -84,9 +84,7 @@ def test_more_than_the_reserved_concurrency_is_throttled(deploy: Deploy, tmp_pat
     assert len(stack.harness.invocations) == 1  # what was throttled was not run
 
 
-def test_more_than_a_laptop_runs_is_throttled(
-    deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_than_a_laptop_runs_is_throttled(deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet, "CONCURRENCY", 1)
     stack = deploy({"stays": STAYS, "tells": PID})
     running = stack.start("stays", str(tmp_path))
@@ -125,7 +123,7 @@ def test_a_function_that_raises_keeps_its_process(deploy: Deploy) -> None:
     assert len({stack.invoke("raises")["Payload"]["errorMessage"] for _ in range(2)}) == 1
 
 
-def test_a_process_that_ends_after_it_has_answered_is_replaced(deploy: Deploy, tmp_path: Path) -> None:
+def test_a_process_that_ends_after_it_has_answered_is_replaced(deploy: Deploy) -> None:
     ends = (
         "import os, threading\n"
         "def handler(event, context):\n"

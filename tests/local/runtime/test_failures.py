@@ -24,7 +24,7 @@ APPS = {
     "aborts": "import os\ndef handler(event, context):\n    os.abort()\n",
     "hangs": "import time\ndef handler(event, context):\n    time.sleep(60)\n",
     "eats": "def handler(event, context):\n    return len(bytearray(300 * 1024 * 1024))\n",
-    "eats_and_hangs": "import time\ndef handler(event, context):\n    a = b'a' * (300 * 1024 * 1024)\n    time.sleep(60)\n",
+    "eats_and_hangs": "import time\ndef handler(event, context):\n    a = b'a' * (300 << 20)\n    time.sleep(60)\n",
     "lacks_a_module": "import nothing_of_this_name\n",
     "is_no_python": "def broken(:\n",
     "lacks_a_handler": "handle = 1\n",

@@ -84,7 +84,11 @@ def test_without_a_template_the_harness_decides_everything(deploy: Deploy, tmp_p
     stack = deploy({"tells": ENVIRON}, template=False)
     assert not (tmp_path / "template.yaml").exists()
     told = stack.value("tells")
-    assert (told["MCP_STACK"], told["MCP_STAGE"], told["MCP_KMS_KEYS"]) == ("local", "local", os.environ["MCP_KMS_KEYS"])
+    assert (told["MCP_STACK"], told["MCP_STAGE"], told["MCP_KMS_KEYS"]) == (
+        "local",
+        "local",
+        os.environ["MCP_KMS_KEYS"],
+    )
     assert told["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] == "512"
 
 
@@ -153,7 +157,7 @@ def test_functions_are_described_without_a_process(deploy: Deploy) -> None:
 def test_functions_start_although_one_of_them_does_not_load(deploy: Deploy) -> None:
     stack = deploy({"tells": PID, "broken": "import nothing_of_this_name\n"})
     assert stack.value("tells")
-    with pytest.raises(Problem, match="functions/broken/app.py does not load: ModuleNotFoundError"):
+    with pytest.raises(Problem, match=r"functions/broken/app\.py does not load: ModuleNotFoundError"):
         stack.harness.functions  # noqa: B018 - to describe them, they are loaded
 
 

@@ -35,7 +35,10 @@ TEMPLATE: dict[str, Any] = {
     "Mappings": {"Sizes": {"prod": {"memory": 512}}},
     "Resources": {
         "Key": {"Type": "AWS::KMS::Key"},
-        "Add": {"Type": "AWS::Serverless::Function", "Properties": {"FunctionName": {"Fn::Sub": "${AWS::StackName}-add"}}},
+        "Add": {
+            "Type": "AWS::Serverless::Function",
+            "Properties": {"FunctionName": {"Fn::Sub": "${AWS::StackName}-add"}},
+        },
         "Table": {"Type": "AWS::DynamoDB::Table"},
         "Named": {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": "ours"}},
     },

@@ -1,0 +1,232 @@
+"""The page "Security": what it quotes is what is there, what it names exists, and what it shows runs."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import base64
+import json
+import logging
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[import-untyped]  # it has no types
+
+from mcp_functions.envelope import MAX_CHARS
+from mcp_functions.keys import KmsKey, Rules
+from mcp_functions.keys import Reason as OfTokens
+from mcp_functions.local import opening_command
+from mcp_functions.request_state import FLOW_FACTOR
+from mcp_functions.request_state import Reason as OfClaims
+from mcp_functions.testing import Conversation, deployed
+from tests.docs.pages import LINK, ROOT, Page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PAGE = Page.named("security.md")
+POLICY = Page(ROOT / "SECURITY.md", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+YAML = re.findall(r"```yaml\n(.*?)```", PAGE.text, re.DOTALL)
+PAGING, OUTAGE = re.findall(r"```text\n(.*?)```", PAGE.text, re.DOTALL)
+THREATS = [line for line in PAGE.text.partition("## Threats")[2].partition("\n## ")[0].splitlines() if line[:1] == "|"][
+    2:
+]
+SEAT = {"seat": {"seat": "window"}}
+
+
+def every_test() -> set[str]:
+    """Name every test of the project."""
+    names = set()
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return {name for name in names if name.startswith("test_")}
+
+
+# ---- What it names and quotes
+
+
+def test_every_test_that_the_page_names_exists() -> None:
+    visible = set(re.findall(r"`(test_\w+)`", PAGE.text))
+    assert len(visible) > 40
+    assert sorted((visible | PAGE.proofs) - every_test()) == []
+
+
+def test_every_threat_has_a_control_that_a_test_proves() -> None:
+    assert len(THREATS) > 20
+    for row in THREATS:
+        _empty, _threat, control, proved, _remains, _end = row.split("|")
+        assert control.strip(), row
+        assert "`test_" in proved, row
+
+
+def test_every_link_leads_somewhere() -> None:
+    assert PAGE.dead_links == []
+    for link in LINK.findall(POLICY.text):
+        file, _hash, heading = link.partition("#")
+        assert (ROOT / file).exists()
+        assert not heading or f"](#{heading})" in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_the_policies_are_quoted_as_the_template_has_them() -> None:
+    template = (ROOT / "template.yaml").read_text(encoding="utf-8")
+    statement, key_policy, _alarm = YAML
+    assert statement in template
+    assert key_policy in template
+
+
+def test_every_reason_that_the_page_explains_is_one_of_the_log() -> None:
+    table = PAGE.text.partition("| Reason |")[2].partition("\n## ")[0]
+    named = {reason for row in table.splitlines()[2:] for reason in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert len(named) > 15
+    assert named <= {*map(str, OfTokens), *map(str, OfClaims)}
+
+
+def test_the_lifetimes_of_the_page_are_those_of_the_code() -> None:
+    rules = Rules()
+    assert (rules.epoch, rules.stale, rules.skew) == (15 * 60, 15 * 60, 60)
+    assert FLOW_FACTOR == 6
+    assert MAX_CHARS == 24 * 1024
+    assert "10 minutes" in PAGE.text
+    assert "24 KiB as a token" in PAGE.text
+    assert "the larger of an hour and six such times; 16 rounds" in PAGE.text
+    assert "30 minutes, one lifetime and a minute" in PAGE.text
+
+
+def test_the_command_that_opens_a_token_takes_these_words() -> None:
+    parser = argparse.ArgumentParser()
+    opening_command.add_command(parser.add_subparsers(), argparse.ArgumentParser(add_help=False))
+    (shell,) = re.findall(r"```sh\n(.*?)```", PAGE.text, re.DOTALL)
+    words = shlex.split(shell.replace("\\\n", " ").partition("<")[0])
+    assert words[:3] == ["python", "-m", "mcp_functions.local"]
+    options = parser.parse_args(words[3:])
+    assert options.service == "my-stack/update_work_item"
+    assert json.loads(options.arguments)["workItemId"] == 4522
+
+
+# ---- Alarms: CloudWatch's filter patterns, as far as the page uses them
+
+
+def sees(pattern: str, line: str) -> bool:
+    """Say whether a metric filter counts a line: `{ $.a = "x*" && ( … || … ) }`."""
+    said = json.loads(line)
+
+    def compare(found: re.Match[str]) -> str:
+        name, wanted = found[1], found[2]
+        return str(re.fullmatch(".*".join(map(re.escape, wanted.split("*"))), str(said.get(name, ""))) is not None)
+
+    written = re.sub(r'\$\.(\w+) = "([^"]*)"', compare, pattern.strip()[1:-1])
+    return bool(eval(written.replace("&&", "and").replace("||", "or"), {}))  # noqa: S307 - our own page, and nothing but True and False
+
+
+def logged(reason: str, code: int = -32603, level: int = logging.ERROR, logger: str = "mcp_functions") -> str:
+    """Write a line as Lambda's runtime does."""
+    record = logging.LogRecord(logger, level, "gateway.py", 1, "refused: %d %s", (code, reason), None)
+    record.aws_request_id = "00000000-0000-0000-0000-000000000000"
+    record.tenant_id = None
+    return str(JsonFormatter().format(record))
+
+
+DENIALS = [
+    *("AccessDeniedException", "DisabledException", "KMSInvalidStateException", "NotFoundException"),
+    *("InvalidKeyUsageException", "UnexpectedAnswer", "NoCredentialsError"),
+]
+OUTAGES = [
+    *("ThrottlingException", "ThrottledException", "KMSInternalException", "DependencyTimeoutException"),
+    *("KeyUnavailableException", "ServiceUnavailable", "ServiceUnavailableException", "EndpointConnectionError"),
+    *("ConnectTimeoutError", "ReadTimeoutError"),
+]
+
+
+@pytest.mark.parametrize("code", DENIALS)
+def test_the_page_alarm_sees_every_denial_and_nothing_else(code: str) -> None:
+    assert sees(PAGING, logged(f"kms:{code}"))
+    assert not sees(PAGING, logged(f"kms:{code}", level=logging.INFO))
+    assert not sees(PAGING, logged(f"kms:{code}", logger="somebody.else"))
+
+
+@pytest.mark.parametrize("code", OUTAGES)
+def test_the_outage_alarm_sees_every_outage_and_no_denial(code: str) -> None:
+    assert sees(OUTAGE, logged(f"kms:{code}"))
+    assert not sees(PAGING, logged(f"kms:{code}"))
+    assert not any(sees(OUTAGE, logged(f"kms:{denial}")) for denial in DENIALS)
+
+
+def test_what_clients_do_wrong_raises_no_alarm() -> None:
+    lines = [logged(reason, -32602, logging.INFO) for reason in (*OfTokens, *OfClaims)]
+    lines += [logged("unwrap_budget"), logged("kms:InvalidCiphertextException", -32602, logging.INFO)]
+    assert not any(sees(pattern, line) for pattern in (PAGING, OUTAGE) for line in lines)
+
+
+def test_botocore_at_debug_logs_plaintext_data_keys(caplog: pytest.LogCaptureFixture) -> None:
+    # Why the page forbids a root logger at DEBUG; the toolkit's own lines at DEBUG say nothing of the kind.
+    with deployed():
+        key = KmsKey(boto3.client("kms").list_keys()["Keys"][0]["KeyArn"])
+        said = {}
+        for level, name in ((logging.DEBUG, None), (logging.INFO, None), (logging.DEBUG, "mcp_functions")):
+            caplog.clear()
+            with caplog.at_level(logging.INFO), caplog.at_level(level, name):
+                plaintext, _wrapped = key.generate({"purpose": "mcp-request-state"})
+            said[level, name] = base64.b64encode(plaintext).decode() in caplog.text
+    assert said == {(logging.DEBUG, None): True, (logging.INFO, None): False, (logging.DEBUG, "mcp_functions"): False}
+
+
+# ---- Crypto of one's own
+
+
+@pytest.fixture
+def names() -> dict[str, Any]:
+    return PAGE.run()
+
+
+@pytest.fixture
+def talk() -> Callable[..., Conversation]:
+    """Begin a conversation with an example, where no KMS key is configured."""
+
+    def begin(handler: Any, **options: Any) -> Conversation:  # noqa: ANN401 - of the page
+        return Conversation(handler, **options).call(city="Lisbon")
+
+    return begin
+
+
+def test_another_kms_wraps_the_keys_of_a_conversation(names: dict[str, Any], talk: Callable[..., Conversation]) -> None:
+    with deployed(MCP_KMS_KEYS=None):
+        held = talk(names["handler"])
+        assert held.state.startswith("ks1.")
+        assert held.accept(**SEAT).text == "Booked: Lisbon, window."
+        rotated = names["serve"](names["book_flight"], wrapping=[names["new"]])
+        assert talk(names["handler"]).upgrade(rotated).accept(**SEAT).status == 200
+        only_old = names["serve"](names["book_flight"], wrapping=[names["old"]])
+        assert talk(names["handler"]).upgrade(only_old).accept(**SEAT).status == 400
+        assert talk(names["handler"]).tamper(lambda token: token[:60] + "AAAA" + token[64:]).status == 400
+
+
+def test_the_context_of_another_kms_keeps_functions_apart(
+    names: dict[str, Any], talk: Callable[..., Conversation]
+) -> None:
+    with deployed(MCP_KMS_KEYS=None):
+        here, there = talk(names["handler"]), talk(names["handler"].fresh(), function="elsewhere")
+        there.rounds = here.rounds
+        assert there.accept(**SEAT).status == 400
+
+
+def test_another_seal_carries_a_conversation(names: dict[str, Any], talk: Callable[..., Conversation]) -> None:
+    with deployed(MCP_KMS_KEYS=None):
+        held = talk(names["sealed_by_fernet"])
+        assert held.state.startswith("gAAAA")
+        assert held.accept(**SEAT).text == "Booked: Lisbon, window."
+
+
+@pytest.mark.parametrize(
+    "change", [lambda token: token[:-1], lambda token: token[:-9] + "AAAAAAAA=", lambda _token: ""]
+)
+def test_another_seal_fails_closed(
+    names: dict[str, Any], talk: Callable[..., Conversation], change: Callable[[str], str]
+) -> None:
+    with deployed(MCP_KMS_KEYS=None):
+        held = talk(names["sealed_by_fernet"]).tamper(change)
+        assert (held.status, held.error["message"]) == (400, "Invalid or expired requestState")
+        assert talk(names["sealed_by_fernet"], principal="alice").as_("bob").accept(**SEAT).status == 400

@@ -1,0 +1,190 @@
+"""The real front door, in a process of the real runtime, before functions that fail as functions do on Lambda."""
+
+# No `from __future__ import annotations` here: the tools below are read as an author writes them.
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_functions import Step, catalog, tool
+from mcp_functions.local import Harness
+from mcp_functions.local import catalog as catalogs
+from tests import wire
+
+from .conftest import Answer, Stack, wait_until, write_project
+
+SECRET = "hunter2"  # noqa: S105 - what must not come through
+FRONT = """
+from pathlib import Path
+from mcp_functions import serve_catalog
+handler = serve_catalog(Path(__file__).with_name("catalog.json"))
+"""
+WORKS = """
+from mcp_functions import Step, serve, tool
+
+@tool
+def works(*, step: Step) -> str:
+    for number in range(3):
+        step.within(20)(f"part-{number}", lambda: number)
+    return "done"
+
+handler = serve(works)
+"""
+ECHO = """
+import json
+def handler(event, context):
+    message = json.loads(event["body"])
+    told = json.dumps({"epoch": event["requestContext"]["timeEpoch"], "left": context.get_remaining_time_in_millis()})
+    meta = {"io.modelcontextprotocol/serverInfo": {"name": "x", "version": "0"}}
+    result = {"resultType": "complete", "content": [{"type": "text", "text": told}], "_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
+    return {"statusCode": 200, "headers": {"content-type": "application/json"}, "body": body}
+"""
+APPS = {
+    "mcp": FRONT,
+    "works": WORKS,
+    "echo": ECHO,
+    "hangs": "import time\ndef handler(event, context):\n    time.sleep(60)\n",
+    "exits": "import os\ndef handler(event, context):\n    os._exit(1)\n",
+    "eats": "def handler(event, context):\n    return len(bytearray(400 * 1024 * 1024))\n",
+    "raises": f"def handler(event, context):\n    raise ValueError('{SECRET}')\n",
+    "lacks_a_module": f"import {SECRET}\n",
+    "returns_garbage": f"def handler(event, context):\n    return '{SECRET}'\n",
+    "returns_bytes": f"def handler(event, context):\n    return b'{SECRET}'\n",
+    "returns_too_much": "def handler(event, context):\n    return 'a' * (7 * 1024 * 1024)\n",
+    "is_one": (
+        "import os, pathlib, json, time\n"
+        "def handler(event, context):\n"
+        "    here = pathlib.Path(json.loads(event['body'])['params']['arguments']['where'])\n"
+        "    (here / 'written').write_text(str(os.getpid()))\n"
+        "    (here / 'written').rename(here / 'pid')\n"
+        "    time.sleep(60)\n"
+    ),
+}
+PROPERTIES = {
+    "hangs": "{Timeout: 1}",
+    "eats": "{MemorySize: 128}",
+    "is_one": "{ReservedConcurrentExecutions: 1}",
+}
+INTERNAL = {"code": -32603, "message": "Internal error"}
+
+
+def _tool(name: str) -> Any:  # noqa: ANN401 - a tool of any function
+    @tool(name=name)
+    def named(where: str = "") -> str:
+        return where
+
+    return named
+
+
+@tool
+def works(*, step: Step) -> str:
+    return str(step)
+
+
+OFFERED = catalog.merge(
+    [catalog.of([_tool(name)], name) for name in [*APPS, "missing"] if name not in {"mcp", "works"}]
+    + [catalog.of([works], "works")]
+)
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    root, lines = tmp_path_factory.mktemp("project"), list[tuple[str, str]]()
+    before = (
+        "Globals:\n  Function:\n    Timeout: 28\n    MemorySize: 512\n"
+        "    Environment: {Variables: {MCP_STACK: s, MCP_AUTH_MODE: s, MCP_STAGE: s}}\n"
+    )
+    properties = PROPERTIES | {"works": "{Environment: {Variables: {MCP_KMS_KEYS: !GetAtt Key.Arn}}}"}
+    directory = write_project(root, APPS, properties, before, "  Key: {Type: AWS::KMS::Key}\n")
+    catalogs.write(directory, OFFERED)
+    with Harness(
+        directory, state_dir=root / "state", runtime=True, said=lambda folder, line: lines.append((folder, line))
+    ) as running:
+        yield Stack(running, directory, lines)
+
+
+def call(url: str, name: str, **arguments: str) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """Call a tool, and return status, message and headers."""
+    sent = wire.message("tools/call", {"name": name, "arguments": arguments}, id=f"id of {name}")
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+    with contextlib.closing(connection):
+        connection.request("POST", "/mcp", json.dumps(sent), wire.headers(sent))
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read()), {name.lower(): value for name, value in answer.getheaders()}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [
+        ("hangs", 504, {"code": -32603, "message": "The function did not answer in time"}),
+        ("exits", 500, INTERNAL),
+        ("eats", 500, INTERNAL),
+        ("raises", 500, INTERNAL),
+        ("lacks_a_module", 500, INTERNAL),
+        ("missing", 500, INTERNAL),
+        ("returns_garbage", 500, INTERNAL),
+        ("returns_bytes", 500, INTERNAL),
+        (
+            "returns_too_much",
+            500,
+            {"code": -32603, "message": "The result is larger than this server can send (6 MB)"},
+        ),
+    ],
+)
+def test_a_function_that_fails_is_an_error_of_the_request(
+    stack: Stack, name: str, status: int, said: dict[str, Any]
+) -> None:
+    before = len(stack.harness.invocations)
+    answered, message, headers = call(stack.harness.url, name)
+    assert (answered, message) == (status, {"jsonrpc": "2.0", "id": f"id of {name}", "error": said})
+    assert "retry-after" not in headers  # it may have run
+    asked = [invocation.folder for invocation in stack.harness.invocations[before:]]
+    assert asked == (["mcp"] if name == "missing" else [name, "mcp"])  # once
+
+
+def test_a_function_that_is_throttled_may_be_asked_again(stack: Stack, tmp_path: Path) -> None:
+    running = Answer(lambda: call(stack.harness.url, "is_one", where=str(tmp_path)))
+    wait_until((tmp_path / "pid").exists)
+    status, message, headers = call(stack.harness.url, "is_one", where=str(tmp_path))
+    assert (status, message["id"], message["error"]["data"]) == (503, "id of is_one", {"retryable": True})
+    assert int(headers["retry-after"]) > 0
+    os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
+    assert running.get()[0] == 500
+
+
+def test_nothing_of_a_function_is_told_but_in_its_own_log(stack: Stack) -> None:
+    for name in ("raises", "lacks_a_module", "returns_garbage"):
+        assert SECRET not in json.dumps(call(stack.harness.url, name)[1])
+    assert SECRET not in "\n".join(stack.log("mcp"))
+    assert SECRET in "\n".join(stack.log("raises"))
+
+
+def forwarded(stack: Stack, name: str, age_ms: int) -> tuple[int, dict[str, Any]]:
+    """Invoke the front door with a request of some age, and return its moment and the result."""
+    epoch = int(time.time() * 1000) - age_ms
+    params = {"name": name, "arguments": {}}
+    event = wire.event(wire.message("tools/call", params, capabilities={}), context={"timeEpoch": epoch})
+    return epoch, json.loads(stack.value("mcp", event)["body"])["result"]
+
+
+def test_the_moment_of_the_request_goes_through_the_front_door_unchanged(stack: Stack) -> None:
+    epoch, result = forwarded(stack, "echo", 5000)
+    told = json.loads(result["content"][0]["text"])
+    assert told["epoch"] == epoch
+    assert told["left"] > 25_000  # Lambda's own count is from the function's start: it alone would promise too much
+
+
+def test_the_deadline_counts_from_the_request_and_not_from_the_functions_start(stack: Stack) -> None:
+    # each part says that it takes 20 seconds; the function may run for 28, the gateway waits for 30
+    assert forwarded(stack, "works", 0)[1]["resultType"] == "complete"
+    _, shed = forwarded(stack, "works", 15_000)
+    assert (shed["resultType"], shed["inputRequests"]) == ("input_required", {})

@@ -1,0 +1,107 @@
+"""The stack as it was deployed into moto, and the template that says what should be there."""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import boto3
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+NAME = "shop"
+ACCOUNT, REGION = "123456789012", "us-east-1"
+NO_VALUE = {"Ref": "AWS::NoValue"}
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What `sam deploy` left behind.
+
+    Attributes:
+        url: of moto.
+        template: as it was translated.
+        skipped: types of resources that moto says it does not know.
+
+    """
+
+    url: str
+    template: Json
+    skipped: frozenset[str]
+
+    def client(self, service: str) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
+        return client(service, self.url)
+
+    @property
+    def physical(self) -> dict[str, str]:
+        """Logical id -> physical id, of what moto made."""
+        made = self.client("cloudformation").describe_stack_resources(StackName=NAME)["StackResources"]
+        return {one["LogicalResourceId"]: one.get("PhysicalResourceId", "") for one in made if "ResourceType" in one}
+
+    def of_type(self, kind: str) -> dict[str, Json]:
+        """Logical id -> properties, of the resources of one type that are deployed, as the template's defaults say."""
+        return {name: resource.get("Properties", {}) for name, resource in self.resources() if resource["Type"] == kind}
+
+    def resources(self, **parameters: str) -> Iterator[tuple[str, Json]]:
+        """Every resource that is deployed with these parameters."""
+        template = Resolved(self.template, parameters)
+        for name, resource in self.template["Resources"].items():
+            if "Condition" not in resource or template.holds(resource["Condition"]):
+                yield name, template.value(resource)
+
+
+def client(service: str, url: str) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
+    """Make a client of moto."""
+    session: Any = boto3.Session("nobody", "nobody", region_name=REGION)
+    return session.client(service, endpoint_url=url)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A template under parameters: `Fn::If` is decided, a parameter is its value; what refers to resources stays."""
+
+    template: Json
+    given: Mapping[str, str]
+
+    def holds(self, condition: str) -> bool:
+        return bool(self._decided(self.template["Conditions"][condition]))
+
+    def _decided(self, written: Json) -> bool:
+        match written:
+            case {"Fn::Equals": [left, right]}:
+                return bool(self.value(left) == self.value(right))
+            case {"Fn::Not": [one]}:
+                return not self._decided(one)
+            case {"Condition": str(name)}:
+                return self.holds(name)
+        message = f"nobody here knows this condition: {written}"
+        raise NotImplementedError(message)
+
+    def value(self, written: Any) -> Any:  # noqa: ANN401 - JSON is any value
+        match written:
+            case {"Fn::If": [str(condition), yes, no]}:
+                return self.value(yes if self.holds(condition) else no)
+            case {"Ref": str(name)} if name in self.template["Parameters"]:
+                return self.given.get(name, self.template["Parameters"][name].get("Default"))
+            case dict():
+                values = {name: self.value(one) for name, one in written.items()}
+                return values if written == NO_VALUE else {k: v for k, v in values.items() if v != NO_VALUE}
+            case list():
+                return [self.value(one) for one in written]
+        return written
+
+
+def policy(text: str | Json) -> Json:
+    """Read a policy document as moto gives it: JSON, or what Python prints of a dict."""
+    if isinstance(text, dict):
+        return text
+    try:
+        read: Json = json.loads(text)
+    except ValueError:
+        read = ast.literal_eval(text)
+    return read

@@ -1,0 +1,224 @@
+"""Each role can do what its function must, and nothing else; no role can open another function's states.
+
+The policies are those that were deployed; the judge is a simulator of IAM.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.package.iam import Account, Question
+from tests.package.stack import ACCOUNT, NAME, REGION, policy
+from tests.package.test_stack import FOLDERS, logical_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.package.iam import Policy
+    from tests.package.stack import Stack
+
+FRONT_DOOR = "mcp"
+API = "a1b2c3d4e5"  # moto makes no API, so it is given an id here
+ASKING = [
+    folder
+    for folder in FOLDERS
+    if any(made.asks for made in importlib.import_module(f"functions.{folder}.app").handler.handlers)
+]
+SEALS = ["kms:Decrypt", "kms:GenerateDataKey"]
+ADMIN, STRANGER = f"arn:aws:iam::{ACCOUNT}:role/admin", "arn:aws:iam::999999999999:role/stranger"
+EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+LOGS = {"logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"}
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """The account after the deployment, and what to call its things."""
+
+    account: Account
+    roles: dict[str, str]  # folder -> ARN
+    key: str
+
+    def function(self, folder: str) -> str:
+        return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{NAME}-{folder}"
+
+    def kms(self, folder: str, action: str, **context: str) -> Question:
+        """Ask whether a function's role may use the key in an encryption context."""
+        values = {f"kms:EncryptionContext:{name}": value for name, value in context.items()}
+        keys = {"kms:EncryptionContextKeys": list(context)} if context else {}
+        return Question(self.roles.get(folder, folder), action, self.key, {**values, **keys})
+
+
+def context(folder: str, **other: str) -> dict[str, str]:
+    """Return the encryption context of a function's seal."""
+    service = {"purpose": "mcp-request-state", "service": f"{NAME}/{folder}", "stage": "prod"}
+    return {**service, "generation": "1", "born": "1785000000", **other}
+
+
+@pytest.fixture(scope="module")
+def deployed(stack: Stack) -> Deployed:
+    iam, kms, lambdas = stack.client("iam"), stack.client("kms"), stack.client("lambda")
+    names = {folder: stack.physical[f"{logical_id(folder)}Role"] for folder in FOLDERS}
+    roles = {folder: f"arn:aws:iam::{ACCOUNT}:role/{name}" for folder, name in names.items()}
+    key = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{stack.physical['RequestStateKey']}"
+    resources = {key: policy(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])}
+    for folder in FOLDERS:
+        written = lambdas.get_policy(FunctionName=f"{NAME}-{folder}")["Policy"]
+        resources[f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{NAME}-{folder}"] = _of_function(written)
+        resources[roles[folder]] = policy(iam.get_role(RoleName=names[folder])["Role"]["AssumeRolePolicyDocument"])
+    policies = {roles[folder]: list(_of_role(stack, name)) for folder, name in names.items()}
+    return Deployed(Account({**policies, ADMIN: [EVERYTHING], STRANGER: [EVERYTHING]}, resources), roles, key)
+
+
+def _of_role(stack: Stack, name: str) -> Iterator[Policy]:
+    iam = stack.client("iam")
+    for attached in iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]:
+        arn = attached["PolicyArn"]
+        version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+        yield policy(iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"])
+    for inline in iam.list_role_policies(RoleName=name)["PolicyNames"]:
+        yield policy(iam.get_role_policy(RoleName=name, PolicyName=inline)["PolicyDocument"])
+
+
+def _of_function(written: str) -> Policy:
+    read = json.loads(written.replace("${HttpApi}", API))
+    for statement in read["Statement"]:
+        del statement["FunctionName"]  # moto's own; no policy has that
+    return {"Version": read["Version"], "Statement": read["Statement"]}
+
+
+# ---- What each must
+
+
+def test_there_are_functions_that_ask_and_functions_that_do_not() -> None:
+    assert ASKING
+    assert set(FOLDERS) - set(ASKING) > {FRONT_DOOR}
+
+
+@pytest.mark.parametrize("folder", ASKING)
+def test_a_function_that_asks_may_seal_and_open_its_own_states_and_do_nothing_else_with_the_key(
+    folder: str, deployed: Deployed
+) -> None:
+    ((*found,),) = deployed.account.allows(deployed.kms(folder, "kms:*", **context(folder)))
+    assert sorted(found) == SEALS
+    ((*found,),) = deployed.account.allows(deployed.kms(folder, "kms:*", **context(folder, generation="2")))
+    assert sorted(found) == SEALS, "a new generation needs no new policy"
+
+
+def test_the_endpoint_may_invoke_every_function_but_itself_and_do_nothing_else_with_any(deployed: Deployed) -> None:
+    role = deployed.roles[FRONT_DOOR]
+    found = deployed.account.allows(*(Question(role, "lambda:*", deployed.function(folder)) for folder in FOLDERS))
+    assert dict(zip(FOLDERS, found, strict=True)) == {
+        folder: [] if folder == FRONT_DOOR else ["lambda:InvokeFunction"] for folder in FOLDERS
+    }
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_role_is_for_lambda_alone(folder: str, deployed: Deployed) -> None:
+    who = ["lambda.amazonaws.com", "apigateway.amazonaws.com", ADMIN, STRANGER, *deployed.roles.values()]
+    questions = [Question(principal, "sts:AssumeRole", deployed.roles[folder]) for principal in who]
+    assert [question.principal for question in deployed.account.allows_any(*questions)] == ["lambda.amazonaws.com"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_role_names_no_action_but_these(folder: str, deployed: Deployed) -> None:
+    named = {
+        action
+        for written in deployed.account.policies[deployed.roles[folder]]
+        for statement in written["Statement"]
+        for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
+    }
+    special = {"lambda:InvokeFunction"} if folder == FRONT_DOOR else set(SEALS) if folder in ASKING else set()
+    assert named == LOGS | special
+
+
+# ---- What none may
+
+
+@pytest.mark.parametrize("folder", ASKING)
+def test_no_other_role_can_open_a_functions_states(folder: str, deployed: Deployed) -> None:
+    others = [other for other in FOLDERS if other != folder]
+    asked = [deployed.kms(other, action, **context(folder)) for other in others for action in SEALS]
+    assert deployed.account.allows_any(*asked) == []
+
+
+@pytest.mark.parametrize("folder", ASKING)
+def test_a_role_may_use_the_key_in_its_own_context_only(folder: str, deployed: Deployed) -> None:
+    own = context(folder)
+    contexts = [
+        {},
+        {"purpose": own["purpose"]},
+        context(folder, purpose="something else"),
+        context(folder, stage="dev"),
+        context(folder, service=f"another-{NAME}/{folder}"),
+        context(folder, service=folder),
+        context(folder, service=f"{NAME}/{folder}/"),
+        context(folder, service=f"{NAME}/{folder}".upper()),
+        context(folder, more="of it"),
+        *(
+            {name: value for name, value in own.items() if name != left_out}
+            for left_out in ("purpose", "service", "stage")
+        ),
+    ]
+    asked = [deployed.kms(folder, action, **one) for one in contexts for action in SEALS]
+    assert deployed.account.allows_any(*asked) == []
+
+
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in ASKING])
+def test_a_function_that_never_asks_may_do_nothing_with_the_key(folder: str, deployed: Deployed) -> None:
+    contexts = [{}, *(context(other) for other in FOLDERS)]
+    asked = [deployed.kms(folder, "kms:*", **one) for one in contexts]
+    assert deployed.account.allows_any(*asked) == []
+
+
+def test_no_function_may_invoke_another_or_change_one(deployed: Deployed) -> None:
+    pairs = [(folder, other) for folder in FOLDERS if folder != FRONT_DOOR for other in FOLDERS]
+    asked = [Question(deployed.roles[folder], "lambda:*", deployed.function(other)) for folder, other in pairs]
+    assert deployed.account.allows_any(*asked) == []
+
+
+def test_the_endpoint_may_invoke_nothing_of_another_stack(deployed: Deployed) -> None:
+    elsewhere = deployed.function("add").replace(f"{NAME}-", "another-")
+    assert deployed.account.allows_any(Question(deployed.roles[FRONT_DOOR], "lambda:*", elsewhere)) == []
+
+
+# ---- The key's own policy: whatever IAM says
+
+
+def test_not_even_an_administrator_can_use_the_key_for_anything_but_request_states(deployed: Deployed) -> None:
+    contexts = [{}, context("ticket", purpose="something else")]
+    actions = [*SEALS, "kms:Encrypt", "kms:GenerateDataKeyPair", "kms:GenerateDataKeyWithoutPlaintext"]
+    asked = [deployed.kms(ADMIN, action, **one) for one in contexts for action in actions]
+    assert deployed.account.allows_any(*asked) == []
+
+
+def test_an_administrator_of_the_account_can_open_states_and_nobody_of_another(deployed: Deployed) -> None:
+    asked = [deployed.kms(who, "kms:Decrypt", **context("ticket")) for who in (ADMIN, STRANGER)]
+    assert [question.principal for question in deployed.account.allows_any(*asked)] == [ADMIN], "docs: the threat model"
+
+
+# ---- Who may call a function
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_only_the_own_route_of_this_api_reaches_a_function(folder: str, deployed: Deployed) -> None:
+    path = "mcp" if folder == FRONT_DOOR else f"mcp/{folder}"
+
+    def question(principal: str, api: str, route: str) -> Question:
+        source = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{api}/$default/POST/{route}"
+        return Question(principal, "lambda:InvokeFunction", deployed.function(folder), {"aws:SourceArn": source})
+
+    gateway = "apigateway.amazonaws.com"
+    allowed = question(gateway, API, path)
+    refused = [
+        question(gateway, "anotherapi", path),
+        question(gateway, API, f"{path}/more"),
+        question(gateway, API, "elsewhere"),
+        question("events.amazonaws.com", API, path),
+        question(STRANGER, API, path),
+    ]
+    assert deployed.account.allows_any(allowed, *refused) == [allowed]

@@ -1,0 +1,217 @@
+"""What was deployed is what the template says, resource by resource; what moto cannot deploy is named."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from base64 import b64decode
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.package.conftest import BUCKET
+from tests.package.stack import ACCOUNT, NAME, REGION, Stack, policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.package.stack import Json
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
+BASIC = "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"  # to write logs
+
+# Of an HTTP API moto's CloudFormation knows nothing: these are looked at in the translated template only.
+SKIPPED = {
+    "AWS::ApiGatewayV2::Api",
+    "AWS::ApiGatewayV2::Integration",
+    "AWS::ApiGatewayV2::Route",
+    "AWS::ApiGatewayV2::Stage",
+}
+
+
+def logical_id(folder: str) -> str:
+    return "".join(word.capitalize() for word in folder.split("_"))
+
+
+def test_the_stack_is_complete(stack: Stack) -> None:
+    (described,) = stack.client("cloudformation").describe_stacks(StackName=NAME)["Stacks"]
+    assert described["StackStatus"] == "CREATE_COMPLETE"
+    wanted = {name for name, resource in stack.resources() if resource["Type"] not in SKIPPED}
+    assert stack.physical.keys() == wanted
+
+
+def test_what_moto_skips_is_the_http_api_and_nothing_else(stack: Stack) -> None:
+    assert stack.skipped == SKIPPED
+
+
+def test_every_resource_is_of_a_type_that_is_looked_at(stack: Stack) -> None:
+    assert {resource["Type"] for _, resource in stack.resources(AuthMode="jwt")} == {
+        *SKIPPED,
+        "AWS::ApiGatewayV2::Authorizer",
+        "AWS::IAM::Role",
+        "AWS::KMS::Key",
+        "AWS::Lambda::Function",
+        "AWS::Lambda::LayerVersion",
+        "AWS::Lambda::Permission",
+    }
+
+
+# ---- Functions
+
+
+@pytest.fixture(scope="module")
+def deployed(stack: Stack) -> Callable[[str], Json]:
+    lambdas = stack.client("lambda")
+    return lambda folder: dict(lambdas.get_function_configuration(FunctionName=f"{NAME}-{folder}"))
+
+
+def test_there_is_a_function_for_every_folder_and_no_other(stack: Stack) -> None:
+    there = stack.client("lambda").list_functions(MaxItems=1000)["Functions"]
+    assert sorted(function["FunctionName"] for function in there) == [f"{NAME}-{folder}" for folder in FOLDERS]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_function_runs_as_the_template_says(folder: str, stack: Stack, deployed: Callable[[str], Json]) -> None:
+    written, found = stack.of_type("AWS::Lambda::Function")[logical_id(folder)], deployed(folder)
+    same = ("Runtime", "Handler", "Timeout", "MemorySize", "Architectures")
+    assert {name: found[name] for name in same} == {name: written[name] for name in same}
+    assert found["Role"].endswith(f":role/{stack.physical[f'{logical_id(folder)}Role']}")
+    assert [layer["Ref"].rstrip("0123456789abcdef") for layer in written["Layers"]] == [
+        "DependenciesLayer",
+        "SharedLayer",
+    ]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_function_gets_its_variables(folder: str, stack: Stack, deployed: Callable[[str], Json]) -> None:
+    written = stack.of_type("AWS::Lambda::Function")[logical_id(folder)]["Environment"]["Variables"]
+    found = deployed(folder)["Environment"]["Variables"]
+    assert found.keys() == written.keys()
+    assert {name: value for name, value in found.items() if isinstance(written[name], str)} == {
+        name: value for name, value in written.items() if isinstance(value, str)
+    }
+    assert (found["MCP_STACK"], found["MCP_AUTH_MODE"]) == (NAME, "iam")
+    key = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{stack.physical['RequestStateKey']}"
+    assert found.get("MCP_KMS_KEYS", key) == key
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_zip_of_a_function_is_its_folder(folder: str, stack: Stack, deployed: Callable[[str], Json]) -> None:
+    code = stack.of_type("AWS::Lambda::Function")[logical_id(folder)]["Code"]
+    zipped = uploaded(stack, code["S3Bucket"], code["S3Key"])
+    assert hashlib.sha256(zipped).digest() == b64decode(deployed(folder)["CodeSha256"])
+    assert contents(zipped) == {
+        path.name: path.read_bytes() for path in (ROOT / "functions" / folder).iterdir() if path.is_file()
+    }
+
+
+# ---- Layers
+
+
+@pytest.mark.parametrize("name", ["DependenciesLayer", "SharedLayer"])
+def test_a_layer_is_what_was_built(name: str, stack: Stack, built: Path) -> None:
+    ((found, layer),) = [one for one in stack.of_type("AWS::Lambda::LayerVersion").items() if one[0].startswith(name)]
+    zipped = uploaded(stack, layer["Content"]["S3Bucket"], layer["Content"]["S3Key"])
+    assert contents(zipped) == {
+        str(path.relative_to(built / name)): path.read_bytes() for path in (built / name).rglob("*") if path.is_file()
+    }
+    there = stack.client("lambda").list_layers()["Layers"]
+    (version,) = [one["LatestMatchingVersion"] for one in there if found in one["LayerName"]]
+    assert (version["Description"], version["CompatibleRuntimes"]) == (layer["Description"], ["python3.13"])
+
+
+def test_the_layers_fit_into_lambda(stack: Stack) -> None:
+    layers = [layer["Content"] for layer in stack.of_type("AWS::Lambda::LayerVersion").values()]
+    sizes = [len(each) for one in layers for each in contents(uploaded(stack, one["S3Bucket"], one["S3Key"])).values()]
+    assert sum(sizes) < 250 * 1024 * 1024  # "The unzipped size of all layers and the function"
+
+
+def uploaded(stack: Stack, bucket: str, key: str) -> bytes:
+    assert bucket == BUCKET
+    return bytes(stack.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read())
+
+
+def contents(zipped: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(zipped)) as files:
+        return {name: files.read(name) for name in files.namelist() if not name.endswith("/")}
+
+
+# ---- The key
+
+
+def test_the_key_rotates_and_has_the_policy_of_the_template(stack: Stack) -> None:
+    kms, key = stack.client("kms"), stack.physical["RequestStateKey"]
+    assert kms.get_key_rotation_status(KeyId=key)["KeyRotationEnabled"] is True
+    found = policy(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])
+    written: Any = stack.of_type("AWS::KMS::Key")["RequestStateKey"]["KeyPolicy"]
+    written["Statement"][0]["Principal"]["AWS"] = f"arn:aws:iam::{ACCOUNT}:root"
+    assert found == written
+
+
+def test_the_key_outlives_the_stack(stack: Stack) -> None:
+    key = dict(stack.resources())["RequestStateKey"]
+    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("Retain", "Retain")
+
+
+# ---- Roles and permissions; what they amount to is asked in test_iam.py
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_role_holds_its_functions_policies_and_may_write_logs(folder: str, stack: Stack) -> None:
+    iam, name = stack.client("iam"), stack.physical[f"{logical_id(folder)}Role"]
+    written = stack.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"]
+    trust = policy(iam.get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"])
+    assert trust == written["AssumeRolePolicyDocument"]
+    attached = iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]
+    assert [one["PolicyArn"] for one in attached] == [BASIC]
+    there = iam.list_role_policies(RoleName=name)["PolicyNames"]
+    assert sorted(there) == sorted(one["PolicyName"] for one in written.get("Policies", []))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_function_has_the_permission_of_the_template(folder: str, stack: Stack) -> None:
+    ((_, written),) = [
+        one
+        for one in stack.of_type("AWS::Lambda::Permission").items()
+        if one[1]["FunctionName"]["Ref"] == logical_id(folder)
+    ]
+    (found,) = policy(stack.client("lambda").get_policy(FunctionName=f"{NAME}-{folder}")["Policy"])["Statement"]
+    source = written["SourceArn"]["Fn::Sub"].replace("${AWS::Partition}", "aws")
+    source = source.replace("${AWS::Region}", REGION).replace("${AWS::AccountId}", ACCOUNT)
+    assert found["Condition"] == {"ArnLike": {"AWS:SourceArn": source}}, "moto leaves the id of the API that it has not"
+    assert (found["Action"], found["Principal"]) == (written["Action"], {"Service": written["Principal"]})
+
+
+# ---- Routes, in the translated template
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("iam", "AWS_IAM"), ("jwt", "JWT"), ("none", "NONE")])
+def test_every_route_to_a_function_carries_the_authorizer(mode: str, kind: str, stack: Stack) -> None:
+    there = dict(stack.resources(AuthMode=mode, AllowedOrigins="https://app.example"))
+    routes = [resource["Properties"] for resource in there.values() if resource["Type"] == "AWS::ApiGatewayV2::Route"]
+    closed = [route for route in routes if not is_open(route["RouteKey"])]
+    assert sorted(route["RouteKey"] for route in closed) == sorted(
+        "ANY /mcp" if folder == "mcp" else f"ANY /mcp/{folder}" for folder in FOLDERS
+    )
+    assert {route["AuthorizationType"] for route in closed} == {kind}
+    named = [route.get("AuthorizerId") for route in closed]
+    assert named == [{"Ref": "JwtAuthorizer"} if mode == "jwt" else None] * len(closed)
+    assert ("JwtAuthorizer" in there) == (mode == "jwt")
+
+
+def is_open(route_key: str) -> bool:
+    """Say whether nobody needs a token for a route: metadata, and what a browser asks before a call."""
+    method, path = route_key.split(" ")
+    return method == "OPTIONS" or path.startswith("/.well-known/oauth-protected-resource")
+
+
+@pytest.mark.parametrize("mode", ["iam", "jwt", "none"])
+def test_open_routes_are_open_on_purpose_and_lead_to_the_endpoint(mode: str, stack: Stack) -> None:
+    there = stack.resources(AuthMode=mode, AllowedOrigins="https://app.example")
+    routes = [resource["Properties"] for _, resource in there if resource["Type"] == "AWS::ApiGatewayV2::Route"]
+    unlocked = [route for route in routes if is_open(route["RouteKey"])]
+    assert all(route["AuthorizationType"] == "NONE" and "AuthorizerId" not in route for route in unlocked)
+    assert any(".well-known" in route["RouteKey"] for route in unlocked) == (mode == "jwt")
