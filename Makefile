@@ -41,6 +41,10 @@ conformance: .venv/.dev ## the official MCP suite, strictly, in both placements 
 clients: .venv/.dev ## the official Python and TypeScript clients against every function
 	.venv/bin/python -m pytest tests/clients $(PYTEST_ARGS)
 
+.PHONY: simulate
+simulate: .venv/.dev ## what KMS costs fleets of 1 to 1000 containers: docs/simulation.md and its picture
+	@.venv/bin/python -m tests.simulation
+
 .PHONY: catalog
 catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function changed
 	@.venv/bin/python -m mcp_functions.local catalog

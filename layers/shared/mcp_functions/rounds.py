@@ -19,6 +19,7 @@ from mcp_functions.input_requests import asked_again, fingerprint
 from mcp_functions.jsonrpc import dumps
 
 if TYPE_CHECKING:
+    from asyncio import Future
     from collections.abc import Callable, Mapping
 
     from pydantic import BaseModel
@@ -106,6 +107,7 @@ class Round:
         broken: the rule that the author's function broke, likewise.
         gave_up: why the conversation cannot go on, for the model and the user to read; likewise.
         answered: what became of the questions that this round's request answers: key to AuditRecord's words.
+        under_way: a future for each step that an async handler waits for.
 
     """
 
@@ -126,6 +128,7 @@ class Round:
     broken: str | None = None
     gave_up: str | None = None
     answered: dict[str, str] = field(default_factory=dict)
+    under_way: set[Future[None]] = field(default_factory=set)
     _answers: dict[str, dict[str, Any]] = field(default_factory=dict)  # key -> fingerprint -> response
     _seen: dict[str, str] = field(default_factory=dict)
     _readings: dict[str, int] = field(default_factory=dict)
@@ -307,14 +310,7 @@ class Round:
         return {key: self._seen[key] for key in self.requests}
 
     def audit(self, handler: str, principal: str | None, *, sent: bool) -> AuditRecord:
-        """Say what this round asked and heard.
-
-        Args:
-            handler: its name.
-            principal: digest of who calls.
-            sent: whether the questions go out.
-
-        """
+        """Say what this round asked, if its questions are `sent`, and heard."""
         asked = {key: _words(request) for key, request in self.requests.items()} if sent else {}
         return AuditRecord(self.flow, self.number, handler, principal, asked, dict(self.answered))
 

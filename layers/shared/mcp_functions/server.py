@@ -163,8 +163,8 @@ class Server:
         if "requestState" not in request.params:
             return None
         token = request.params["requestState"]
-        if self._states is None or not isinstance(token, str):
-            reason = "shape" if self._states else "function_has_no_keys"
+        if self._states is None or not handler.asks or not isinstance(token, str):
+            reason = "shape" if self._states and handler.asks else "never_asks"
             raise InvalidRequestState(reason)
         return self._states(handler.answer_within).open(token, bound, caller=request.caller)
 

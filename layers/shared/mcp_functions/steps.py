@@ -25,7 +25,7 @@ from mcp_functions.request_state import canonical
 from mcp_functions.rounds import RunningStep, running_step
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
     from mcp_functions.kinds import Kind
     from mcp_functions.rounds import Round
@@ -70,12 +70,14 @@ class Step(Capability):
         return cast("R", call.result())
 
     async def wait(self, key: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Await an async function likewise, in an async handler."""
+        """Await an async function likewise, in an async handler.
+
+        If another task ends the round meanwhile, with a question, the function is not cancelled: what has begun is done
+        to its end and recorded, before the question goes out.
+        """
         call = self._call(key, function, args, kwargs)
         if not call.recorded:
-            with call.running():
-                result = await function(*args, **kwargs)
-            call.keep(result)
+            await call.wait(lambda: function(*args, **kwargs))
         return cast("R", call.result())
 
     def within(self, seconds: float) -> Step:
@@ -201,6 +203,21 @@ class _Call:
             running_step.reset(token)
             self.seconds = max(0.0, self.round.now() - started)  # a wall clock may be set back
 
+    async def wait(self, begin: Callable[[], Awaitable[Any]]) -> None:
+        import asyncio  # noqa: PLC0415 - who calls this runs in it
+
+        under_way = asyncio.get_running_loop().create_future()
+        self.round.under_way.add(under_way)
+        try:
+            with self.running():
+                result, stopped = await _whole(begin(), self.round)
+            self.keep(result)
+        finally:
+            under_way.set_result(None)
+            self.round.under_way.discard(under_way)
+        if stopped:
+            raise stopped
+
     def keep(self, result: Any) -> None:  # noqa: ANN401 - the author's own value
         name = _name(self.function)
         try:
@@ -226,6 +243,29 @@ class _Call:
                 f"the recorded result of step {self.key!r} does not fit what {_name(self.function)} says it returns: "
                 f"it {error} (new fields need defaults, for conversations that are under way)"
             )
+
+
+async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException | None]:
+    """Wait for what has begun, also if another task asks and this one is told to stop; say so in that case."""
+    import asyncio  # noqa: PLC0415 - who calls this runs in it
+
+    task = asyncio.ensure_future(begun)
+    try:
+        return await asyncio.shield(task), None
+    except asyncio.CancelledError as stopped:
+        if not round_.ended:
+            task.cancel()
+            raise
+        return await task, stopped
+
+
+async def to_its_end(handler: Coroutine[Any, Any, R], round_: Round) -> R:
+    """Run an async handler, and then what steps are under way in its tasks: to their end, so that they are recorded."""
+    try:
+        return await handler
+    finally:
+        while round_.under_way:
+            await next(iter(round_.under_way))
 
 
 def _returns(function: Callable[..., Any]) -> Kind | None:

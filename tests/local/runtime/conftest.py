@@ -109,8 +109,9 @@ class Answer(Generic[T]):
 
 
 @pytest.fixture
-def deploy(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
-    """Start a stack of some functions."""
+def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Stack]]:
+    """Start a stack of some functions; it ends before what a test changed in the environment is put back."""
+    assert monkeypatch
     running: list[Harness] = []
 
     def start(  # noqa: PLR0913 - a project, and how to run it

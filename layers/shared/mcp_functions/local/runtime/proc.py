@@ -25,8 +25,8 @@ def peak(pid: int) -> int | None:
     return -(-int(high.split()[0]) // 1024) if high else None
 
 
-def is_dying(pid: int) -> bool:
-    """Whether a process was killed and is not quite gone: it will do nothing more, and yet it is there."""
+def is_ending(pid: int) -> bool:
+    """Whether a process that nobody has waited for yet will do nothing more: it was killed, or has exited."""
     status = _status(pid)
     pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
     return bool(status) and (bool(pending & KILL) or "VmHWM" not in status)

@@ -70,11 +70,7 @@ class Process:
     @property
     def alive(self) -> bool:
         """Whether it runs at this very moment."""
-        try:
-            exited = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:
-            return False
-        return exited is None and not proc.is_dying(self.pid)
+        return self._process.returncode is None and not proc.is_ending(self.pid)
 
     def write(self, line: str) -> None:
         """Put a line of the harness's own among those of the function, or after the last of them."""
@@ -104,9 +100,8 @@ class Process:
             thread.join(seconds)
 
     def _wait(self) -> None:
-        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-        warden.end(self.pid)  # what it started does not outlive it; its number is its own until it is waited for
         status = self._process.wait()
+        warden.end(self.pid)  # what it started does not outlive it
         self._watched.release(self.pid)
         with self._lock:
             os.close(self._in)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # What a process needs of this machine, and what makes a proxy or a certificate of its owner's work.
 OF_THE_SHELL = (
+    "AWS_CA_BUNDLE",
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "LD_LIBRARY_PATH",
