@@ -54,6 +54,10 @@ catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function chang
 build: .venv-sam/.sam ## the zips and layers that `sam deploy` sends
 	$(SAM) build
 
+.PHONY: package
+package: .venv/.dev .venv-sam/.sam ## the stack as moto deploys it, and its roles before an IAM simulator (needs Node.js)
+	CI=true .venv/bin/python -m pytest tests/package $(PYTEST_ARGS)
+
 .PHONY: sam-local
 sam-local: .venv/.dev .venv-sam/.sam ## conversations in containers, under the real SAM CLI (Docker, or root on Debian)
 	.venv/bin/python -m pytest tests/sam_local $(PYTEST_ARGS)

@@ -392,7 +392,7 @@ def test_a_signature_says_whether_its_lambda_needs_the_key(function: Callable[..
 
 # What a signature may not say, and the sentence that says so.
 
-CONTRACT = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log"
+CONTRACT = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 NAMES = "every parameter needs a name (no *args, no /) and a type, which the client is told"
 
 

@@ -294,13 +294,15 @@ async def with_tasks(*, elicit: Elicit, step: Step) -> str:
         return elicit(key, f"Task {key}?", Name).name
 
     async def measure(name: str) -> int:
-        await asyncio.sleep(0)
         WORLD.do("measure", name)
+        for _ in range(3):
+            await asyncio.sleep(0)
         return len(name)
 
     with visit():
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(ask(key)) for key in "ab"]
+            group.create_task(step.wait("meanwhile", measure, "meanwhile"))
         names = [task.result() for task in asked]
         sizes = await asyncio.gather(*(step.wait(f"measure-{name}", measure, name) for name in sorted(set(names))))
         return f"{names} {sizes} {await ask('last')}"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib
 import json
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -143,6 +144,18 @@ def test_no_other_role_can_open_a_functions_states(folder: str, deployed: Deploy
     others = [other for other in FOLDERS if other != folder]
     asked = [deployed.kms(other, action, **context(folder)) for other in others for action in SEALS]
     assert deployed.account.allows_any(*asked) == []
+
+
+@pytest.mark.parametrize("operator", ["StringEquals", "ForAllValues:StringEquals"])
+def test_without_its_conditions_a_role_could_do_more(operator: str, deployed: Deployed) -> None:
+    attacks = {"StringEquals": context("ticket"), "ForAllValues:StringEquals": context("briefing", more="of it")}
+    wider = deepcopy(deployed.account.policies[deployed.roles["briefing"]])
+    for statement in (one for written in wider for one in written["Statement"] if "Condition" in one):
+        del statement["Condition"][operator]
+    account = replace(deployed.account, policies={**deployed.account.policies, deployed.roles["briefing"]: wider})
+    attack = deployed.kms("briefing", "kms:Decrypt", **attacks[operator])
+    assert deployed.account.allows_any(attack) == []
+    assert account.allows_any(attack) == [attack]
 
 
 @pytest.mark.parametrize("folder", ASKING)

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from mcp_functions import (
     Audio,
     AuditRecord,
+    Caller,
     CallToolResult,
     Elicit,
     EmbeddedResource,
@@ -50,6 +51,12 @@ assert_type(add(a=1, b=2), int)
 assert_type(add.function(1, 2), int)
 assert_type(add.name, str)
 added: Tool[[int, int], int]
+
+
+@tool(scopes=["sums:write"])
+def mine(a: int, *, caller: Caller) -> str:
+    assert_type(caller.scopes, frozenset[str])
+    return f"{a} for {caller.subject} of {caller.issuer} in {caller.client}" if caller.known else f"{a} for nobody"
 
 
 @tool(name="sum", title="Sum", annotations={"readOnlyHint": True}, icons=[{"src": "data:,"}], answer_within=60)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_functions.authoring import prompt as prompt
     from mcp_functions.authoring import resource as resource
     from mcp_functions.authoring import tool as tool
+    from mcp_functions.capabilities import Caller as Caller
     from mcp_functions.content import Audio as Audio
     from mcp_functions.content import CallToolResult as CallToolResult
     from mcp_functions.content import EmbeddedResource as EmbeddedResource
@@ -63,6 +64,7 @@ WORDS = {
         "SampleQuestion",
     ),
     "authoring": ("prompt", "resource", "tool"),
+    "capabilities": ("Caller",),
     "content": (
         "Audio",
         "CallToolResult",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from mcp_functions.input_requests import InputRequiredResult
+    from mcp_functions.messages import Principal
     from mcp_functions.schema import InputRequest
 
 MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to answer, and for clocks that differ
@@ -101,6 +102,8 @@ class Round:
         deadline: unix seconds at which nobody waits any longer.
         now: the clock, unix seconds.
         max_sheds: how many rounds in a row may end without a question.
+        principal: who calls; None for nobody.
+        scopes: that the caller's token grants.
         requests: what the client has to answer before the next round.
         notifications: what goes to the client before the result.
         ended: whether the round has ended with the signal, whatever the author's code did with that.
@@ -122,6 +125,8 @@ class Round:
     deadline: float = float("inf")
     now: Callable[[], float] = time.time
     max_sheds: int = 2
+    principal: Principal | None = None
+    scopes: frozenset[str] = frozenset()
     requests: dict[str, InputRequest] = field(default_factory=dict)
     notifications: list[dict[str, Any]] = field(default_factory=list)
     ended: bool = False

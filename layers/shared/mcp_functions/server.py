@@ -142,6 +142,8 @@ class Server:
             deadline=request.deadline,
             now=self._now,
             max_sheds=handler.max_sheds,
+            principal=request.principal,
+            scopes=request.scopes,
         )
 
     def _handler(self, method: str, params: dict[str, Any]) -> Handler[..., Any]:

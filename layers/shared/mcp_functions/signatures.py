@@ -13,6 +13,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from mcp_functions.asking import Ask, Elicit, ListRoots, NotAnswered, Question, Sample
+from mcp_functions.capabilities import Caller
 from mcp_functions.errors import DeveloperError
 from mcp_functions.input_requests import InputRequiredResult
 from mcp_functions.kinds import Kind, camel, kind
@@ -35,6 +36,7 @@ CAPABILITIES: tuple[type[Capability], ...] = (
     RequestState,
     Progress,
     Log,
+    Caller,
 )
 
 

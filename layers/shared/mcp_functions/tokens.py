@@ -7,7 +7,6 @@ Claims arrive as text: numbers as digits, lists as `[a b]`.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import scopes, well_known
@@ -113,6 +112,8 @@ def _expires(claim: object) -> float:
         return float(str(claim))
     except ValueError:
         pass
+    from datetime import UTC, datetime  # noqa: PLC0415 - an HTTP API writes digits
+
     try:  # how a REST API writes it
         return datetime.strptime(str(claim), "%a %b %d %H:%M:%S UTC %Y").replace(tzinfo=UTC).timestamp()
     except ValueError:

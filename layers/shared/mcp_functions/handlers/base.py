@@ -11,6 +11,7 @@ from mcp_functions import scopes as words
 from mcp_functions import signatures
 from mcp_functions.errors import DeveloperError, Unanswered
 from mcp_functions.input_requests import InputRequiredResult
+from mcp_functions.steps import to_its_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -148,7 +149,7 @@ class Handler(Generic[P, R]):
         if inspect.iscoroutine(value):
             import asyncio  # noqa: PLC0415 - a function written with def never pays for it
 
-            value = asyncio.run(value)
+            value = asyncio.run(to_its_end(value, round_))
         if isinstance(value, InputRequiredResult):
             if not self.asks:
                 message = f"{self.name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
