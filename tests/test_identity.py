@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from mcp_functions import events, identity, serve, settings, tool
+from mcp_functions import catalog, events, identity, serve, serve_catalog, settings, tool
 from mcp_functions.errors import Misconfigured, Unauthorized
 from mcp_functions.messages import Principal
 from tests import wire
 from tests.gateways import JWT
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcp_functions.gateway import LambdaFunction
     from mcp_functions.identity import Caller
 
 Mode = Literal["iam", "jwt", "none"]
@@ -121,15 +125,24 @@ def test_headers_name_nobody() -> None:
         of(None, "jwt", authorization="Bearer eyJ", **{"x-amzn-oidc-identity": "ann"})
 
 
-def said(caplog: pytest.LogCaptureFixture, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+@tool
+def touch() -> str:
+    return "touched"
+
+
+@pytest.fixture(params=["a function", "the endpoint"])
+def function(request: pytest.FixtureRequest, tmp_path: Path) -> LambdaFunction:
+    if request.param == "a function":
+        return serve(touch)
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog.of([touch], "touch")), encoding="utf-8")
+    return serve_catalog(tmp_path / "catalog.json")
+
+
+def said(
+    function: LambdaFunction, caplog: pytest.LogCaptureFixture, mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
     for name, value in (JWT | {"MCP_AUTH_MODE": mode}).items():
         monkeypatch.setenv(name, value)
-
-    @tool
-    def touch() -> str:
-        return "touched"
-
-    function = serve(touch)
     with caplog.at_level(logging.WARNING, logger="mcp_functions"):
         for _ in range(2):
             function(wire.event(wire.message("server/discover")), wire.Context("local-touch"))
@@ -137,14 +150,17 @@ def said(caplog: pytest.LogCaptureFixture, mode: Mode, monkeypatch: pytest.Monke
 
 
 def test_a_container_says_once_what_it_means_that_anybody_may_call(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    function: LambdaFunction, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = "AuthMode is none: anybody may call, and states are bound to nobody: who holds a requestState may use it"
-    assert said(caplog, "none", monkeypatch) == [expected]
+    assert said(function, caplog, "none", monkeypatch) == [expected]
 
 
 @pytest.mark.parametrize("mode", ["iam", "jwt"])
 def test_a_closed_server_has_nothing_to_say(
-    mode: Literal["iam", "jwt"], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    mode: Literal["iam", "jwt"],
+    function: LambdaFunction,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert said(caplog, mode, monkeypatch) == []
+    assert said(function, caplog, mode, monkeypatch) == []

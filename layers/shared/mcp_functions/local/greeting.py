@@ -33,8 +33,8 @@ Ctrl-C stops."""
 OPEN = "AuthMode is none: states are bound to nobody here, and who holds a requestState may use it."
 CLOSED = """\
 AuthMode is jwt: a call needs an access token for {url} of {issuer}.
-A client finds the way by itself, and everybody is signed in at once: as local-user, or as login_hint says.
-By hand:       curl -H "Authorization: Bearer <access_token>" ...; this one, of local-user, lasts an hour:
+A client that can sign its user in (OAuth) finds the way by itself; here everybody is, as local-user or login_hint.
+For all others: "Authorization: Bearer ..." with this token of local-user, good for an hour:
 {token}"""
 
 

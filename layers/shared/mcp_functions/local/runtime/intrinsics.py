@@ -48,9 +48,12 @@ class Resolver:
             "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{stack}/local",
             "AWS::StackName": stack,
             "AWS::URLSuffix": "amazonaws.com",
-            **{name: said["Default"] for name, said in parameters.items() if "Default" in said},
-            **{name: value for name, value in given.items() if name in parameters},
         }
+        for name, said in parameters.items():
+            if name in given or "Default" in said:
+                value = given.get(name, said.get("Default"))
+                listed = str(said.get("Type")).startswith(("CommaDelimitedList", "List<"))
+                self._names[name] = str(value).split(",") if listed else value
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
             "Condition": self.holds,
