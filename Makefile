@@ -24,7 +24,7 @@ serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp
 
 .PHONY: test
 test: .venv/.dev .venv-sam/.sam check ## everything that can be checked on this machine
-	.venv/bin/python -m pytest $(PYTEST_ARGS)
+	.venv/bin/python -m pytest --ignore tests/sam_local --ignore tests/package $(PYTEST_ARGS)
 
 .PHONY: check
 check: .venv/.dev ## linter, formatter, types, import order

@@ -584,6 +584,37 @@ def test_no_except_can_keep_a_question_from_being_asked(caught: type[BaseExcepti
     assert talk_to(careless).call().accept(name=ANN).text == "Ann"
 
 
+class Rollback:
+    """A context manager that makes its own error of whatever happens inside, or fails to close."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        if error is not None:
+            raise self._error from error
+
+
+@pytest.mark.parametrize("error", [OSError("connection lost"), ToolError("No."), ValueError()], ids=repr)
+def test_what_goes_wrong_behind_a_question_does_not_keep_it_from_being_asked(error: Exception) -> None:
+    @tool
+    def transaction(*, elicit: Elicit) -> str:
+        with Rollback(error):
+            return elicit("name", "Who?", Name).name
+
+    @prompt
+    def brief(*, elicit: Elicit) -> str:
+        with Rollback(error):
+            return elicit("name", "Who?", Name).name
+
+    for talk in (talk_to(transaction).call(), talk_to(brief).get()):
+        assert talk.asked == ["name"]
+        assert talk.accept(name=ANN).text == "Ann"
+
+
 def test_threads_ask_too() -> None:
     @tool
     def threaded(*, elicit: Elicit) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -106,6 +107,17 @@ def test_any_handler_of_a_function_may_be_named() -> None:
     assert Conversation(function).call("two").text == "two"
     assert Conversation(function).get("brief", topic="law").text == "On law"
     assert Conversation(function).read("house://rules").text == "No shoes."
+
+
+def test_what_a_function_does_not_have_is_told_at_once() -> None:
+    @resource("house://rules")
+    def rules() -> str:
+        return "No shoes."
+
+    with pytest.raises(ValueError, match=r"no tool or prompt greeet; it has: greet$"):
+        Conversation(handler).call("greeet")
+    with pytest.raises(ValueError, match=r"it has: none \(a resource is read: talk.read\(uri\)\)$"):
+        Conversation(serve(rules)).call()
 
 
 def test_an_error_has_its_words() -> None:
@@ -281,6 +293,19 @@ def test_a_process_that_fails_is_told(capfd: pytest.CaptureFixture[str], tmp_pat
     with pytest.raises(RuntimeError, match=r"a fresh process of .*gone.py ended with 1: see its stderr"):
         talk.call(greeting="Hi")
     assert "FileNotFoundError" in capfd.readouterr().err
+
+
+def test_async_handlers_may_be_tested_in_async_tests() -> None:
+    @tool
+    async def asks(*, elicit: Elicit) -> str:
+        await asyncio.sleep(0)
+        return elicit("name", "Who?", Name).name
+
+    async def in_a_loop() -> str:
+        await asyncio.sleep(0)
+        return Conversation(serve(asks)).call().accept(name=ANN).text
+
+    assert asyncio.run(in_a_loop()) == "Ann"
 
 
 # Deployments.

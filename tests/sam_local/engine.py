@@ -34,13 +34,11 @@ class Engine:
 
     Attributes:
         environment: what reaches it.
-        options: what `sam local` has to be told, so that it finds the image.
-        image: what runs the functions, in words.
+        image: what the functions run in, in words. It is there, so `sam local` need not pull it.
 
     """
 
     environment: dict[str, str]
-    options: tuple[str, ...]
     image: str
 
     def docker(self, *words: str) -> str:
@@ -60,10 +58,11 @@ def running() -> Iterator[Engine]:
     """Find an engine, or start one until the end of the block; where neither is possible skip, but fail in CI."""
     if _run("docker", "version").returncode == 0:
         yield _own()
-    elif (host := _run(SCRIPT, "status").stdout.strip()) or (host := _started()):
-        image = "a stand-in made of Debian and this machine's CPython, NOT AWS's image"
+    elif _run(SCRIPT, "status").returncode == 0:  # somebody started it, and will stop it
+        yield _with_stand_in(_started())
+    else:
         try:
-            yield Engine({"DOCKER_HOST": host}, ("--skip-pull-image",), image)
+            yield _with_stand_in(_started())
         finally:
             _run(SCRIPT, "stop")
 
@@ -71,8 +70,12 @@ def running() -> Iterator[Engine]:
 def _own() -> Engine:
     image = _run(SCRIPT, "image", SAM_PYTHON).stdout.strip()
     if _run("docker", "image", "inspect", image).returncode == 0 or _run("docker", "pull", image).returncode == 0:
-        return Engine({}, ("--skip-pull-image",), f"AWS's image {image}")
+        return Engine({}, f"AWS's image, {image}")
     return cannot(f"this machine's engine has no {image} and cannot pull it")
+
+
+def _with_stand_in(host: str) -> Engine:
+    return Engine({"DOCKER_HOST": host}, "a stand-in made of Debian and this machine's CPython, NOT in AWS's image")
 
 
 def _started() -> str:

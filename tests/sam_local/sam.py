@@ -29,6 +29,8 @@ BIN = ROOT / ".venv-sam" / "bin"
 BUILT = ROOT / ".aws-sam" / "build"
 PATIENCE = 180  # seconds, for what must come; whoever waits longer waits in vain
 OVERRIDES = ("--parameter-overrides", f"AuthMode=none Architecture={ARCHITECTURE}")
+NOBODY = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nobody"}  # SAM hands a developer's own to functions
+LOCAL = ("--skip-pull-image", *OVERRIDES)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Sam:
 
     def local(self, command: str, *words: str | Path) -> str:
         """Run a command of `sam local` to its end."""
-        return self.run("local", command, *words, *self._options)
+        return self.run("local", command, *words, *LOCAL)
 
     @contextmanager
     def serving(self, command: str, *words: str | Path, host: str = "127.0.0.1") -> Iterator[str]:
@@ -65,7 +67,7 @@ class Sam:
         log = self.logs / f"{command}-{port}.log"
         with log.open("w") as said:
             serving = subprocess.Popen(  # noqa: S603 - our own words
-                [BIN / "sam", "local", command, *words, *where, *self._options],
+                [BIN / "sam", "local", command, *words, *where, *LOCAL],
                 cwd=ROOT, env=self._environment, stdout=said, stderr=said, start_new_session=True,
             )  # fmt: skip
         try:
@@ -75,15 +77,11 @@ class Sam:
             stop(serving)
 
     @property
-    def _options(self) -> tuple[str, ...]:
-        return (*self.engine.options, *OVERRIDES)
-
-    @property
     def _environment(self) -> dict[str, str]:
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "MCP_"))}
         path = os.pathsep.join([str(BIN), os.environ["PATH"]])
         quiet = {"SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1", "PATH": path}
-        return {**ours, **quiet, **self.engine.environment, **self.exported}
+        return {**ours, **quiet, **NOBODY, **self.engine.environment, **self.exported}
 
 
 @contextmanager

@@ -84,7 +84,7 @@ def serve_catalog(
 def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
     """Make the client that invokes: bounded in time, and never twice, for a call may have effects."""
     # At DEBUG botocore writes every request into the log, and these hold what clients sent.
-    logging.getLogger("botocore").setLevel(max(logging.INFO, logging.getLogger("botocore").level))
+    logging.getLogger("botocore").setLevel(max(logging.INFO, logging.getLogger("botocore").getEffectiveLevel()))
 
     import boto3  # noqa: PLC0415 - not for lists
     from botocore.config import Config  # noqa: PLC0415

@@ -38,7 +38,7 @@ class Wrapping(Protocol):
 def kms_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     """Build a KMS client whose time limits fit into API Gateway's. boto3 honours AWS_ENDPOINT_URL_KMS by itself."""
     # At DEBUG botocore writes every answer into the log, and KMS's answers are data keys in plaintext.
-    logging.getLogger("botocore").setLevel(max(logging.INFO, logging.getLogger("botocore").level))
+    logging.getLogger("botocore").setLevel(max(logging.WARNING, logging.getLogger("botocore").level))
 
     import boto3.session  # noqa: PLC0415 - 100 ms, and only functions that ask need it
     from botocore.config import Config  # noqa: PLC0415

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -76,7 +79,7 @@ class Warm:
         if around not in self._containers:
             first = self._now is None and not self._containers
             self._containers[around] = self._handler if first else self._handler.fresh(now=self._now)
-        return self._containers[around](event, context)
+        return _outside_of_loops(partial(self._containers[around], event, context))
 
 
 class Cold:
@@ -111,6 +114,16 @@ class Cold:
             raise RuntimeError(message)
         response: dict[str, Any] = json.loads(done.stdout)
         return response
+
+
+def _outside_of_loops(answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Answer as on Lambda, where no event loop runs yet, also in an async test."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return answer()
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(answer).result()
 
 
 def _place(handler: LambdaFunction) -> Mapping[str, str]:

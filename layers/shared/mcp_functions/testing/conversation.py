@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.gateway import LambdaFunction
 
-METHODS = {"tool": "tools/call", "prompt": "prompts/get", "resource": "resources/read"}
+METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 RESOURCE = "https://mcp.example/mcp"  # that the tokens of principals are for
 TOKEN_SECONDS = 3600
@@ -81,8 +81,16 @@ class Conversation:
             name: of the tool or prompt.
             arguments: by wire name.
 
+        Raises:
+            ValueError: the function has no such tool or prompt.
+
         """
-        found = next(h for h in self._handler.handlers if name in (None, h.name))
+        called = [handler for handler in self._handler.handlers if handler.kind in METHODS]
+        found = next((handler for handler in called if name in (None, handler.name)), None)
+        if found is None:
+            names = ", ".join(handler.name for handler in called) or "none (a resource is read: talk.read(uri))"
+            message = f"the function has no tool or prompt {name or ''}; it has: {names}"
+            raise ValueError(message)
         return self._begin(METHODS[found.kind], {"name": found.name, "arguments": arguments})
 
     def get(self, name: str | None = None, /, **arguments: str) -> Self:
