@@ -16,7 +16,7 @@ help: ## what there is
 
 .PHONY: demo
 demo: .venv/.demo ## a client holds a conversation of three rounds with a function; PAUSE=1: over three days
-	@.venv/bin/python -m mcp_functions.local demo$(if $(PAUSE), --pause)
+	@.venv/bin/python -m mcp_functions.local demo$(if $(PAUSE), --pause)$(if $(RUNTIME), --runtime)
 
 .PHONY: serve
 serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp

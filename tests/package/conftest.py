@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -52,6 +53,7 @@ def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     log = tmp_path_factory.mktemp("moto") / "moto.log"
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # whatever ends us, moto ends with us
     with log.open("w") as said:
         serving = subprocess.Popen(  # noqa: S603 - our own words
             [sys.executable, "-m", "moto.server", "--host", "127.0.0.1", "--port", port],
@@ -69,6 +71,7 @@ def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
     finally:
         serving.terminate()
         serving.wait()
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture(scope="session")
@@ -105,5 +108,6 @@ def _run(url: str, program: str, *arguments: str | Path) -> str:
     command = [SAM_BIN / program, *arguments]
     done = subprocess.run(command, cwd=ROOT, env=ours | nobody | quiet, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     if done.returncode:
-        pytest.fail(f"{program} {' '.join(map(str, arguments))}\n{done.stdout}\n{done.stderr}", pytrace=False)
+        said = f"{done.stdout}\n{done.stderr}"
+        pytest.fail(f"{program} {' '.join(map(str, arguments))}: {done.returncode}\n{said}", pytrace=False)
     return done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 @pytest.fixture(scope="session")
-def engine(pytestconfig: pytest.Config) -> Iterator[Engine]:
+def _stopped_in_order() -> Iterator[None]:
+    """Take SIGTERM as Ctrl-C, so that whatever was started is stopped then too."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture(scope="session")
+def engine(pytestconfig: pytest.Config, _stopped_in_order: None) -> Iterator[Engine]:
     if not (BIN / "sam").exists():
         engines.cannot("no .venv-sam: make sam-local prepares it")
     with engines.running() as found:
