@@ -165,8 +165,8 @@ class Server:
         if "requestState" not in request.params:
             return None
         token = request.params["requestState"]
-        if self._states is None or not handler.asks or not isinstance(token, str):
-            reason = "shape" if self._states and handler.asks else "never_asks"
+        if self._states is None or not isinstance(token, str):
+            reason = "shape" if self._states else "function_has_no_keys"
             raise InvalidRequestState(reason)
         return self._states(handler.answer_within).open(token, bound, caller=request.caller)
 
@@ -216,6 +216,11 @@ def _run(handler: Handler[..., Any], params: dict[str, Any], round_: Round) -> d
         result = None if round_.ended else handler.failed(_said(group))
     except DeveloperError as error:
         raise InternalError(reason=str(error)) from None
+    except Exception:
+        # The round has ended, whatever the author made of the signal; if that is wrong, the last round will say so.
+        if not round_.ended:
+            raise
+        result = None
     if round_.broken:
         raise InternalError(reason=round_.broken)
     if round_.gave_up:
