@@ -24,7 +24,11 @@ serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp
 
 .PHONY: test
 test: .venv/.dev .venv-sam/.sam check ## everything that can be checked on this machine
-	.venv/bin/python -m pytest --ignore tests/sam_local --ignore tests/package $(PYTEST_ARGS)
+	.venv/bin/python -m pytest --ignore tests/sam_local --ignore tests/package --ignore tests/test_own_project.py $(PYTEST_ARGS)
+
+.PHONY: own-project
+own-project: .venv/.dev .venv-sam/.sam ## a project made from the wheel, outside the clone
+	.venv/bin/python -m pytest tests/test_own_project.py $(PYTEST_ARGS)
 
 .PHONY: check
 check: .venv/.dev ## linter, formatter, types, import order
