@@ -95,8 +95,12 @@ class Envelope:
         self._keys, self._rand, self._warned = keys, rand, False
         self._context = label + b"\0" + b"".join(_lp16(part.encode()) for part in keys.scope)
 
-    def seal(self, payload: bytes) -> str:
+    def seal(self, payload: bytes, *, about: bytes = b"") -> str:
         """Seal `payload` into a token.
+
+        Args:
+            payload: what to hide.
+            about: what the token is bound to besides its scope and label; who opens it must say the same (§4).
 
         Raises:
             StateTooLarge: the token would be over the cap.
@@ -107,16 +111,17 @@ class Envelope:
         key = self._keys.sealing()
         head = _FIXED.pack(SUITE, INLINE, key.born, key.kek, len(key.wrapped)) + key.wrapped
         self._fits(len(payload), len(head))
-        context = self._context + head
+        context = self._context + about + head
         body = head + encrypt(key.plaintext, context, payload, self._rand(32))
         return PREFIX + base64.urlsafe_b64encode(body).rstrip(b"=").decode()
 
-    def unseal(self, token: str, *, caller: str = "") -> bytes:
+    def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
         """Open a token.
 
         Args:
             token: what a client sent.
             caller: who pays for an unwrap that leads nowhere: the principal's digest, or the source address.
+            about: as it was when the token was sealed.
 
         Raises:
             InvalidRequestState: the token is not one that this scope sealed, or its key is too old.
@@ -126,8 +131,9 @@ class Envelope:
         """
         parts = _parse(token, self.max_chars)
         key = self._keys.opening(parts.header, caller, max_age=self.max_age)
+        context = self._context + about + parts.head
         try:
-            payload = decrypt(key.plaintext, self._context + parts.head, parts.salt, parts.commitment, parts.ciphertext)
+            payload = decrypt(key.plaintext, context, parts.salt, parts.commitment, parts.ciphertext)
         except InvalidRequestState:
             self._keys.refuted(key, caller)
             raise

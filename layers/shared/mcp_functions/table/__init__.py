@@ -1,0 +1,17 @@
+"""One table for what must outlive a request: tasks, and which rounds of a conversation were used.
+
+An item has a key, a version and an end; what it says is sealed, and bound to all three. Every write names the version
+that it replaces, so of two writers one fails: leases, owners and counters need nothing more, and stand in what is
+sealed. Only an item's own key finds it: nothing here lists, scans or counts.
+"""
+
+from __future__ import annotations
+
+from mcp_functions.table.dynamodb import DynamoDb, Refused, boto3_call
+from mcp_functions.table.items import Conflict, Item, ItemTooLarge, Key, Table, Unreadable
+from mcp_functions.table.sealed import LABEL, SealedTable
+
+__all__ = [
+    "LABEL", "Conflict", "DynamoDb", "Item", "ItemTooLarge", "Key", "Refused", "SealedTable", "Table", "Unreadable",
+    "boto3_call",
+]  # fmt: skip
