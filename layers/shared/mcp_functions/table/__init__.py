@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from mcp_functions.table.dynamodb import DynamoDb, Refused, boto3_call
 from mcp_functions.table.items import Conflict, Item, ItemTooLarge, Key, Table, Unreadable
-from mcp_functions.table.sealed import LABEL, SealedTable
+from mcp_functions.table.sealed import LABEL, SealedTable, envelope
 
 __all__ = [
     "LABEL", "Conflict", "DynamoDb", "Item", "ItemTooLarge", "Key", "Refused", "SealedTable", "Table", "Unreadable",
-    "boto3_call",
+    "boto3_call", "envelope",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # operation, request in DynamoDB's JSON -> response
 
-MAX_BYTES = 400 * 1024  # "The maximum item size in DynamoDB is 400 KB", names of attributes included
+MAX_BYTES = 400_000  # "The maximum item size in DynamoDB is 400 KB", names of attributes included; moto's are shorter
 
 # What each attribute is called in the table, and in expressions (where some names are DynamoDB's own words).
 NAMES = {"#key": "key", "#version": "version", "#expires": "expires"}
@@ -42,9 +42,9 @@ class Row(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes that DynamoDB counts: names and values as UTF-8, numbers by their digits."""
-        parts = [*self._fields, *map(str, self)]
-        return sum(len(part.encode()) for part in parts)
+        """Bytes that DynamoDB counts, or one or two more: names and values as UTF-8, numbers by their digits."""
+        numbers = 2 * sum(isinstance(part, int) for part in self)
+        return numbers + sum(len(part.encode()) for part in [*self._fields, *map(str, self)])
 
 
 class Refused(Exception):
@@ -85,7 +85,7 @@ class DynamoDb:
             answer = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True)
         except Refused as refused:
             raise _verdict(refused) from None
-        return _row(answer["Item"]) if answer.get("Item") else None
+        return row_of(answer["Item"]) if answer.get("Item") else None
 
     def write(self, row: Row, *, over: int | None, now: int) -> None:
         """Write a row.
@@ -132,7 +132,7 @@ class DynamoDb:
         if isinstance(verdict, Misconfigured):
             raise verdict
         try:
-            found = _row(refused.item) if refused.item else self.read(row.key)
+            found = row_of(refused.item) if refused.item else self.read(row.key)
         except McpError:
             raise verdict from None
         if not found or found.nonce != row.nonce:
@@ -210,7 +210,8 @@ def _item(row: Row) -> dict[str, Any]:
     }
 
 
-def _row(item: Mapping[str, Any]) -> Row:
+def row_of(item: Mapping[str, Any]) -> Row:
+    """Read a row from DynamoDB JSON."""
     try:
         return Row(
             key=item["key"]["S"],

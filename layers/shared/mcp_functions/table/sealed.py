@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.envelope import Codec, Envelope
+    from mcp_functions.keys import Keys
     from mcp_functions.table.dynamodb import DynamoDb
 
 log = logging.getLogger("mcp_functions")
@@ -58,7 +59,7 @@ class SealedTable:
 
         Args:
             rows: of the table.
-            codec: seals: an `Envelope` with `label=LABEL` and a `max_age` as long, or an author's own.
+            codec: what `envelope` makes, or an author's own.
             service: `<stack>/<function>`, or a shared audience: the first part of every key, by which a role's policy
                 (`dynamodb:LeadingKeys`) keeps functions apart.
             max_age: seconds that an item may live after it was last written.
@@ -138,6 +139,13 @@ class SealedTable:
         if not hmac.compare_digest(opened[:_DIGEST_BYTES], _digest(row)):
             raise Unreadable
         return opened[_DIGEST_BYTES:]
+
+
+def envelope(keys: Keys, *, max_age: int) -> Envelope:
+    """Make what seals items; a token is as long as an item can be, and as old as one may get."""
+    from mcp_functions.envelope import CEILING, Envelope  # noqa: PLC0415 - a seal of one's own needs no cryptography
+
+    return Envelope(keys, label=LABEL, max_chars=CEILING, max_age=max_age)
 
 
 def _unsealed(codec: Codec, sealed: str) -> bytes:
