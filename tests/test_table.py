@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import count
@@ -14,13 +16,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_functions import settings
 from mcp_functions import table as tables
 from mcp_functions.envelope import Envelope
 from mcp_functions.errors import DeveloperError, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.local import dynamodb as local
 from mcp_functions.local.dynamodb import Moto
+from mcp_functions.local.environment import TABLE
+from mcp_functions.local.exchange import HttpRequest
+from mcp_functions.serving import Vault
 from mcp_functions.table import Conflict, DynamoDb, ItemTooLarge, Key, Refused, SealedTable, Unreadable
 from mcp_functions.table.dynamodb import MAX_BYTES, OUTAGE
+from mcp_functions.testing import deployed
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.strict_kms import SCOPE, Clock, StrictKms, make_keys
 
@@ -39,7 +46,7 @@ SERVICE = SCOPE.service
 
 @cache
 def moto() -> Moto:
-    return Moto(local.table("table"))
+    return Moto(local.table(TABLE))
 
 
 class Backend:
@@ -52,18 +59,18 @@ class Backend:
     def open(self, *, scope: Any = SCOPE, max_age: int = DAY, keys: Keys | None = None) -> SealedTable:  # noqa: ANN401
         keys = keys or make_keys(self.kms, self.arn, scope=scope, clock=self.clock)
         seal = tables.envelope(keys, max_age=max_age)
-        return SealedTable(DynamoDb("table", lambda: self.call), seal, SERVICE, max_age=max_age, now=self.clock)
+        return SealedTable(DynamoDb(TABLE, lambda: self.call), seal, SERVICE, max_age=max_age, now=self.clock)
 
     def soon(self, seconds: int = 3600) -> int:
         return int(self.clock()) + seconds
 
     def stored(self, key: Key = KEY) -> dict[str, Any]:
         named = {"S": f"{SERVICE}/{key.kind}/{key.principal}/{key.id}"}
-        found = self.call("GetItem", {"TableName": "table", "Key": {"key": named}, "ConsistentRead": True})
+        found = self.call("GetItem", {"TableName": TABLE, "Key": {"key": named}, "ConsistentRead": True})
         return dict(found["Item"])
 
     def put(self, item: Mapping[str, Any]) -> None:
-        self.call("PutItem", {"TableName": "table", "Item": item})
+        self.call("PutItem", {"TableName": TABLE, "Item": item})
 
 
 @pytest.fixture(params=["moto", "double"])
@@ -73,8 +80,8 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
         return
     asked = moto()
     yield Backend(asked)
-    asked("DeleteTable", {"TableName": "table"})
-    asked("CreateTable", local.table("table"))
+    asked("DeleteTable", {"TableName": TABLE})
+    asked("CreateTable", local.table(TABLE))
 
 
 @pytest.fixture
@@ -300,7 +307,7 @@ def test_a_write_that_was_lost_and_then_replaced_is_a_conflict_or_unknown_but_ne
 
     double.weather = overtaken
     with pytest.raises(Conflict):
-        table.replace(item, {"by": "table"})
+        table.replace(item, {"by": TABLE})
     found = table.get(KEY)
     assert found
     assert found.payload == {"by": "rival"}
@@ -343,7 +350,7 @@ def test_a_lost_deletion_is_repeated(doubled: Backend, double: MemoryTable) -> N
 def test_a_read_asks_for_the_last_write(doubled: Backend, double: MemoryTable) -> None:
     table = doubled.open()
     item = table.replace(table.create(KEY, {"n": 1}, expires=doubled.soon()), {"n": 2})
-    stale = double("GetItem", {"TableName": "table", "Key": {"key": doubled.stored()["key"]}})
+    stale = double("GetItem", {"TableName": TABLE, "Key": {"key": doubled.stored()["key"]}})
     assert stale["Item"]["version"] == {"N": "1"}  # the double does as it is asked
     assert table.get(KEY) == item
 
@@ -468,7 +475,7 @@ class Reversing:
 
 
 def test_a_seal_of_ones_own_is_bound_likewise(doubled: Backend) -> None:
-    table = SealedTable(DynamoDb("table", lambda: doubled.call), Reversing(), SERVICE, max_age=DAY, now=doubled.clock)
+    table = SealedTable(DynamoDb(TABLE, lambda: doubled.call), Reversing(), SERVICE, max_age=DAY, now=doubled.clock)
     item = table.create(KEY, {"n": 1}, expires=doubled.soon())
     assert table.get(KEY) == item
     stored = doubled.stored()
@@ -495,7 +502,7 @@ def test_a_seal_of_ones_own_is_bound_likewise(doubled: Backend) -> None:
     ],
 )
 def test_the_double_refuses_what_aws_refuses(operation: str, change: dict[str, Any], code: str) -> None:
-    asked = {"TableName": "table", "Item": {"key": {"S": "k"}}, "Key": {"key": {"S": "k"}}}
+    asked = {"TableName": TABLE, "Item": {"key": {"S": "k"}}, "Key": {"key": {"S": "k"}}}
     of = {"PutItem": {"TableName", "Item"}, "GetItem": {"TableName", "Key"}, "Scan": {"TableName"}}[operation]
     values = {"ExpressionAttributeValues": {":v": {"N": "1"}}} if "ConditionExpression" in change else {}
     request = {name: value for name, value in asked.items() if name in of} | change | values
@@ -517,3 +524,61 @@ def test_ids_may_hold_whatever_a_client_sends(backend: Backend) -> None:
     odd = Key("task", f"é/ # \u202e{uuid4()}", None)
     item = table.create(odd, {}, expires=backend.soon())
     assert table.get(odd) == item
+
+
+# As a function reaches it: through boto3, over HTTP
+
+
+def test_a_function_reaches_the_table_of_its_deployment_and_of_no_other() -> None:
+    memory = MemoryTable()
+    with deployed(memory):
+        item = _wired().create(KEY, {"n": 1}, expires=int(time.time()) + 60)
+        assert _wired().get(KEY) == item
+        with pytest.raises(Conflict):
+            _wired().create(KEY, {"n": 2}, expires=int(time.time()) + 60)
+        memory.weather = first("lost", of="PutItem")
+        item = _wired().replace(item, {"n": 3})
+        assert _wired().get(KEY) == item
+        assert memory.calls.count("PutItem") == 4  # botocore asked again, and was told of its own write
+        _wired().delete(item)
+    with deployed():
+        assert _wired().get(KEY) is None
+
+
+def test_nobody_answering_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:9")
+    with pytest.raises(TemporarilyUnavailable) as refused:
+        _wired().get(KEY)
+    assert refused.value.reason == "table:EndpointConnectionError"
+
+
+def test_moto_answers_over_http_as_the_double_does() -> None:
+    with deployed(Moto(local.table(TABLE))):
+        item = _wired().create(KEY, {"n": 1}, expires=int(time.time()) + 60)
+        assert _wired().get(KEY) == item
+        with pytest.raises(Conflict):
+            _wired().create(KEY, {"n": 2}, expires=int(time.time()) + 60)
+        _wired().delete(_wired().replace(item, {}))
+        assert _wired().get(KEY) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"authorization": ""}, "MissingAuthenticationTokenException"),
+        ({"body": b"{"}, "SerializationException"),
+        ({"body": b"[]"}, "SerializationException"),
+        ({"x-amz-target": "DynamoDB_20120810.Scan"}, "ValidationException"),
+    ],
+)
+def test_a_request_that_is_none_is_refused(change: dict[str, Any], said: str) -> None:
+    headers = {"authorization": "AWS4-HMAC-SHA256", "x-amz-target": "DynamoDB_20120810.GetItem"} | change
+    body = headers.pop("body", b"{}")
+    request = HttpRequest("POST", "/", tuple(headers.items()), body, "HTTP/1.1", "127.0.0.1", 1)
+    answer = local.DynamoDbApi(MemoryTable).answer(request)
+    assert (answer.status, said in answer.body.decode()) == (400, True)
+
+
+def _wired() -> tables.Table:
+    """Wire a table as a container of its own does at its first event."""
+    return Vault(settings.read(os.environ), "local/asking", now=time.time).table(DAY)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import time
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import catalog, identity, settings, well_known
+from mcp_functions.errors import Misconfigured
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.server import Server
 
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
     from mcp_functions.envelope import Codec
     from mcp_functions.handlers import Handler
-    from mcp_functions.keys import Wrapping
+    from mcp_functions.keys import Keys, Wrapping
     from mcp_functions.request_state import RequestStates
     from mcp_functions.rounds import AuditRecord
     from mcp_functions.settings import Settings
+    from mcp_functions.table import Table
 
 
 def serve(
@@ -69,7 +71,8 @@ def serve(
         found = settings.read(os.environ)
         service = audience or f"{found.stack}/{function_name.removeprefix(found.stack + '-')}"
         seals = codec or wrapping or found.kms_keys
-        states = _states(found, service, wrapping, codec, now) if seals else None
+        vault = Vault(found, service, wrapping, codec, now=now) if seals else None
+        states = vault.states if vault else None
         identity.announce(found)
         server = Server(handlers, found, f"{service}/{found.stage}", states, now=now, audit=audit)
         documents = well_known.documents(found, offered.get("scopes", ()))
@@ -79,25 +82,57 @@ def serve(
     return LambdaFunction(wire, handlers, now=now, again=again)
 
 
-def _states(
-    found: Settings,
-    service: str,
-    wrapping: Sequence[Wrapping] | None,
-    codec: Codec | None,
-    now: Callable[[], float],
-) -> Callable[[int], RequestStates]:
-    from mcp_functions.envelope import Envelope  # noqa: PLC0415 - only where something is sealed
-    from mcp_functions.keys import Keys, KmsKey, Scope  # noqa: PLC0415
-    from mcp_functions.request_state import RequestStates  # noqa: PLC0415
+class Vault:
+    """What one scope seals: the states that clients carry, and the items of a table. Both under the same data keys.
 
-    @lru_cache(maxsize=1)
-    def keys() -> Keys:
-        wraps = wrapping or [KmsKey(arn) for arn in found.kms_keys]
-        return Keys(wraps, Scope(service, found.stage, found.generation), now=now)
+    `states(lifetime)` and `table(max_age)` make one for every number of seconds, and give it again: what they have
+    learnt is worth keeping.
+    """
 
-    @lru_cache
-    def states(lifetime: int) -> RequestStates:
-        seal = codec or Envelope(keys(), max_age=lifetime, max_chars=found.max_state_chars)
-        return RequestStates(seal, now=now, lifetime_seconds=lifetime, anonymous=found.auth_mode == "none")
+    def __init__(
+        self,
+        found: Settings,
+        service: str,
+        wrapping: Sequence[Wrapping] | None = None,
+        codec: Codec | None = None,
+        *,
+        now: Callable[[], float],
+    ) -> None:
+        """Remember what the deployment decided; nothing is made before it is asked for.
 
-    return states
+        Args:
+            found: the deployment's settings.
+            service: `<stack>/<function>`, or a shared audience.
+            wrapping: another KMS than that of the settings.
+            codec: another seal altogether.
+            now: unix seconds.
+
+        """
+        self._found, self._service, self._wrapping, self._codec, self._now = found, service, wrapping, codec, now
+        self.states = lru_cache(self._states)
+        self.table = lru_cache(self._table)
+
+    @cached_property
+    def _keys(self) -> Keys:
+        from mcp_functions.keys import Keys, KmsKey, Scope  # noqa: PLC0415 - only where something is sealed
+
+        wraps = self._wrapping or [KmsKey(arn) for arn in self._found.kms_keys]
+        return Keys(wraps, Scope(self._service, self._found.stage, self._found.generation), now=self._now)
+
+    def _states(self, lifetime: int) -> RequestStates:
+        from mcp_functions.envelope import Envelope  # noqa: PLC0415
+        from mcp_functions.request_state import RequestStates  # noqa: PLC0415
+
+        seal = self._codec or Envelope(self._keys, max_age=lifetime, max_chars=self._found.max_state_chars)
+        anonymous = self._found.auth_mode == "none"
+        return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
+
+    def _table(self, max_age: int) -> Table:
+        from mcp_functions import table  # noqa: PLC0415 - of few functions
+
+        if not self._found.table:
+            message = "MCP_TABLE is not set: a function with single_use or tasks needs the table and its policy"
+            raise Misconfigured(message)
+        seal = self._codec or table.envelope(self._keys, max_age=max_age)
+        rows = table.DynamoDb(self._found.table, table.boto3_call)
+        return table.SealedTable(rows, seal, self._service, max_age=max_age, now=self._now)

@@ -35,6 +35,7 @@ class Settings:
 
     stack: str
     kms_keys: tuple[str, ...] = ()
+    table: str = ""
     stage: str = "prod"
     generation: str = "1"
     auth_mode: AuthMode = "iam"
@@ -85,6 +86,7 @@ def read(environ: Mapping[str, str]) -> Settings:
     return Settings(
         stack=stack,
         kms_keys=_listed(environ.get("MCP_KMS_KEYS", "")),
+        table=environ.get("MCP_TABLE", ""),
         stage=environ.get("MCP_STAGE", "prod"),
         generation=environ.get("MCP_GENERATION", "1"),
         auth_mode=AUTH_MODES[auth_mode],

@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mcp_functions.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.keys.choice import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_WRAPPED", "Choice", "DataKey", "Header", "Keys", "KmsKey", "Limits", "Reason", "Rules", "Scope", "Wrapping",
-    "choose", "kek_hint", "kms_client", "name_of",
+    "choose", "forgetful", "kek_hint", "kms_client", "name_of",
 ]  # fmt: skip
 
 PURPOSE = "mcp-request-state"
@@ -101,8 +101,7 @@ class Keys:
         self._wrappings, self._limits, self._now, self._rand = tuple(wrappings), limits, now, rand
         self._primary = kek_hint(wrappings[0].id)
         self._state = _State(limits)
-        _alive.add(self)
-        _register_hooks()
+        forgetful(self)
 
     def reset(self) -> None:
         """Forget every key, budget, lock and client; a call under way ends in the state it began with."""
@@ -294,7 +293,20 @@ def _outage(error: OSError) -> TemporarilyUnavailable:
     return TemporarilyUnavailable(f"wrapping:{type(error).__name__}")
 
 
-_alive: weakref.WeakSet[Keys] = weakref.WeakSet()
+class Forgetful(Protocol):
+    """What knows something that must not outlive the process it belongs to."""
+
+    def reset(self) -> None:
+        """Forget it."""
+
+
+_alive: weakref.WeakSet[Forgetful] = weakref.WeakSet()
+
+
+def forgetful(what: Forgetful) -> None:
+    """Have `what` reset before a snapshot, after a restore and in a forked child."""
+    _alive.add(what)
+    _register_hooks()
 
 
 @functools.cache
@@ -310,5 +322,5 @@ def _register_hooks() -> None:
 
 
 def _reset_all() -> None:
-    for keys in list(_alive):
-        keys.reset()
+    for what in list(_alive):
+        what.reset()

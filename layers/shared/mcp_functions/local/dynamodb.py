@@ -39,6 +39,8 @@ class DynamoDbApi:
             return _refused(Refused("MissingAuthenticationTokenException"))
         try:
             params = json.loads(request.body or b"")
+            if not isinstance(params, dict):
+                return _refused(Refused("SerializationException"))
             return _response(OK, self._call()(request.header("x-amz-target").removeprefix(TARGET), params))
         except (ValueError, AttributeError):
             return _refused(Refused("SerializationException"))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 STACK = "local"
+TABLE = f"{STACK}-table"
 LOOPBACK = "127.0.0.1,localhost,::1"
 
 # no account of the developer's may be reached by mistake: these credentials are nobody's
@@ -41,6 +42,7 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
         "MCP_STACK": STACK,
         "MCP_STAGE": "local",
         "MCP_KMS_KEYS": key_arn,
+        "MCP_TABLE": TABLE,
         "MCP_AUTH_MODE": "none",
         "MCP_SERVER_NAME": name,
         "MCP_SERVER_VERSION": "local",
@@ -64,17 +66,19 @@ def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
     }
 
 
-def endpoints(*, kms: str, invoke: str) -> dict[str, str | None]:
+def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None) -> dict[str, str | None]:
     """Point boto3's clients at the harness, past any proxy.
 
     Args:
         kms: URL of the KMS endpoint.
         invoke: URL of the Lambda endpoint.
+        dynamodb: URL of the DynamoDB endpoint, if there is one.
 
     """
     around = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
     without_proxy = f"{around},{LOOPBACK}" if around and LOOPBACK not in around else around or LOOPBACK
     return {
+        "AWS_ENDPOINT_URL_DYNAMODB": dynamodb,
         "AWS_ENDPOINT_URL_KMS": kms,
         "AWS_ENDPOINT_URL_LAMBDA": invoke,
         "NO_PROXY": without_proxy,

@@ -1,16 +1,18 @@
-"""The harness as a whole: three endpoints, one key, the functions; all of it starts together and ends together."""
+"""The harness as a whole: endpoints, a key, a table, the functions. All of it starts and ends together."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from mcp_functions.local import environment, keyfile
+from mcp_functions.local import dynamodb, environment, keyfile
 from mcp_functions.local.api import MAX_BODY, Api
 from mcp_functions.local.authorizer import JwtAuthorizer
+from mcp_functions.local.dynamodb import DynamoDbApi, Moto, table
 from mcp_functions.local.functions import FRONT_DOOR, Function, Functions, find
 from mcp_functions.local.in_process import InProcess
 from mcp_functions.local.invoke import InvokeApi
@@ -120,11 +122,13 @@ class Harness:
         api = starting.enter_context(Loopback(port=self._port, max_body=MAX_BODY))
         kms = starting.enter_context(Loopback(max_body=MAX_REQUEST))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
+        items = starting.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
+        items.start(DynamoDbApi(partial(Moto, table(environment.TABLE))).answer)
         kms_api = KmsApi(keyfile.load(self._state_dir))
         kms.start(kms_api.answer)
         own = environment.settings(port=api.port, name=self._name(), key_arn=kms_api.arn)
         authorizer = self._authorizer(starting, own, f"{api.url}/{FRONT_DOOR}") if self._auth == "jwt" else None
-        pointed = environment.CREDENTIALS | environment.endpoints(kms=kms.url, invoke=invoke.url)
+        pointed = environment.CREDENTIALS | environment.endpoints(kms=kms.url, invoke=invoke.url, dynamodb=items.url)
         starting.enter_context(environment.applied(own | pointed))
         run = self._started(starting, folders, own, pointed)
         lambdas = self._lambdas = Lambdas(folders, run, stack=environment.STACK, ended=self._ended)

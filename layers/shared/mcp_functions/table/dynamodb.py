@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.errors import McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.keys import forgetful
 from mcp_functions.table.items import Conflict
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class DynamoDb:
         """
         self._name, self._make_call = name, make_call
         self._call: Call | None = None
+        forgetful(self)
 
     def reset(self) -> None:
         """Forget the client: its sockets and credentials belong to the process that made them."""

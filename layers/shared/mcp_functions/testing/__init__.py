@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from mcp_functions.testing.containers import deployed as deployed
     from mcp_functions.testing.conversation import EVERYTHING as EVERYTHING
     from mcp_functions.testing.conversation import Conversation as Conversation
+    from mcp_functions.testing.dynamodb import MemoryTable as MemoryTable
 
 _HOME = {
     "Context": "containers",
     "Conversation": "conversation",
     "EVERYTHING": "conversation",
+    "MemoryTable": "dynamodb",
     "deployed": "containers",
 }
-__all__ = ["EVERYTHING", "Context", "Conversation", "deployed"]
+__all__ = ["EVERYTHING", "Context", "Conversation", "MemoryTable", "deployed"]
 
 
 def __getattr__(word: str) -> object:

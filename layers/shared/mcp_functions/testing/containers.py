@@ -15,25 +15,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local import environment, keyfile
+from mcp_functions.local import dynamodb, environment, keyfile
 from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback
+from mcp_functions.testing.dynamodb import MemoryTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.table.dynamodb import Call
 
 SECONDS = 60  # for a process to answer one event
 
 
 @contextmanager
-def deployed(**changes: str | None) -> Iterator[None]:
-    """Surround functions with what a deployment gives them: the template's variables, and a KMS on loopback.
+def deployed(table: Call | None = None, /, **changes: str | None) -> Iterator[None]:
+    """Surround functions with what a deployment gives them: the template's variables, a KMS and a table on loopback.
 
     Deployments may follow each other, or stand inside each other: states of one are not states of another.
 
     Args:
+        table: a `MemoryTable` whose weather the test decides, or whatever else is called as DynamoDB is.
         changes: variables that should be different, `MCP_AUTH_MODE="jwt"`; None unsets one.
 
     """
@@ -41,8 +44,10 @@ def deployed(**changes: str | None) -> Iterator[None]:
         kms = stack.enter_context(Loopback(max_body=MAX_REQUEST))
         api = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
         kms.start(api.answer)
+        items = stack.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
+        items.start(dynamodb.DynamoDbApi(lambda: table or MemoryTable(environment.TABLE)).answer)
         own = environment.settings(port=80, name="tested", key_arn=api.arn)
-        pointed = environment.endpoints(kms=kms.url, invoke=kms.url)
+        pointed = environment.endpoints(kms=kms.url, invoke=kms.url, dynamodb=items.url)
         stack.enter_context(environment.applied(environment.CREDENTIALS | own | pointed | changes))
         yield
 

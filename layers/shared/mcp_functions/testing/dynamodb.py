@@ -12,6 +12,7 @@ import re
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
+from mcp_functions.local.environment import TABLE
 from mcp_functions.table import Refused
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class MemoryTable:
 
     """
 
-    def __init__(self, name: str = "table", weather: Callable[[str], Fault] = lambda _operation: None) -> None:
+    def __init__(self, name: str = TABLE, weather: Callable[[str], Fault] = lambda _operation: None) -> None:
         """Begin empty."""
         self.name, self.weather = name, weather
         self.items: dict[str, dict[str, Any]] = {}
