@@ -79,7 +79,7 @@ class Region:
     kms: ObservedKms
     client: Any
     first: str
-    ahead: float = 0.0
+    ahead: float = field(default_factory=lambda: EPOCH / 2 - time.time() % EPOCH)  # begins in the middle of an epoch
     environment: dict[str, str] = field(default_factory=dict)
 
     def create_key(self) -> str:

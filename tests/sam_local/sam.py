@@ -55,6 +55,15 @@ class Sam:
             pytest.fail(f"sam {' '.join(map(str, words))}\n{done.stdout}\n{done.stderr}", pytrace=False)
         return done.stdout
 
+    def shell(self, script: str, directory: Path) -> None:
+        """Run commands as a person types them, who stops at the first that fails."""
+        command = ["bash", "-euo", "pipefail", "-c", script]
+        done = subprocess.run(  # noqa: S603 - our own page
+            command, cwd=directory, env=self._environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            pytest.fail(f"{script}\n{done.stdout}\n{done.stderr}", pytrace=False)
+
     def local(self, command: str, *words: str | Path) -> str:
         """Run a command of `sam local` to its end."""
         return self.run("local", command, *words, *LOCAL)
