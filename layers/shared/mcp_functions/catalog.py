@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import headers, uris
+from mcp_functions import headers, observing, uris
 from mcp_functions.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.names import CALLS, LISTS, SUPPORTED_VERSIONS
@@ -152,6 +152,26 @@ def function_of(catalog: Mapping[str, Any], method: str, params: Mapping[str, An
         message = f"Unknown {listed.removesuffix('s')}"
         raise UnknownName(message)
     return functions[listed][name]
+
+
+def name_of(catalog: Mapping[str, Any], method: str, called: str) -> str:
+    """Name the handler that answers a call: a resource by its name too, not by the URI that a client wrote.
+
+    Args:
+        catalog: what is offered.
+        method: one of `CALLS`.
+        called: a name or URI that `function_of` has found in the catalog, or a template.
+
+    """
+    if method != "resources/read":
+        return called
+    for entry in catalog["resources"]:
+        if entry["uri"] == called:
+            return str(entry["name"])
+    for entry in catalog["resourceTemplates"]:
+        if entry["uriTemplate"] == called or uris.match(entry["uriTemplate"], called) is not None:
+            return str(entry["name"])
+    return observing.UNKNOWN
 
 
 def referred(params: Mapping[str, Any]) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
+from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge
 from mcp_functions.keys import MAX_WRAPPED, Header, Reason, name_of
 
@@ -138,6 +139,7 @@ class Envelope:
             self._keys.refuted(key, caller)
             raise
         self._keys.proven(key)
+        observing.current().jti = _jti(parts)
         return payload
 
     def _fits(self, payload: int, head: int) -> None:
@@ -174,7 +176,7 @@ def describe(token: str) -> dict[str, Any]:
         "wrapped_bytes": len(parts.header.wrapped),
         "payload_bytes": len(parts.ciphertext) - chunks * _TAG,
         "chars": len(token),
-        "jti": base64.urlsafe_b64encode(parts.commitment[:16]).rstrip(b"=").decode(),
+        "jti": _jti(parts),
     }
 
 
@@ -262,6 +264,10 @@ def _decode(text: str) -> bytes:
     if base64.urlsafe_b64encode(body).rstrip(b"=").decode() != text:
         raise InvalidRequestState(Reason.ENCODING)
     return body
+
+
+def _jti(parts: _Parts) -> str:
+    return base64.urlsafe_b64encode(parts.commitment[:16]).rstrip(b"=").decode()
 
 
 def _nonce(base: bytes, number: int) -> bytes:

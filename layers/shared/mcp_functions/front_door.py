@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_functions import catalog, identity, jsonrpc, settings, well_known
+from mcp_functions import catalog, identity, jsonrpc, observing, settings, well_known
 from mcp_functions.errors import (
     ContentTooLarge,
     InternalError,
@@ -78,7 +78,7 @@ def serve_catalog(
         documents = well_known.documents(found, offered.get("scopes", ()))
         return Endpoint(found, door.answer, documents, catalog.parameters(offered))
 
-    return LambdaFunction(wire, now=now)
+    return LambdaFunction(wire, now=now, observe=observing.observer(os.environ, endpoint=True))
 
 
 def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
@@ -141,11 +141,14 @@ class FrontDoor:
         method, params = request.message["method"], request.params
         if method in CALLS:
             function = catalog.function_of(self._catalog, method, params)
+            observing.current().handler = catalog.name_of(self._catalog, method, params[CALLS[method]])
             if method == "tools/call":
                 catalog.check_headers(self._catalog, params, request.headers)
             return self._forward(function, request)
         if method == "completion/complete":
-            return self._forward(catalog.completing(self._catalog, params), request)
+            function = catalog.completing(self._catalog, params)
+            observing.current().handler = catalog.name_of(self._catalog, *catalog.referred(params))
+            return self._forward(function, request)
         if method == "server/discover":
             result = catalog.discover(self._catalog, self._settings.cache, self._instructions)
         elif method in LISTS:
@@ -161,11 +164,14 @@ class FrontDoor:
             invoked = self._client().invoke(FunctionName=name, Payload=event)
             return invoked["Payload"].read(), "FunctionError" in invoked
 
+        began = time.perf_counter()
         try:
             # the deadline counts from the client's request, so that it hears from here before the gateway gives up
             payload, failed = within(request.deadline - self._now() - ANSWER_SECONDS, invoke)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             raise _unreached(error) from None
+        finally:
+            observing.current().forward_seconds = time.perf_counter() - began
         if failed:
             raise _failure(payload)
         return Forwarded(_response(payload))

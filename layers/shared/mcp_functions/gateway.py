@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import base64
 import json
-import logging
 import time
-import traceback
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from mcp_functions import cors, events, headers, identity, jsonrpc
+from mcp_functions import cors, events, headers, identity, jsonrpc, observing
 from mcp_functions.errors import (
     ContentTooLarge,
     InternalError,
     McpError,
+    Misconfigured,
     ParseError,
     ResultTooLarge,
     UnsupportedMediaType,
 )
 from mcp_functions.jsonrpc import is_request
 from mcp_functions.messages import Answer, Forwarded, Request
+from mcp_functions.names import CALLS, METHODS
 from mcp_functions.request_state import principal_digest
 
 if TYPE_CHECKING:
@@ -32,12 +33,11 @@ if TYPE_CHECKING:
 
     from mcp_functions.events import HttpRequest
     from mcp_functions.handlers import Handler
+    from mcp_functions.observing import Notes, Observer
     from mcp_functions.schema import JSONRPCNotification, JSONRPCRequest, RequestId
     from mcp_functions.settings import Settings
 
 Response: TypeAlias = "dict[str, Any]"
-
-log = logging.getLogger("mcp_functions")
 
 GATEWAY_SECONDS = 30.0  # API Gateway's own limit for an HTTP API
 RECENT_SECONDS = 60.0
@@ -88,13 +88,16 @@ class LambdaFunction:
         *,
         now: Callable[[], float] = time.time,
         again: Callable[..., LambdaFunction] | None = None,
+        observe: Observer = observing.tell,
     ) -> None:
         """Hold what is needed; `wire` is called at the first event, with the Lambda's physical name."""
         self.handlers = handlers
         self.now = now
         self._wire = wire
         self._again = again
+        self._observe = observe
         self._endpoint: Endpoint | None = None
+        self._cold = True
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> Response:  # noqa: ANN401 - Lambda's context object
         """Answer one event.
@@ -108,54 +111,121 @@ class LambdaFunction:
 
         """
         http = events.read(event)
+        notes = self._notes(http, context)
+        with observing.noting(notes):
+            response = self._response(http, event, context, notes)
+        _note_response(notes, response)
+        with suppress(Exception):  # an answer stands, whatever becomes of the line about it
+            self._observe(notes)
+        return response
+
+    def _notes(self, http: HttpRequest, context: Any) -> Notes:  # noqa: ANN401 - Lambda's context object
+        cold, self._cold = self._cold, False
+        return observing.Notes(
+            cold_start=observing.is_cold(first=cold),
+            correlation_id=observing.correlation(http.context.get("requestId")),
+            request_id=observing.correlation(getattr(context, "aws_request_id", None)),
+            trace_id=observing.trace(None),
+            request_bytes=len(http.body) * 3 // 4 if http.is_base64 else observing.size(http.body),
+        )
+
+    def _response(
+        self,
+        http: HttpRequest,
+        event: Mapping[str, Any],
+        context: Any,  # noqa: ANN401 - Lambda's context object
+        notes: Notes,
+    ) -> Response:
         id_: RequestId | None = None
         try:
             endpoint = self._endpoint = self._endpoint or self._wire(context.function_name)
             http = replace(http, granted=cors.granted(http.headers.get("origin"), endpoint.settings.allowed_origins))
-            if response := _without_message(http, endpoint):
+            if response := _without_message(http, endpoint, notes):
                 return response
             message = _parsed(http, endpoint.settings.max_body_bytes)
+            _note_message(notes, message)
             if not is_request(message):
+                notes.outcome = "complete"
                 return _empty(http, 202)  # "the server MUST return HTTP status code 202 Accepted with no body"
             id_ = message["id"]
             _check_media(http)
             request = _request(message, http, event, context, endpoint.settings, self.now())
-            return _answered(http, endpoint.answer(request), id_)
+            answer = endpoint.answer(request)
+            _note_answer(notes, answer)
+            return _answered(http, answer, id_)
         except McpError as error:
-            level = logging.ERROR if error.status >= SERVER_ERROR else logging.INFO
-            log.log(level, "refused: %d %s", error.code, error.reason)
+            _note_error(notes, error)
             return _failed(http, error, error.id if id_ is None else id_)
         except Exception as error:  # noqa: BLE001 - the last door: nothing may pass it
-            log.error("failed: %s", frames(error))  # noqa: TRY400 - the exception's text must not be logged
+            # never its text, which may quote anything
+            notes.outcome, notes.code, notes.reason = "crashed", InternalError.code, type(error).__name__
+            notes.place = observing.where(error)
             return _failed(http, InternalError(), id_)
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> LambdaFunction:
         """Make the same function as in a new container: nothing read, nothing kept; tests bring a clock."""
         clock = now or self.now
-        return self._again(now=clock) if self._again else LambdaFunction(self._wire, self.handlers, now=clock)
+        if self._again:
+            return self._again(now=clock)
+        return LambdaFunction(self._wire, self.handlers, now=clock, observe=self._observe)
 
 
-def frames(error: BaseException) -> str:
-    """Say where an exception came from, without a word of its text: `ValueError at app.py:12 in update < …`."""
-    places = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
-    return f"{type(error).__name__} at {' < '.join(reversed(places))}"
+def _note_message(notes: Notes, message: JSONRPCRequest | JSONRPCNotification) -> None:
+    """Note the method, and for now that nobody here has such a name: who finds the handler corrects that."""
+    method = message["method"]
+    notes.method = method if method in METHODS else observing.UNKNOWN
+    if method in CALLS or method == "completion/complete":
+        notes.handler = observing.UNKNOWN
+    notes.trace_id = observing.trace(message.get("params"))
 
 
-def _without_message(http: HttpRequest, endpoint: Endpoint) -> Response | None:
+def _note_answer(notes: Notes, answer: Answer | Forwarded) -> None:
+    if isinstance(answer, Forwarded):
+        notes.outcome = "forwarded"
+    elif answer.result["resultType"] != "input_required":
+        notes.outcome, notes.tool_error = "complete", answer.result.get("isError") is True
+    else:
+        notes.outcome = "input_required" if answer.result.get("inputRequests") else "shed"
+
+
+def _note_error(notes: Notes, error: McpError) -> None:
+    notes.outcome = "failed" if error.status >= SERVER_ERROR else "refused"
+    notes.code, notes.reason, notes.misconfigured = error.code, error.reason, isinstance(error, Misconfigured)
+
+
+def _note_response(notes: Notes, response: Response) -> None:
+    notes.status, notes.response_bytes = response["statusCode"], observing.size(response["body"])
+
+
+def _without_message(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Response | None:
     """Answer what HTTP alone decides, before anybody asks who calls; None if it may be a message."""
+    response = _by_http(http, endpoint, notes)
+    if response is not None:
+        notes.outcome = "refused" if notes.reason else "complete"
+    return response
+
+
+def _by_http(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Response | None:
     settings, origin = endpoint.settings, http.headers.get("origin")
     # "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
     if origin is not None and origin not in settings.allowed_origins:
+        notes.reason = "origin"
         return _empty(http, 403)
     document = endpoint.documents.get(http.path)
     if document is None and http.path.startswith(WELL_KNOWN):
+        notes.reason = "not_found"
         return _empty(http, 404)
     method = "POST" if document is None else "GET"
     if cors.is_preflight(http):
+        notes.method = "preflight"
         return _empty(http, 204, cors.preflight(method, settings.auth_mode, endpoint.parameters))
     if http.method != method:
+        notes.reason = "http_method"
         return _empty(http, 405, {"allow": method})
-    return None if document is None else _json(http, 200, document)
+    if document is None:
+        return None
+    notes.method = "metadata"
+    return _json(http, 200, document)
 
 
 def _parsed(http: HttpRequest, limit: int) -> JSONRPCRequest | JSONRPCNotification:

@@ -22,4 +22,12 @@ LISTS = {
     "resources/templates/list": "resourceTemplates",
 }
 
+# Every method that a client of this or an older revision may send. A line in the log names these and no others.
+METHODS = frozenset({
+    *CALLS, *LISTS, "server/discover", "completion/complete", "subscriptions/listen", "initialize", "ping",
+    "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/get", "tasks/update", "tasks/cancel",
+    "tasks/list", "tasks/result", "notifications/cancelled", "notifications/initialized", "notifications/progress",
+    "notifications/roots/list_changed",
+})  # fmt: skip
+
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 
+from mcp_functions import observing
 from mcp_functions.errors import (
     DeveloperError,
     InvalidParams,
@@ -253,6 +254,8 @@ class RequestStates:
         self._check_principal_mode(binding)
         payload = self._unseal(token, caller)
         claims = _decode(payload)
+        notes = observing.current()
+        notes.flow, notes.round = observing.digest(claims["f"]), claims["r"] + 1
         _same_request(claims, binding)
         self._in_time(claims, lifetime)
         if not 1 <= claims["r"] <= self._max_rounds:

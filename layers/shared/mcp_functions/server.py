@@ -6,11 +6,10 @@ believed, also for a handler that would not have read it; it is sealed when the 
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_functions import catalog, tokens
+from mcp_functions import catalog, observing, tokens
 from mcp_functions.asking import NotAnswered
 from mcp_functions.errors import (
     DeveloperError,
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from mcp_functions.request_state import Binding, Opened, RequestStates
     from mcp_functions.rounds import AuditRecord
     from mcp_functions.settings import Settings
-
-log = logging.getLogger("mcp_functions")
 
 
 class Server:
@@ -98,6 +95,7 @@ class Server:
 
     def _call(self, request: Request) -> Answer:
         handler = self._handler(request.message["method"], request.params)
+        observing.current().handler = handler.name
         tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
         if request.message["method"] == "tools/call":
             catalog.check_headers(self._catalog, request.params, request.headers)
@@ -130,6 +128,9 @@ class Server:
         flow = opened.flow if opened else ""
         if handler.asks and self._states and not opened:
             flow = self._states(handler.answer_within).new_flow()
+        notes = observing.current()
+        notes.round = opened.round + 1 if opened else 1
+        notes.flow = observing.digest(flow) if flow else None
         return Round(
             record=opened.record if opened else {},
             asked=opened.asked if opened else {},
@@ -185,7 +186,7 @@ class Server:
         except RoundBudgetExceeded as error:
             return handler.failed(str(error))
         except StateTooLarge as error:
-            log.error("refused: %s", error.reason)  # noqa: TRY400 - for the author; the model cannot raise a limit
+            observing.current().reason = error.reason  # for the author; the model cannot raise a limit
             return handler.failed("This conversation has more to remember than it can carry. Answer more briefly.")
         # `inputRequests` is there even when it is empty: one widespread client takes its absence for a final result.
         return {"resultType": "input_required", "inputRequests": round_.requests, "requestState": token}
@@ -193,6 +194,7 @@ class Server:
     def _complete(self, request: Request) -> dict[str, Any]:
         catalog.completing(self._catalog, request.params)
         handler = self._named(*catalog.referred(request.params))
+        observing.current().handler = handler.name
         tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
         match request.params.get("argument"):
             case {"name": str(name), "value": str(value)}:

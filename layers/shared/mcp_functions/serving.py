@@ -12,7 +12,7 @@ import time
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import catalog, identity, settings, well_known
+from mcp_functions import catalog, identity, observing, settings, well_known
 from mcp_functions.errors import Misconfigured
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.server import Server
@@ -79,7 +79,7 @@ def serve(
         return Endpoint(found, server.answer, documents, catalog.parameters(offered))
 
     again = partial(serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
-    return LambdaFunction(wire, handlers, now=now, again=again)
+    return LambdaFunction(wire, handlers, now=now, again=again, observe=observing.observer(os.environ))
 
 
 class Vault:

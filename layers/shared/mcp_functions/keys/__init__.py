@@ -17,6 +17,7 @@ import weakref
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
+from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.keys.choice import (
     KEY_BYTES,
@@ -180,6 +181,7 @@ class Keys:
             except InvalidRequestState:
                 raise
             except Exception:
+                observing.current().kms_failures += 1
                 state.budgets.give_back(caller, now)  # not the caller's fault
                 raise
             state.budgets.give_back(caller, now)  # `refuted` takes it again if the token is a forgery
@@ -193,7 +195,8 @@ class Keys:
     def _unwrap(self, header: Header) -> DataKey:
         index = self._hints[header.kek]
         try:
-            plaintext = self._wrappings[index].unwrap(header.wrapped, self._context(header.born))
+            with observing.kms():
+                plaintext = self._wrappings[index].unwrap(header.wrapped, self._context(header.born))
         except Misconfigured:
             if index == 0:
                 raise
@@ -214,7 +217,11 @@ class Keys:
             return choice.stale
         try:
             key = self._generate(int(now))
+        except Misconfigured:
+            observing.current().kms_failures += 1
+            raise
         except TemporarilyUnavailable as error:
+            observing.current().kms_failures += 1
             state.paused_until = now + self.rules.pause
             if not choice.stale:
                 raise
@@ -227,7 +234,8 @@ class Keys:
 
     def _generate(self, born: int) -> DataKey:
         try:
-            plaintext, wrapped = self._wrappings[0].generate(self._context(born))
+            with observing.kms():
+                plaintext, wrapped = self._wrappings[0].generate(self._context(born))
         except (TemporarilyUnavailable, Misconfigured):
             raise
         except OSError as error:

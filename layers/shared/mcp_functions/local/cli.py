@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import logging
 import signal
 import sys
@@ -34,6 +35,7 @@ INTERRUPTED = 130  # exit code of what Ctrl-C ended before it was done
 DEFAULT_PORT = 8000
 KMS_PORT = 8001
 LOOK_SECONDS = 0.2
+ANSWERED = tuple(f"answered: {outcome}" for outcome in ("complete", "input_required", "shed", "forwarded"))
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -118,7 +120,7 @@ def _serve(options: argparse.Namespace) -> int:
     ):
         logging.basicConfig(stream=sys.stderr, format="  %(message)s")
         logging.getLogger("mcp_functions").setLevel(logging.INFO)
-        logging.getLogger("mcp_functions").addFilter(lambda said: said.msg != NOBODY)  # the greeting says so, and once
+        logging.getLogger("mcp_functions").addFilter(_is_news)
         _say(greeting.text(harness.url, harness.functions, harness.issuer))
         offered = catalog.describe(harness.functions.values())
         if changed := catalog.differences(catalog.read(options.functions), offered):
@@ -133,9 +135,29 @@ def _tell(invocation: Invocation) -> None:
         _say(f"  {invocation.error or invocation.status}  {invocation.folder}  {invocation.milliseconds:.0f} ms")
 
 
+def _is_news(said: logging.LogRecord) -> bool:
+    # the greeting says who may call, and `_tell` that a request was answered
+    return said.msg != NOBODY and not said.getMessage().endswith(ANSWERED)
+
+
 def _log(folder: str, line: str) -> None:
-    with contextlib.suppress(OSError):
-        _say(f"  {folder}  {line}")
+    if (text := _readable(line)) is not None:
+        with contextlib.suppress(OSError):
+            _say(f"  {folder}  {text}")
+
+
+def _readable(line: str) -> str | None:
+    """Say what the toolkit's lines say to a person, and what metrics say not at all; others are left as they are."""
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return line
+    match told:
+        case {"_aws": {"CloudWatchMetrics": _}}:
+            return None
+        case {"logger": "mcp_functions", "message": str(message)}:
+            return None if message.endswith(ANSWERED) else message
+    return line
 
 
 def _demo(options: argparse.Namespace) -> int:

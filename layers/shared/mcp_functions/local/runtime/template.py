@@ -32,6 +32,7 @@ class Configuration:
         variables: the environment that the template gives it.
         reserved: how many of it may run at once, None for no limit of its own.
         log_format: of its logger, "Text" or "JSON".
+        log_level: of its logger, if that writes JSON.
 
     """
 
@@ -41,6 +42,7 @@ class Configuration:
     variables: Mapping[str, str] = field(default_factory=dict)
     reserved: int | None = None
     log_format: str = "Text"
+    log_level: str = "INFO"
 
 
 class Template:
@@ -99,6 +101,7 @@ class Template:
             variables=self._variables(block),
             reserved=None if reserved is None else int(reserved),
             log_format=text(logging.get("LogFormat", "Text")),
+            log_level=text(logging.get("ApplicationLogLevel", "INFO")),  # Lambda's own default
         )
 
     def _value(self, block: Mapping[str, Any], name: str, default: Any) -> Any:  # noqa: ANN401 - any property

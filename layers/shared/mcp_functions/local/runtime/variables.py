@@ -78,6 +78,7 @@ def _lambda(name: str, configuration: Configuration) -> dict[str, str]:
         "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
         "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
         "AWS_LAMBDA_LOG_FORMAT": configuration.log_format,
+        **({"AWS_LAMBDA_LOG_LEVEL": configuration.log_level} if configuration.log_format == "JSON" else {}),
         "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{name}",
         "AWS_LAMBDA_LOG_STREAM_NAME": f"{day}/[$LATEST]{uuid.uuid4().hex}",
     }

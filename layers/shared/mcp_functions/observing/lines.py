@@ -1,0 +1,43 @@
+"""The line: a record of the logger `mcp_functions`, whose fields stand beside its message, whoever formats it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from mcp_functions.observing.notes import SERVER_ERROR, fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.observing.notes import Notes
+
+NAME = "mcp_functions"
+INFO = logging.INFO
+LEVELS = {  # as Lambda and Powertools write them
+    "TRACE": logging.DEBUG, "DEBUG": logging.DEBUG, "INFO": INFO, "WARN": logging.WARNING, "WARNING": logging.WARNING,
+    "ERROR": logging.ERROR, "FATAL": logging.CRITICAL, "CRITICAL": logging.CRITICAL,
+}  # fmt: skip
+
+log = logging.getLogger(NAME)
+
+
+def level(environ: Mapping[str, str], name: str) -> int | None:
+    """Read a log level; None if the variable names none."""
+    return LEVELS.get(environ.get(name, "").upper())
+
+
+def tell(notes: Notes) -> None:
+    """Write the line of one request: at INFO, or at ERROR if it is for the operator or the author."""
+    limited = notes.outcome == "complete" and notes.reason  # what the function remembers found no room
+    told = logging.ERROR if notes.status >= SERVER_ERROR or limited else INFO
+    if log.isEnabledFor(told):
+        log.log(told, _message(notes), extra=fields(notes))
+
+
+def _message(notes: Notes) -> str:
+    if notes.place:
+        return f"failed: {notes.place}"
+    if notes.outcome in {"refused", "failed"}:
+        return f"refused: {notes.status if notes.code is None else notes.code} {notes.reason}"
+    return f"answered: {notes.outcome}" + (f": {notes.reason}" if notes.reason else "")

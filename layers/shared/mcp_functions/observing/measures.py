@@ -1,0 +1,47 @@
+"""The metrics of one request. Dimensions are names of the catalog and constants of ours: no client can make one.
+
+A metric is written when it happened: a request that went well and asked KMS nothing makes one blob, of two or three.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from mcp_functions.observing.notes import SERVER_ERROR, milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp_functions.observing.notes import Notes
+
+Measures: TypeAlias = "dict[str, tuple[str, float]]"  # metric -> unit, value
+COUNT, TIME = "Count", "Milliseconds"
+ENDPOINT, NONE = "endpoint", "none"
+
+
+def measured(notes: Notes, *, endpoint: bool) -> Iterator[tuple[dict[str, str], Measures]]:
+    """Say what is counted of a request: for each set of dimensions, beside `service`, its metrics."""
+    handler = ENDPOINT if endpoint else notes.handler or NONE
+    yield (
+        {"handler": handler},
+        _present(
+            Requests=(COUNT, 1),
+            Latency=(TIME, milliseconds(notes.seconds)),
+            Rounds=(COUNT, (notes.round or 0) if notes.outcome == "complete" and notes.flow else 0),
+        ),
+    )
+    if happened := _present(
+        Failed=(COUNT, notes.status >= SERVER_ERROR),
+        Misconfigured=(COUNT, notes.misconfigured),
+        Crashed=(COUNT, notes.outcome == "crashed"),
+        KmsFailures=(COUNT, notes.kms_failures),
+        KmsLatency=(TIME, milliseconds(notes.kms_seconds) if notes.kms_calls else 0),
+        ColdStarts=(COUNT, notes.cold_start),
+    ):
+        yield {}, happened
+    if notes.outcome == "refused":
+        yield {"code": "http" if notes.code is None else str(notes.code)}, {"Refused": (COUNT, 1)}
+
+
+def _present(**measures: tuple[str, float]) -> Measures:
+    return {name: (unit, float(value)) for name, (unit, value) in measures.items() if value}

@@ -1,0 +1,166 @@
+"""What becomes known of one request while it is answered: written down where it is learnt, told once at the end."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+import time
+import traceback
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SERVER_ERROR = 500
+UNKNOWN = "unknown"  # stands for every name and method that is the client's own invention
+# "version "-" trace-id "-" parent-id "-" trace-flags", lower case; ff is no version, and neither id is all zeros (W3C)
+TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+XRAY = re.compile(r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b")
+REQUEST_ID = re.compile(r"[\w=+/.-]{1,64}", re.ASCII)  # as API Gateway and Lambda write theirs
+
+
+@dataclass(slots=True)
+class Notes:
+    """All that is told of a request.
+
+    Attributes:
+        method: of the specification, else "unknown"; "metadata" or "preflight" if HTTP alone decided; or None.
+        handler: its name in the catalog, else "unknown"; None for requests that name none.
+        round: of the conversation, from 1.
+        flow: digest of the conversation's name.
+        jti: names the presented state, once that proved authentic.
+        outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
+        code: of the JSON-RPC error.
+        reason: a constant of ours, or of AWS.
+        place: type and frames of an exception that nobody expected.
+        misconfigured: whether the operator has to act.
+        forward_seconds: that the endpoint waited for the function behind it.
+
+    """
+
+    method: str | None = None
+    handler: str | None = None
+    round: int | None = None
+    flow: str | None = None
+    jti: str | None = None
+    outcome: str = "crashed"
+    status: int = 500
+    code: int | None = None
+    reason: str | None = None
+    place: str | None = None
+    tool_error: bool = False
+    misconfigured: bool = False
+    cold_start: bool = False
+    request_bytes: int = 0
+    response_bytes: int = 0
+    seconds: float = 0.0
+    kms_calls: int = 0
+    kms_failures: int = 0
+    kms_seconds: float = 0.0
+    forward_seconds: float | None = None
+    correlation_id: str | None = None
+    request_id: str | None = None
+    trace_id: str | None = None
+
+
+_current: ContextVar[Notes | None] = ContextVar("notes", default=None)
+
+
+def current() -> Notes:
+    """Return the notes on the request at hand; outside of one, notes that nobody will read."""
+    return _current.get() or Notes()
+
+
+@contextmanager
+def noting(notes: Notes) -> Iterator[None]:
+    """Take notes on one request, and how long it takes."""
+    token, began = _current.set(notes), time.perf_counter()
+    try:
+        yield
+    finally:
+        notes.seconds = time.perf_counter() - began
+        _current.reset(token)
+
+
+@contextmanager
+def kms() -> Iterator[None]:
+    """Count one call of KMS, and how long it takes."""
+    notes, began = current(), time.perf_counter()
+    try:
+        yield
+    finally:
+        notes.kms_calls += 1
+        notes.kms_seconds += time.perf_counter() - began
+
+
+def trace(params: object) -> str | None:
+    """Find the id under which a request is traced: the client's `_meta.traceparent`, if it is one, or else X-Ray's."""
+    match params:
+        case {"_meta": {"traceparent": str(text)}} if found := TRACEPARENT.fullmatch(text):
+            return found[1]
+    found = XRAY.search(os.environ.get("_X_AMZN_TRACE_ID", ""))  # Lambda sets it anew for each invocation
+    return found[1] if found else None
+
+
+def is_cold(*, first: bool) -> bool:
+    """Tell whether somebody waited for this environment, if this is its first request."""
+    return first and os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "provisioned-concurrency"
+
+
+def correlation(identifier: object) -> str | None:
+    """Take an id as it is, if it looks like one."""
+    return identifier if isinstance(identifier, str) and REQUEST_ID.fullmatch(identifier) else None
+
+
+def digest(name: str) -> str:
+    """Name something without saying its name: equal names have equal digests."""
+    return base64.urlsafe_b64encode(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:12]).decode()
+
+
+def size(text: str) -> int:
+    """Count the bytes of a text as UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def where(error: BaseException) -> str:
+    """Say where an exception came from, without a word of its text: `ValueError at app.py:12 in update < …`."""
+    places = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
+    return f"{type(error).__name__} at {' < '.join(reversed(places))}"
+
+
+def milliseconds(seconds: float) -> float:
+    """Write seconds as a person reads them in a log."""
+    return round(seconds * 1000, 2)
+
+
+def fields(notes: Notes) -> Mapping[str, Any]:
+    """Write notes as the keys of a line; what is not known is not there."""
+    forward = None if notes.forward_seconds is None else milliseconds(notes.forward_seconds)
+    written = {
+        "method": notes.method,
+        "handler": notes.handler,
+        "round": notes.round,
+        "outcome": notes.outcome,
+        "status": notes.status,
+        "code": notes.code,
+        "reason": notes.reason,
+        "tool_error": notes.tool_error or None,
+        "flow": notes.flow,
+        "jti": notes.jti,
+        "request_bytes": notes.request_bytes,
+        "response_bytes": notes.response_bytes,
+        "duration_ms": milliseconds(notes.seconds),
+        "forward_ms": forward,
+        "kms_calls": notes.kms_calls,
+        "kms_ms": milliseconds(notes.kms_seconds),
+        "cold_start": notes.cold_start,
+        "correlation_id": notes.correlation_id,
+        "request_id": notes.request_id,
+        "trace_id": notes.trace_id,
+    }
+    return {key: value for key, value in written.items() if value is not None}
