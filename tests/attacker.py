@@ -11,7 +11,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -189,7 +189,7 @@ class Site:
     """The running site, as a client sees it, and what only its owner sees."""
 
     url: str
-    issuer: Issuer
+    issuer: Issuer | None
     acts: Path
     kms: ObservedKms
     answers: list[Answer] = field(default_factory=list)
@@ -229,6 +229,7 @@ class Site:
 
     def token(self, who: str) -> str:
         """Give somebody an access token; it outlives whatever these tests do to the clock."""
+        assert self.issuer
         return self.issuer.token(subject=who, client_id=CLIENT, exp=int(time.time()) + YEARS)
 
     def now(self) -> float:
@@ -245,14 +246,13 @@ class Site:
 
 
 @contextmanager
-def site(root: Path) -> Iterator[Site]:
-    """Run the site in a directory of its own."""
+def site(root: Path, auth: Literal["jwt", "none"] = "jwt") -> Iterator[Site]:
+    """Run the site in a directory of its own; with `auth` none it has no issuer, and knows nobody."""
     functions = write_functions(root / "functions", APPS)
     own: dict[str, str | None] = {AHEAD: "0", ACTS: str(root / "acts")}
     with ExitStack() as stack:
         kms = stack.enter_context(observed_kms())
         stack.enter_context(environment.applied(own))
         catalog.write(functions, catalog.generate(functions))
-        harness = stack.enter_context(Harness(functions, state_dir=root / ".mcp-functions", auth="jwt"))
-        assert harness.issuer
+        harness = stack.enter_context(Harness(functions, state_dir=root / ".mcp-functions", auth=auth))
         yield Site(harness.url, harness.issuer, root / "acts", kms)

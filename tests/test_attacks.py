@@ -115,6 +115,7 @@ def sealed_in(scope: Scope, *, foreign: bool = False) -> Callable[[Site, str], s
         before = len(site.kms.asked)
         wrapping = ForeignKey() if foreign else KmsKey(os.environ["MCP_KMS_KEYS"])
         states = RequestStates(Envelope(Keys([wrapping], scope, now=site.now)), now=site.now)
+        assert site.issuer
         alice = Principal(site.issuer.url, "alice", CLIENT)
         bound = binding("local/travel/local", "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}}, alice)
         sealed = states.seal(bound, None, asked={}, record={})

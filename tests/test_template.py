@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 FUNCTIONS = ROOT / "functions"
 FRONT_DOOR = "mcp"
-DEVELOPERS_ONLY = {"local", "testing"}  # in the package, not in the layer
+DEVELOPERS_ONLY = {"attack", "local", "testing"}  # in the package, not in the layer
 BROUGHT_BY_LAMBDA = {"boto3", "botocore", "snapshot_restore_py"}
 MAX_LINES = 40
 
