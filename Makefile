@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 PIP_INSTALL = python -m pip install --quiet --disable-pip-version-check --no-compile
 # Without this, SAM reports home, and asks for a region that nothing here needs.
@@ -49,6 +50,10 @@ clients: .venv/.dev ## the official Python and TypeScript clients against every 
 simulate: .venv/.dev ## what KMS costs fleets of 1 to 1000 containers: docs/simulation.md and its picture
 	@.venv/bin/python -m tests.simulation
 
+.PHONY: bench
+bench: .venv/.dev ## ours, peers and floors, cold and warm: docs/performance.md; QUICK=1, CASE=cold-add, STRICT=1
+	@.venv/bin/python -m tests.benchmarks$(if $(QUICK), --quick)$(if $(CASE), --case $(CASE))$(if $(STRICT), --strict) $(BENCH_ARGS)
+
 .PHONY: catalog
 catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function changed
 	@.venv/bin/python -m mcp_functions.local catalog
@@ -72,7 +77,7 @@ validate: .venv-sam/.sam ## lint template.yaml
 
 .PHONY: clean
 clean: ## remove whatever make made
-	rm -rf .venv .venv-sam .aws-sam .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-sam .aws-sam build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -rf layers/shared/*.egg-info tests/conformance/node_modules
 	find functions layers tests -type d -name __pycache__ -prune -exec rm -rf {} +
 

@@ -1,0 +1,159 @@
+"""What is measured: a row for each case, which is a call, the rounds before it, and the answer that is right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from tests.benchmarks import dialects
+from tests.benchmarks.entrants import (
+    AWSLABS,
+    EMPTY,
+    FASTMCP,
+    FLOOR,
+    JSON,
+    LOWLEVEL,
+    OBSERVED,
+    OURS,
+    SDK,
+    SDK_KMS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EVERYBODY = (EMPTY, JSON, FLOOR, OURS, OBSERVED, AWSLABS, SDK, LOWLEVEL, FASTMCP)
+CALLED = (FLOOR, OURS, OBSERVED, AWSLABS, SDK, LOWLEVEL, FASTMCP)
+ASKING = (FLOOR, OURS, OBSERVED, SDK, FASTMCP)
+GROWING = (FLOOR, OURS, SDK)
+MIDDLE = (FLOOR, OURS, OBSERVED, SDK)
+BOTH = (OURS, OBSERVED)
+
+CITY = {"name": "book_flight", "arguments": {"city": "Lisbon"}}
+LISTED = 50  # tools, in the cases that list
+ROUNDS = 10
+CHAIN = {"name": "plan", "arguments": {"city": "Lisbon"}}
+KILOBYTES = (1, 4, 16, 64, 256, 1024)
+TOOLS = (1, 10, 50, 200, 500)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One row of the tables.
+
+    Attributes:
+        name: on the command line.
+        table: of TABLES, in which it stands.
+        start: cold or warm.
+        function: of contenders/: what is made.
+        params: of the call; `tools/list` if there are none.
+        entrants: by title.
+        told: the text that the timed round ends with; "" if it asks, or lists.
+        before: rounds that are done, untimed, before the timed one.
+        argument: of the function, as how many tools it lists.
+        door: whether our endpoint stands in front, its processor time added.
+        size: what grows; 0 where nothing does.
+
+    """
+
+    name: str
+    table: str
+    start: Literal["cold", "warm"]
+    function: str
+    entrants: tuple[str, ...]
+    params: Mapping[str, Any] | None = None
+    told: str = ""
+    before: int = 0
+    argument: int | None = None
+    door: bool = False
+    size: int = 0
+
+    def check(self, result: Mapping[str, Any]) -> None:
+        """Check the result of the timed round.
+
+        Raises:
+            WrongAnswer: it is another than this case's.
+
+        """
+        found: object
+        expected: object
+        if self.params is None:
+            found, expected = len(result.get("tools", ())), self.argument
+        elif self.told:
+            found, expected = dialects.text_of(result), self.told
+        else:
+            found, expected = result.get("resultType"), "input_required"
+        if found != expected:
+            message = f"{self.name}: {found!r} instead of {expected!r}"
+            raise dialects.WrongAnswer(message)
+
+
+ADD = {"name": "add", "arguments": {"a": 2, "b": 3}}
+BOOKED = "Booked: Lisbon, window seat."
+
+# Each is one interleaved run (all the cold ones together), and one table of the page.
+TABLES = {
+    "cold-add": "Cold: `add(a: int, b: int)`",
+    "cold-list": f"Cold: a list of {LISTED} tools",
+    "cold-ask": "Cold: the first sealed round, KMS over HTTP",
+    "warm-call": "Warm: `add(a: int, b: int)`",
+    "warm-list": f"Warm: a list of {LISTED} tools",
+    "warm-ask": "Warm: a round that asks",
+    "warm-answer": "Warm: its answer, which ends the conversation",
+    "warm-middle": "Warm: the middle of three rounds, an answer and the next question",
+}
+CASES = (
+    Case("cold-add", "cold-add", "cold", "add", EVERYBODY, ADD, "5"),
+    Case("cold-add-door", "cold-add", "cold", "add", BOTH, ADD, "5", door=True),
+    Case("cold-list", "cold-list", "cold", "listing", CALLED, argument=LISTED),
+    Case("cold-ask", "cold-ask", "cold", "ask", (*ASKING, SDK_KMS), CITY),
+    Case("cold-ask-door", "cold-ask", "cold", "ask", BOTH, CITY, door=True),
+    Case("warm-call", "warm-call", "warm", "add", CALLED, ADD, "5"),
+    Case("warm-forwarded", "warm-call", "warm", "add", BOTH, ADD, "5", door=True),
+    Case("warm-list", "warm-list", "warm", "listing", CALLED, argument=LISTED),
+    Case("warm-ask", "warm-ask", "warm", "ask", ASKING, CITY),
+    Case("warm-answer", "warm-answer", "warm", "ask", ASKING, CITY, BOOKED, before=1),
+    Case("warm-middle", "warm-middle", "warm", "chain", MIDDLE, CHAIN, before=1, argument=2),
+)
+
+
+def growing() -> tuple[Case, ...]:
+    """List the cases that grow: a case for each size."""
+    every = (*GROWING, AWSLABS)
+    rounds = [
+        Case("rounds", "rounds", "warm", "chain", GROWING, CHAIN, before=number, argument=ROUNDS, size=number + 1)
+        for number in range(ROUNDS)
+    ]
+    state = [
+        Case(
+            f"state-{half}",
+            f"state-{half}",
+            "warm",
+            "state",
+            GROWING,
+            _state(size),
+            _rows(size) * before,
+            before=before,
+            size=size,
+        )
+        for size in KILOBYTES
+        for before, half in enumerate(("ask", "answer"))
+    ]
+    tools = [Case("tools", "tools", "warm", "listing", every, argument=size, size=size) for size in TOOLS]
+    texts = [
+        Case("arguments", "arguments", "warm", "echo", every, _text(size), str(size * 1024), size=size)
+        for size in KILOBYTES
+    ]
+    return (*rounds, *state, *tools, *texts)
+
+
+def _state(kilobytes: int) -> dict[str, Any]:
+    return {"name": "remember", "arguments": {"kilobytes": kilobytes}}
+
+
+def _rows(kilobytes: int) -> str:
+    return f"{kilobytes * 4} rows, window"
+
+
+def _text(kilobytes: int) -> dict[str, Any]:
+    return {"name": "length", "arguments": {"text": "x" * (kilobytes * 1024)}}

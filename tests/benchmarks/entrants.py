@@ -1,0 +1,71 @@
+"""Who is measured: a row for each contender, and what it lacks, which stands beside its figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.benchmarks.dialects import MODERN, PLAIN
+
+if TYPE_CHECKING:
+    from tests.benchmarks.dialects import Dialect
+
+OURS, OBSERVED, FLOOR = "mcp-functions", "mcp-functions, logs and metrics on", "floor: strict, standard library"
+AWSLABS, SDK, LOWLEVEL = "awslabs.mcp-lambda-handler 0.1.15", "mcp 2.3.0 + Mangum", "mcp 2.3.0 lowlevel, no Mangum"
+SDK_KMS, FASTMCP = "mcp 2.3.0 + Mangum, boto3 KMS codec", "fastmcp 4.1.6 + Mangum"
+EMPTY, JSON = "python, nothing imported", "python, import json"
+
+# What production pays for its logs and metrics, and what is compared with peers, which have none.
+QUIET = {"POWERTOOLS_LOG_LEVEL": "WARNING", "AWS_LAMBDA_LOG_LEVEL": "WARNING", "POWERTOOLS_METRICS_DISABLED": "true"}
+LOUD = {
+    "POWERTOOLS_LOG_LEVEL": "INFO",
+    "AWS_LAMBDA_LOG_LEVEL": "INFO",
+    "POWERTOOLS_METRICS_NAMESPACE": "bench",
+    "POWERTOOLS_SERVICE_NAME": "bench",
+}
+
+
+class Entrant(NamedTuple):
+    """One contender.
+
+    Attributes:
+        title: in tables.
+        module: of contenders/; "" is an interpreter alone.
+        trees: that it is imported from, besides its module.
+        dialect: that it speaks.
+        environ: of its own.
+        peer: whether ratios are to it.
+        note: what it does not do.
+
+    """
+
+    title: str
+    module: str
+    trees: tuple[str, ...] = ()
+    dialect: Dialect = MODERN
+    environ: tuple[tuple[str, str], ...] = ()
+    peer: bool = False
+    note: str = ""
+
+
+ENTRANTS = {
+    entrant.title: entrant
+    for entrant in (
+        Entrant(EMPTY, ""),
+        Entrant(JSON, "json"),
+        Entrant(FLOOR, "floor", ("layers",), note="one tool, one shape of call; no log, no limits, no identity"),
+        Entrant(OURS, "ours", ("layers", "boto3"), environ=tuple(QUIET.items())),
+        Entrant(OBSERVED, "ours", ("layers", "boto3"), environ=tuple(LOUD.items())),
+        Entrant(
+            AWSLABS,
+            "awslabs_handler",
+            ("awslabs",),
+            PLAIN,
+            peer=True,
+            note="revision 2024-11-05: checks no header and no argument, has no structured result, cannot ask",
+        ),
+        Entrant(SDK, "mcp_mangum", ("mcp",), peer=True, note="session manager held open; no log of requests"),
+        Entrant(SDK_KMS, "mcp_mangum", ("mcp", "boto3"), peer=True, note="one wrapped key, unwrapped at start"),
+        Entrant(LOWLEVEL, "mcp_lowlevel", ("mcp",), peer=True, note="arguments unchecked; no adapter, no routes"),
+        Entrant(FASTMCP, "fastmcp_mangum", ("fastmcp",), peer=True, note="session manager held open"),
+    )
+}
