@@ -3,7 +3,6 @@
 No `from __future__ import annotations` here: the functions below are read as an author writes them.
 """
 
-import inspect
 from collections.abc import Callable
 from datetime import date
 from typing import Annotated, Any, Literal, get_type_hints
@@ -14,13 +13,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from mcp_functions import Header, arguments
+from mcp_functions import Header, arguments, parameters
 from mcp_functions.arguments import Arguments, InvalidArgument
 
 
 def read(function: Callable[..., Any], *, camel_case: bool = False) -> Arguments:
     hints = get_type_hints(function, include_extras=True)
-    return arguments.read(inspect.signature(function).parameters.values(), hints, camel_case=camel_case)
+    return arguments.read(parameters.read(function), hints, camel_case=camel_case)
 
 
 class Place(BaseModel):
@@ -194,7 +193,7 @@ ORDER = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}
 def raw(schema: dict[str, Any]) -> arguments.RawArguments:
     def function(arguments: dict[str, Any]) -> None: ...
 
-    return arguments.read_raw(list(inspect.signature(function).parameters.values()), schema)
+    return arguments.read_raw(parameters.read(function), schema)
 
 
 def test_a_schema_of_ones_own_takes_all_arguments_in_one_parameter() -> None:

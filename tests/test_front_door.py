@@ -7,7 +7,6 @@ No `from __future__ import annotations` here: the functions below are read as an
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -188,7 +187,7 @@ def test_what_is_not_admitted_is_not_forwarded(aws: Lambda, changed: dict[str, A
 
 
 def test_nobody_is_forwarded_without_the_authorizer(aws: Lambda) -> None:
-    response = send(aws, wire.event(wire.message(*CALLS[0][:2])), replace(SETTINGS, auth_mode="iam"))
+    response = send(aws, wire.event(wire.message(*CALLS[0][:2])), SETTINGS._replace(auth_mode="iam"))
     assert response["statusCode"] == 500
     assert aws.invoked == []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -181,8 +180,8 @@ def test_brackets_in_strings_are_not_depth() -> None:
 # The confusion matrix of requests
 
 OTHERS = {
-    "audience": replace(HERE, audience="demo/get_weather/prod"),
-    "method": replace(HERE, method="prompts/get"),
+    "audience": HERE._replace(audience="demo/get_weather/prod"),
+    "method": HERE._replace(method="prompts/get"),
     "target": binding(AUDIENCE, "tools/call", {**CALL, "name": "delete_work_item"}, ALICE),
     "arguments": binding(AUDIENCE, "tools/call", {**CALL, "arguments": {"id": 4523}}, ALICE),
 }

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from mcp_functions.asking import Declined as Declined
     from mcp_functions.asking import Elicit as Elicit
     from mcp_functions.asking import ListRoots as ListRoots
-    from mcp_functions.asking import NotAnswered as NotAnswered
     from mcp_functions.asking import Question as Question
     from mcp_functions.asking import RootsQuestion as RootsQuestion
     from mcp_functions.asking import Sample as Sample
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_functions.content import ResourceContents as ResourceContents
     from mcp_functions.content import ResourceLink as ResourceLink
     from mcp_functions.content import Text as Text
+    from mcp_functions.errors import NotAnswered as NotAnswered
     from mcp_functions.errors import ToolError as ToolError
     from mcp_functions.forms import Titles as Titles
     from mcp_functions.front_door import serve_catalog as serve_catalog
@@ -57,7 +57,6 @@ WORDS = {
         "Declined",
         "Elicit",
         "ListRoots",
-        "NotAnswered",
         "Question",
         "RootsQuestion",
         "Sample",
@@ -75,7 +74,7 @@ WORDS = {
         "ResourceLink",
         "Text",
     ),
-    "errors": ("ToolError",),
+    "errors": ("NotAnswered", "ToolError"),
     "forms": ("Titles",),
     "front_door": ("serve_catalog",),
     "input_requests": (

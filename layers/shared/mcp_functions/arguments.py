@@ -6,24 +6,23 @@ camelCase, by one switch).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.kinds import Header, Kind, camel, from_text, kind
 from mcp_functions.schemas import checker
 
 if TYPE_CHECKING:
-    import inspect
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from mcp_functions.parameters import Parameter
 
 
 class InvalidArgument(Exception):
     """An argument does not fit; the text names it and says why, never its value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """One parameter of a handler, as the client knows it."""
 
     parameter: str
@@ -32,8 +31,7 @@ class Argument:
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RawArguments:
+class RawArguments(NamedTuple):
     """Arguments under a schema that the author wrote: the function's one parameter before `*` takes them all."""
 
     parameter: str
@@ -54,15 +52,25 @@ class RawArguments:
             raise InvalidArgument(message) from None
 
 
-@dataclass(frozen=True, slots=True)
 class Arguments:
-    """All that a client may send to one handler."""
+    """All that a client may send to one handler.
 
-    every: tuple[Argument, ...]
+    Attributes:
+        every: each argument.
+        schema: the `inputSchema`.
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        """The `inputSchema`: "MUST be a valid JSON Schema object (not null)", 2020-12 by default."""
+    """
+
+    __slots__ = ("_known", "every", "schema")
+
+    def __init__(self, every: tuple[Argument, ...]) -> None:
+        """Write the schema once."""
+        self.every = every
+        self._known = frozenset(argument.wire for argument in every)
+        self.schema = self._schema()
+
+    def _schema(self) -> dict[str, Any]:
+        """Write it: "MUST be a valid JSON Schema object (not null)", 2020-12 by default."""
         schemas = {argument.wire: argument.kind.schema for argument in self.every}
         definitions = _definitions(schemas.values())
         properties = {
@@ -88,18 +96,18 @@ class Arguments:
             InvalidArgument: one is missing, unknown, or does not fit its type.
 
         """
-        known = {argument.wire for argument in self.every}
-        if unknown := sorted(set(given) - known):
-            message = f"Unknown argument {unknown[0]!r}; known are: {', '.join(sorted(known)) or 'none'}"
+        if not given.keys() <= self._known:
+            unknown, known = sorted(given.keys() - self._known), ", ".join(sorted(self._known))
+            message = f"Unknown argument {unknown[0]!r}; known are: {known or 'none'}"
             raise InvalidArgument(message)
         return {
             argument.parameter: _value(argument, given[argument.wire], text=text)
             for argument in self.every
-            if _present(argument, given)
+            if argument.wire in given or _missing(argument)
         }
 
 
-def read(parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Arguments:
+def read(parameters: Iterable[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Arguments:
     """Read the parameters before `*`.
 
     Raises:
@@ -113,7 +121,7 @@ def read(parameters: Iterable[inspect.Parameter], hints: Mapping[str, Any], *, c
     return Arguments(every)
 
 
-def read_raw(parameters: Sequence[inspect.Parameter], schema: Mapping[str, Any]) -> RawArguments:
+def read_raw(parameters: Sequence[Parameter], schema: Mapping[str, Any]) -> RawArguments:
     """Read the one parameter that takes all arguments under a raw schema.
 
     Raises:
@@ -126,17 +134,17 @@ def read_raw(parameters: Sequence[inspect.Parameter], schema: Mapping[str, Any])
     return RawArguments(parameters[0].name, schema, checker(schema))
 
 
-def _argument(parameter: inspect.Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
-    if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.name not in hints:
+def _argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
+    if not parameter.plain or parameter.name not in hints:
         message = f"{parameter}: every parameter needs a name (no *args, no /) and a type, which the client is told"
         raise TypeError(message)
     wire = camel(parameter.name) if camel_case else parameter.name
     found = kind(hints[parameter.name])
     if header := next((item for item in found.metadata if isinstance(item, Header)), None):
-        found = replace(found, schema={**found.schema, "x-mcp-header": header.name})
-    required = parameter.default is parameter.empty
+        found = found._replace(schema={**found.schema, "x-mcp-header": header.name})
+    required = parameter.required
     if not required and _is_plain(parameter.default):
-        found = replace(found, schema={**found.schema, "default": parameter.default})
+        found = found._replace(schema={**found.schema, "default": parameter.default})
     return Argument(parameter.name, wire, found, required)
 
 
@@ -154,9 +162,7 @@ def _definitions(schemas: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _present(argument: Argument, given: Mapping[str, Any]) -> bool:
-    if argument.wire in given:
-        return True
+def _missing(argument: Argument) -> bool:
     if argument.required:
         message = f"Argument {argument.wire!r}: it is missing"
         raise InvalidArgument(message)

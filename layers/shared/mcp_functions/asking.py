@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 from mcp_functions import forms
 from mcp_functions.capabilities import Capability
-from mcp_functions.errors import DeveloperError
+from mcp_functions.errors import DeveloperError, NotAnswered
 from mcp_functions.forms import InvalidAnswer
 from mcp_functions.input_requests import CreateMessageRequest, ElicitRequest, ListRootsRequest, missing
 from mcp_functions.rounds import Asking
@@ -26,17 +26,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
-
-
-class NotAnswered(Exception):
-    """The user gave no answer: `Declined` or `Cancelled`. Uncaught, it is a tool error that the model can act on."""
-
-    did = "did not answer"
-
-    def __init__(self, key: str, message: str) -> None:
-        """Take the question's key and the message the user saw."""
-        super().__init__(f"The user {self.did}: {message}")
-        self.key = key
 
 
 class Declined(NotAnswered):

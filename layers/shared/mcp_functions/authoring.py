@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from mcp_functions.handlers import Prompt, Resource, ResourceTemplate, Tool
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
 
+    from mcp_functions.handlers import Prompt, Resource, Tool
     from mcp_functions.handlers.resources import CacheScope
     from mcp_functions.schema import Annotations, Icon, ToolAnnotations
 
@@ -49,6 +48,8 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
         TypeError: the signature cannot be offered; the message says why.
 
     """
+    from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
+
     return Tool(function) if function else lambda decorated: Tool(decorated, **options)
 
 
@@ -78,6 +79,8 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
         TypeError: the signature cannot be offered; the message says why.
 
     """
+    from mcp_functions.handlers.prompts import Prompt  # noqa: PLC0415
+
     return Prompt(function) if function else lambda decorated: Prompt(decorated, **options)
 
 
@@ -125,6 +128,8 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
     if not isinstance(uri, str):
         message = '@resource needs its URI: @resource("config://app")'
         raise TypeError(message)
+    from mcp_functions.handlers.resources import Resource, ResourceTemplate  # noqa: PLC0415
+
     made = ResourceTemplate if "{" in uri else Resource
     more = {"size": size} if made is Resource else {}
 

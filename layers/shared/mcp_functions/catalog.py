@@ -5,18 +5,20 @@ The front door reads it from catalog.json; a handler's own Lambda makes one of i
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import headers, observing, uris
 from mcp_functions.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
 from mcp_functions.jsonrpc import dumps
+from mcp_functions.messages import Written, complete
 from mcp_functions.names import CALLS, LISTS, SUPPORTED_VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.handlers import Handler
+    from mcp_functions.headers import Declared
+    from mcp_functions.settings import Settings
 
 # kind of handler -> the list it stands in
 KINDS = {"tool": "tools", "prompt": "prompts", "resource": "resources", "resource_template": "resourceTemplates"}
@@ -112,6 +114,37 @@ def page(
     return {listed: entries[start : start + size], **following, **cache}
 
 
+class Lists:
+    """`server/discover` and the lists, each page written as JSON when it is first asked for."""
+
+    def __init__(self, catalog: Mapping[str, Any], settings: Settings, instructions: str | None = None) -> None:
+        """Hold what is offered, and what a model should know about the server as a whole; nothing is written yet."""
+        self._catalog, self._settings, self._instructions = catalog, settings, instructions
+        self._written: dict[tuple[str, ...], Written] = {}  # by method and cursor
+
+    def answer(self, method: str, params: Mapping[str, Any]) -> Written:
+        """Answer `server/discover` or a list.
+
+        Raises:
+            MethodNotFound: it is neither, or nothing of that kind is offered.
+            UnknownName: a cursor that the current catalog does not give out.
+
+        """
+        asked = (method, params["cursor"]) if "cursor" in params and method in LISTS else (method,)
+        known = self._written.get(asked) if isinstance(asked[-1], str) else None
+        if known is None:
+            result = complete(self._result(method, params), self._settings.server_info)
+            known = self._written[asked] = Written(dumps(result))
+        return known
+
+    def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        if method == "server/discover":
+            return discover(self._catalog, self._settings.cache, self._instructions)
+        if method in LISTS:
+            return page(self._catalog, method, params, self._settings.cache, self._settings.page_size)
+        raise MethodNotFound
+
+
 def check_headers(catalog: Mapping[str, Any], params: Mapping[str, Any], received: Mapping[str, str]) -> None:
     """Check the `Mcp-Param-*` headers of a call against the schema of its tool.
 
@@ -119,10 +152,25 @@ def check_headers(catalog: Mapping[str, Any], params: Mapping[str, Any], receive
         HeaderMismatch: one of them does not say what its argument says.
 
     """
-    arguments = params.get("arguments")
-    for entry in catalog["tools"]:
-        if entry["name"] == params.get("name"):
-            headers.check_parameters(entry["inputSchema"], arguments if isinstance(arguments, dict) else {}, received)
+    check_declared(declared(catalog, params.get("name")), params, received)
+
+
+def declared(catalog: Mapping[str, Any], name: object) -> Declared:
+    """Find the arguments of one tool that clients repeat in headers."""
+    schemas = (entry["inputSchema"] for entry in catalog["tools"] if entry["name"] == name)
+    return headers.declared(next(schemas, {}))
+
+
+def check_declared(found: Declared, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
+    """Check the headers of a call likewise, against what `declared` found before.
+
+    Raises:
+        HeaderMismatch: as above.
+
+    """
+    if found:
+        arguments = params.get("arguments")
+        headers.check_declared(found, arguments if isinstance(arguments, dict) else {}, received)
 
 
 def parameters(catalog: Mapping[str, Any]) -> list[str]:
@@ -241,5 +289,7 @@ def _sorted(catalog: dict[str, Any]) -> dict[str, Any]:
 
 def _cursor(entries: list[dict[str, Any]], start: int) -> str:
     # Of the entries themselves: a cursor from before a deployment that changed them is unknown, not off by some.
+    import hashlib  # noqa: PLC0415 - most lists have one page
+
     names = hashlib.sha256(dumps([entry["name"] for entry in entries]).encode()).hexdigest()
     return f"{names[:12]}-{start}"

@@ -200,5 +200,20 @@ class ToolError(Exception):
     """Raised by an author's function: the tool failed, and this text is what the model should know about it."""
 
 
+class NotAnswered(Exception):
+    """The user gave no answer: `Declined` or `Cancelled`. Uncaught, it is a tool error that the model can act on."""
+
+    did = "did not answer"
+
+    def __init__(self, key: str, message: str) -> None:
+        """Take the question's key and the message the user saw."""
+        super().__init__(f"The user {self.did}: {message}")
+        self.key = key
+
+
+class InputRequired(BaseException):
+    """Ends a round: the client has to answer something first. `except Exception` lets it pass."""
+
+
 class DeveloperError(Exception):
     """An author's function breaks a rule of the toolkit; the message names the rule and the fix, and may be logged."""

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
 Source: TypeAlias = Literal["2.0", "1.0", "alb"]
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(NamedTuple):
     """What came over HTTP, whoever brought it.
 
     Attributes:
@@ -34,7 +32,7 @@ class HttpRequest:
     address: str
     began: int
     context: Mapping[str, Any]
-    granted: Mapping[str, str] = field(default_factory=dict)
+    granted: Mapping[str, str] = {}
 
 
 def read(event: Mapping[str, Any]) -> HttpRequest:
@@ -105,6 +103,10 @@ def _headers(event: Mapping[str, Any]) -> dict[str, str]:
     # A header sent twice must not be readable in two ways: joined, it equals nothing that the body says.
     many = event.get("multiValueHeaders") or {}
     single = event.get("headers") or {}
+    if not many:
+        lowered = {name.lower(): value for name, value in single.items()}
+        if len(lowered) == len(single) and all(type(value) is str for value in lowered.values()):
+            return lowered
     joined: dict[str, str] = {}
     for name, values in many.items() if many else ((name, [value]) for name, value in single.items()):
         lower, text = name.lower(), ",".join(values)

@@ -11,7 +11,6 @@ import logging
 import os
 import time
 from functools import lru_cache
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,19 +19,20 @@ from mcp_functions.errors import (
     ContentTooLarge,
     InternalError,
     McpError,
-    MethodNotFound,
     NotAnsweredInTime,
     ResultTooLarge,
     TemporarilyUnavailable,
 )
 from mcp_functions.gateway import Endpoint, LambdaFunction
-from mcp_functions.messages import Answer, Forwarded, complete
-from mcp_functions.names import CALLS, LISTS
+from mcp_functions.messages import Forwarded
+from mcp_functions.names import CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from os import PathLike
 
-    from mcp_functions.messages import Request
+    from mcp_functions.headers import Declared
+    from mcp_functions.messages import Request, Written
     from mcp_functions.settings import Settings
 
 # What Lambda's Invoke API raises when it cannot take the call now: it was not run, so the client may send it again.
@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 
 def serve_catalog(
-    path: str | Path, *, instructions: str | None = None, now: Callable[[], float] = time.time
+    path: str | PathLike[str], *, instructions: str | None = None, now: Callable[[], float] = time.time
 ) -> LambdaFunction:
     """Make the Lambda entry point of the MCP endpoint.
 
@@ -72,11 +72,12 @@ def serve_catalog(
 
     def wire(_function_name: str) -> Endpoint:
         found = settings.read(os.environ)
-        offered = json.loads(Path(path).read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would be a fifth of what a list imports
+            offered = json.load(file)
         identity.announce(found)
         door = FrontDoor(offered, found, kept(lambda_client), instructions, now=now)
         documents = well_known.documents(found, offered.get("scopes", ()))
-        return Endpoint(found, door.answer, documents, catalog.parameters(offered))
+        return Endpoint(found, door.answer, documents, catalog.parameters(offered) if found.allowed_origins else ())
 
     return LambdaFunction(wire, now=now, observe=observing.observer(os.environ, endpoint=True))
 
@@ -128,10 +129,11 @@ class FrontDoor:
         self._catalog = offered
         self._settings = found
         self._client = client
-        self._instructions = instructions
+        self._lists = catalog.Lists(offered, found, instructions)
+        self._repeated: dict[str, Declared] = {}  # what each tool's clients repeat in headers, once it was called
         self._now = now
 
-    def answer(self, request: Request) -> Answer | Forwarded:
+    def answer(self, request: Request) -> Written | Forwarded:
         """Answer one admitted request, or pass it on.
 
         Raises:
@@ -143,19 +145,18 @@ class FrontDoor:
             function = catalog.function_of(self._catalog, method, params)
             observing.current().handler = catalog.name_of(self._catalog, method, params[CALLS[method]])
             if method == "tools/call":
-                catalog.check_headers(self._catalog, params, request.headers)
+                catalog.check_declared(self._declared(params["name"]), params, request.headers)
             return self._forward(function, request)
         if method == "completion/complete":
             function = catalog.completing(self._catalog, params)
             observing.current().handler = catalog.name_of(self._catalog, *catalog.referred(params))
             return self._forward(function, request)
-        if method == "server/discover":
-            result = catalog.discover(self._catalog, self._settings.cache, self._instructions)
-        elif method in LISTS:
-            result = catalog.page(self._catalog, method, params, self._settings.cache, self._settings.page_size)
-        else:
-            raise MethodNotFound
-        return Answer(complete(result, self._settings.server_info))
+        return self._lists.answer(method, params)
+
+    def _declared(self, tool: str) -> Declared:
+        if tool not in self._repeated:
+            self._repeated[tool] = catalog.declared(self._catalog, tool)
+        return self._repeated[tool]
 
     def _forward(self, function: str, request: Request) -> Forwarded:
         name, event = f"{self._settings.stack}-{function}", jsonrpc.dumps(request.event).encode()
@@ -185,22 +186,24 @@ def within(seconds: float, call: Callable[[], T]) -> T:
         Exception: it ended so.
 
     """
-    from concurrent.futures import Future  # noqa: PLC0415 - not for lists
-
-    future: Future[T] = Future()
+    ended: list[T] = []
+    failed: list[Exception] = []
 
     def run() -> None:
         try:
-            future.set_result(call())
+            ended.append(call())
         except Exception as error:  # noqa: BLE001 - raised again, where somebody waits
-            future.set_exception(error)
+            failed.append(error)
 
-    Thread(target=run, daemon=True).start()
-    try:
-        return future.result(max(LEAST_SECONDS, seconds))
-    except TimeoutError:
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(max(LEAST_SECONDS, seconds))
+    if failed:
+        raise failed[0]
+    if not ended:
         reason = "invoke_deadline"
-        raise NotAnsweredInTime(reason=reason) from None
+        raise NotAnsweredInTime(reason=reason)
+    return ended[0]
 
 
 def _response(payload: bytes) -> dict[str, Any]:

@@ -6,11 +6,10 @@ The only place that turns an exception into an answer: an `McpError` has its own
 
 from __future__ import annotations
 
-import base64
+import binascii
 import json
 import time
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mcp_functions import cors, events, headers, identity, jsonrpc, observing
@@ -24,9 +23,8 @@ from mcp_functions.errors import (
     UnsupportedMediaType,
 )
 from mcp_functions.jsonrpc import is_request
-from mcp_functions.messages import Answer, Forwarded, Request
+from mcp_functions.messages import Answer, Forwarded, Request, Written
 from mcp_functions.names import CALLS, METHODS
-from mcp_functions.request_state import principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +51,7 @@ COMMON = {  # results may be private and states are; and nothing here is a page
     "strict-transport-security": "max-age=31536000",
     "x-content-type-options": "nosniff",
 }
+JSON = {**COMMON, "content-type": "application/json"}
 
 
 class Endpoint(NamedTuple):
@@ -67,7 +66,7 @@ class Endpoint(NamedTuple):
     """
 
     settings: Settings
-    answer: Callable[[Request], Answer | Forwarded]
+    answer: Callable[[Request], Answer | Written | Forwarded]
     documents: Mapping[str, Mapping[str, Any]] = {}
     parameters: Sequence[str] = ()
 
@@ -139,7 +138,9 @@ class LambdaFunction:
         id_: RequestId | None = None
         try:
             endpoint = self._endpoint = self._endpoint or self._wire(context.function_name)
-            http = replace(http, granted=cors.granted(http.headers.get("origin"), endpoint.settings.allowed_origins))
+            if endpoint.settings.allowed_origins:
+                allowed = endpoint.settings.allowed_origins
+                http = http._replace(granted=cors.granted(http.headers.get("origin"), allowed))
             if response := _without_message(http, endpoint, notes):
                 return response
             message = _parsed(http, endpoint.settings.max_body_bytes)
@@ -179,9 +180,11 @@ def _note_message(notes: Notes, message: JSONRPCRequest | JSONRPCNotification) -
     notes.trace_id = observing.trace(message.get("params"))
 
 
-def _note_answer(notes: Notes, answer: Answer | Forwarded) -> None:
+def _note_answer(notes: Notes, answer: Answer | Written | Forwarded) -> None:
     if isinstance(answer, Forwarded):
         notes.outcome = "forwarded"
+    elif isinstance(answer, Written):
+        notes.outcome = "complete"
     elif answer.result["resultType"] != "input_required":
         notes.outcome, notes.tool_error = "complete", answer.result.get("isError") is True
     else:
@@ -246,7 +249,7 @@ def _body(http: HttpRequest, limit: int) -> bytes:
     if len(http.body) > limit * 2:  # no need to look closer: base64 adds a third
         raise ContentTooLarge
     try:
-        body = base64.b64decode(http.body, validate=True) if http.is_base64 else http.body.encode()
+        body = binascii.a2b_base64(http.body, strict_mode=True) if http.is_base64 else http.body.encode()
     except ValueError:  # not base64, or half of a surrogate pair
         raise ParseError from None
     if len(body) > limit:
@@ -269,7 +272,7 @@ def _request(  # noqa: PLR0913, PLR0917 - what makes a request, each from its ow
         message=message,
         headers=http.headers,
         principal=caller.principal,
-        caller=principal_digest(caller.principal) or http.address,
+        address=http.address,
         deadline=_deadline(http, context, now),
         event=event,
         scopes=caller.scopes,
@@ -285,9 +288,12 @@ def _deadline(http: HttpRequest, context: Any, now: float) -> float:  # noqa: AN
     return float(min(function_ends, began + GATEWAY_SECONDS))
 
 
-def _answered(http: HttpRequest, answer: Answer | Forwarded, id_: RequestId) -> Response:
+def _answered(http: HttpRequest, answer: Answer | Written | Forwarded, id_: RequestId) -> Response:
     if isinstance(answer, Forwarded):
         return dict(answer.response)
+    if isinstance(answer, Written):
+        body = f'{{"jsonrpc":"2.0","id":{jsonrpc.dumps(id_)},"result":{answer.text}}}'
+        return _fitting(http, events.response(http, 200, JSON, body))
     message = {"jsonrpc": "2.0", "id": id_, "result": answer.result}
     if answer.notifications and _takes_stream(http):
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
@@ -311,8 +317,7 @@ def _failed(http: HttpRequest, error: McpError, id_: RequestId | None) -> Respon
 def _json(
     http: HttpRequest, status: int, message: Mapping[str, Any], more: Mapping[str, str] | None = None
 ) -> Response:
-    sent = {**COMMON, "content-type": "application/json", **(more or {})}
-    return events.response(http, status, sent, jsonrpc.dumps(message))
+    return events.response(http, status, {**JSON, **more} if more else JSON, jsonrpc.dumps(message))
 
 
 def _empty(http: HttpRequest, status: int, more: Mapping[str, str] | None = None) -> Response:

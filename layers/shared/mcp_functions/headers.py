@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
 from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, SUPPORTED_VERSIONS
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mcp_functions.schema import JSONRPCRequest
+
+Declared: TypeAlias = "Mapping[str, tuple[tuple[str, ...], str]]"  # header to path of a property, and its JSON type
 
 PREFIX, SUFFIX = "=?base64?", "?="
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -94,7 +96,17 @@ def check_parameters(schema: Mapping[str, Any], arguments: Mapping[str, Any], he
         HeaderMismatch: one is missing, superfluous, malformed, or different; the message names the header.
 
     """
-    for name, (path, type_) in declared(schema).items():
+    check_declared(declared(schema), arguments, headers)
+
+
+def check_declared(found: Declared, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+    """Check them likewise, against what `declared` found in the schema.
+
+    Raises:
+        HeaderMismatch: as above.
+
+    """
+    for name, (path, type_) in found.items():
         value: Any = arguments
         for key in path:
             value = value.get(key) if isinstance(value, dict) else None
@@ -147,20 +159,24 @@ def _check_era(message: JSONRPCRequest) -> str:
 
 
 def _check_meta(message: JSONRPCRequest) -> str:
-    match message["params"].get("_meta"):
-        case {**meta} if isinstance(version := meta.get(META_PROTOCOL_VERSION), str):
-            if isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
-                return version
-            text = f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
-        case {**_meta}:
-            text = f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
-        case _:
-            text = f"params must hold _meta, with {META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
+    meta = message["params"].get("_meta")
+    if not isinstance(meta, dict):
+        text = f"params must hold _meta, with {META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
+    elif not isinstance(version := meta.get(META_PROTOCOL_VERSION), str):
+        text = f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
+    elif not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
+        text = f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
+    else:
+        return version
     raise InvalidParams(text)
 
 
 def _check_equal(name: str, headers: Mapping[str, str], expected: str, *, number: bool = False) -> None:
-    if (value := headers.get(name.lower())) is None:
+    value = headers.get(name.lower())
+    # What says it in so many words needs no decoding; that is every header but a name beyond ASCII.
+    if value == expected and value.isprintable() and not value.startswith(PREFIX) and value.strip(" ") == value:
+        return
+    if value is None:
         text = f"The header {name} is missing"
         raise HeaderMismatch(text)
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions import tokens
 from mcp_functions.errors import Misconfigured
 from mcp_functions.messages import Principal
 
@@ -53,6 +52,8 @@ def caller(request: HttpRequest, settings: Settings, now: float) -> Caller:
         case "none":
             return Caller()
         case "jwt" if (claims := _claims(request)) is not None:
+            from mcp_functions import tokens  # noqa: PLC0415 - only where callers bring one
+
             return Caller(*tokens.read(claims, settings, now))
         case "iam" if (signed := _signature(request)) is not None:
             return Caller(signed)

@@ -10,7 +10,6 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from mcp_functions import forms
 from mcp_functions.errors import DeveloperError
@@ -121,6 +120,8 @@ class InputRequiredResult:
 
 
 def _can_be_opened(url: str) -> bool:
+    from urllib.parse import urlsplit  # noqa: PLC0415 - only for pages
+
     parts = urlsplit(url)
     local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
     return bool(parts.hostname) and (parts.scheme == "https" or local) and not any(c.isspace() for c in url)

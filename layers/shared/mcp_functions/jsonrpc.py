@@ -65,8 +65,9 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
     """
     try:
         string = text if isinstance(text, str) else text.decode()
-        string.encode()  # a string of Python can hold half of a surrogate pair
-        value = json.loads(string, object_pairs_hook=_object, parse_float=_number, parse_constant=_constant)
+        if not string.isascii():
+            string.encode()  # a string of Python can hold half of a surrogate pair
+        value = _decode(string)
     except ParseError:
         raise
     except (ValueError, RecursionError) as error:
@@ -81,7 +82,7 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
 
 def dumps(value: object) -> str:
     """Write JSON on one line, without blanks; NaN is refused, for no JSON reader takes it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _encode(value)
 
 
 def _is_id(value: object) -> bool:
@@ -126,6 +127,11 @@ def _depth(value: object) -> int:
             for child in (item.values() if isinstance(item, dict) else item)
         ]
     return depth
+
+
+# json.loads and json.dumps would make these anew for every message.
+_decode = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_constant=_constant).decode
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def _check_unicode(value: object) -> None:

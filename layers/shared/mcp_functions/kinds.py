@@ -8,8 +8,7 @@ both ways agree. A check never quotes the value: its words go back to the client
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
 
 from mcp_functions.errors import ParseError
 from mcp_functions.jsonrpc import dumps, loads
@@ -20,15 +19,13 @@ if TYPE_CHECKING:
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """Marks an argument that clients repeat in the header `Mcp-Param-<name>`: `Annotated[str, Header("Region")]`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """One type: its JSON Schema, and how a JSON value becomes one of it (ValueError says why not, never the value)."""
 
     schema: dict[str, Any]

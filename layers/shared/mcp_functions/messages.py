@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.names import META_CLIENT_CAPABILITIES, META_SERVER_INFO
@@ -21,14 +20,13 @@ class Principal(NamedTuple):
     client: str
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One JSON-RPC request as it arrived over HTTP."""
 
     message: JSONRPCRequest
     headers: Mapping[str, str]  # names in lower case
     principal: Principal | None
-    caller: str  # whom to charge for failed attempts: the principal, or else the source address
+    address: str  # of who calls, as the gateway saw it: whom to charge for failed attempts, if there is no principal
     deadline: float  # unix seconds; after it nobody waits for the answer
     event: Mapping[str, Any]  # what API Gateway sent, for a front door to pass on unchanged
     scopes: frozenset[str] = frozenset()  # that the caller's token grants
@@ -45,19 +43,23 @@ class Request:
         return declared if isinstance(declared, dict) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A result, and the notifications that go before it."""
 
     result: Mapping[str, Any]
-    notifications: tuple[Mapping[str, Any], ...] = field(default=())
+    notifications: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Forwarded:
+class Forwarded(NamedTuple):
     """Another Lambda's HTTP response, to be passed on unchanged."""
 
     response: Mapping[str, Any]
+
+
+class Written(NamedTuple):
+    """A result that is the same for every request, written as JSON once."""
+
+    text: str
 
 
 def complete(result: Mapping[str, Any], server: Mapping[str, str]) -> dict[str, Any]:

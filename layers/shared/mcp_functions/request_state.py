@@ -14,9 +14,8 @@ import json
 import math
 import os
 import time
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mcp_functions import observing
 from mcp_functions.errors import (
@@ -66,8 +65,7 @@ class RoundBudgetExceeded(Exception):
     """The conversation has used its rounds or its time. The text may be shown to the model and the user."""
 
 
-@dataclass(frozen=True)
-class Binding:
+class Binding(NamedTuple):
     """The request that a state belongs to."""
 
     audience: str
@@ -77,8 +75,7 @@ class Binding:
     principal: str | None
 
 
-@dataclass(frozen=True)
-class Opened:
+class Opened(NamedTuple):
     """What a verified state says.
 
     `flow` names the conversation, `round` counts its rounds from 1, `asked` maps wire keys to fingerprints of

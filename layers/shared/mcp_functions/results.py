@@ -7,7 +7,7 @@ block").
 
 from __future__ import annotations
 
-import base64
+import binascii
 import sys
 from typing import Any
 
@@ -15,6 +15,7 @@ from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import dumps
 
 PLAIN = (str, int, float, bool, type(None))
+NUMBERS = frozenset({int, float, bool})
 
 
 def call_tool_result(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
@@ -43,7 +44,7 @@ def call_tool_result(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author
         )
     if hasattr(value, "wire"):
         return {"content": [value.wire()], "isError": False}
-    plain = to_json(value)
+    plain = value if type(value) in NUMBERS else to_json(value)
     return {"content": [_text(_dumps(plain))], "structuredContent": plain, "isError": False}
 
 
@@ -79,7 +80,7 @@ def read_resource_contents(value: Any, uri: str, mime_type: str | None) -> list[
         return [_contents(value)]
     mime = {"mimeType": mime_type} if mime_type else {}
     if isinstance(value, bytes):
-        return [{"uri": uri, **mime, "blob": base64.b64encode(value).decode()}]
+        return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
     if isinstance(value, str):
         return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
     return [{"uri": uri, "mimeType": "application/json", **mime, "text": _dumps(to_json(value))}]

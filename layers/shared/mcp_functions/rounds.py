@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mcp_functions.errors import DeveloperError, ToolError
+from mcp_functions.errors import InputRequired as InputRequired  # noqa: PLC0414 - its home, for who catches it
 from mcp_functions.forms import InvalidAnswer
 from mcp_functions.input_requests import asked_again, fingerprint
 from mcp_functions.jsonrpc import dumps
@@ -32,10 +33,6 @@ MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to 
 MAX_REWORDINGS = 2  # a price may change once or twice in a conversation; a clock in the message changes every round
 MAX_READINGS = 10_000  # of one answer in one round: only a loop that waits for another answer gets there
 _MISSING: Any = object()
-
-
-class InputRequired(BaseException):
-    """Ends a round: `round.requests` says what the client has to answer first. `except Exception` lets it pass."""
 
 
 class Asking(NamedTuple):

@@ -9,33 +9,30 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_functions import catalog, observing, tokens
-from mcp_functions.asking import NotAnswered
+from mcp_functions import catalog, observing
 from mcp_functions.errors import (
     DeveloperError,
+    InputRequired,
     InternalError,
     InvalidParams,
     InvalidRequestState,
-    MethodNotFound,
     Misconfigured,
     MissingRequiredClientCapability,
+    NotAnswered,
     ResourceNotFound,
     StateTooLarge,
     ToolError,
 )
-from mcp_functions.input_requests import missing
 from mcp_functions.messages import Answer, complete
-from mcp_functions.names import CALLS, LISTS, LOG_LEVELS, META_LOG_LEVEL
-from mcp_functions.request_state import RoundBudgetExceeded, binding
-from mcp_functions.rounds import InputRequired, Round
+from mcp_functions.names import CALLS, LOG_LEVELS, META_LOG_LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers import Completing, Handler
-    from mcp_functions.messages import Request
+    from mcp_functions.messages import Request, Written
     from mcp_functions.request_state import Binding, Opened, RequestStates
-    from mcp_functions.rounds import AuditRecord
+    from mcp_functions.rounds import AuditRecord, Round
     from mcp_functions.settings import Settings
 
 
@@ -70,8 +67,11 @@ class Server:
         self._now = now
         self._audit = audit
         self._catalog = catalog.of(handlers)
+        self._lists = catalog.Lists(self._catalog, settings)
+        self._server_info = settings.server_info
+        self._found: dict[tuple[str, str], Handler[..., Any]] = {}  # by method and name, once each was asked for
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answer | Written:
         """Answer one request that has been admitted.
 
         Raises:
@@ -83,31 +83,35 @@ class Server:
             return self._call(request)
         if method == "completion/complete":
             return self._completed(self._complete(request))
-        if method == "server/discover":
-            return self._completed(catalog.discover(self._catalog, self._settings.cache))
-        if method in LISTS:
-            page = catalog.page(self._catalog, method, params, self._settings.cache, self._settings.page_size)
-            return self._completed(page)
-        raise MethodNotFound
+        return self._lists.answer(method, params)
 
     def _completed(self, result: dict[str, Any], notifications: Sequence[dict[str, Any]] = ()) -> Answer:
-        return Answer(complete(result, self._settings.server_info), tuple(notifications))
+        return Answer(complete(result, self._server_info), tuple(notifications))
 
     def _call(self, request: Request) -> Answer:
         handler = self._handler(request.message["method"], request.params)
         observing.current().handler = handler.name
-        tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
-        if request.message["method"] == "tools/call":
-            catalog.check_headers(self._catalog, request.params, request.headers)
+        self._permit(request, handler)
+        if handler.repeated:
+            catalog.check_declared(handler.repeated, request.params, request.headers)
         _check_shape(request)
+        carries = "requestState" in request.params
+        if handler.alone and not carries:
+            answer = self._completed(_returned(handler, request.params))
+        else:
+            answer = self._converse(request, handler)
+        if carries or "inputResponses" in request.params:
+            answer = answer._replace(result=_uncached(answer.result))
+        return answer
+
+    def _converse(self, request: Request, handler: Handler[..., Any]) -> Answer:
+        from mcp_functions.request_state import binding  # noqa: PLC0415 - imported at init, where a handler may need it
+
         # Bound to what the client sent: before the handler runs, for authors do change their arguments.
         bound = binding(self._audience, request.message["method"], request.params, request.principal)
         opened = self._open(request, handler, bound)
         round_ = self._round(request, handler, opened)
-        result = self._played(request, handler, bound, opened, round_)
-        if "requestState" in request.params or "inputResponses" in request.params:
-            result = _uncached(result)
-        return self._completed(result, round_.notifications)
+        return self._completed(self._played(request, handler, bound, opened, round_), round_.notifications)
 
     def _played(
         self, request: Request, handler: Handler[..., Any], bound: Binding, opened: Opened | None, round_: Round
@@ -125,6 +129,8 @@ class Server:
                 self._audit(round_.audit(handler.name, bound.principal, sent=sent))
 
     def _round(self, request: Request, handler: Handler[..., Any], opened: Opened | None) -> Round:
+        from mcp_functions.rounds import Round  # noqa: PLC0415 - as above
+
         flow = opened.flow if opened else ""
         if handler.asks and self._states and not opened:
             flow = self._states(handler.answer_within).new_flow()
@@ -147,9 +153,21 @@ class Server:
             scopes=request.scopes,
         )
 
+    def _permit(self, request: Request, handler: Handler[..., Any]) -> None:
+        if handler.scopes:
+            from mcp_functions import tokens  # noqa: PLC0415 - only for who needs more than a caller
+
+            tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
+
     def _handler(self, method: str, params: dict[str, Any]) -> Handler[..., Any]:
+        name = params.get(CALLS[method])
+        if isinstance(name, str) and (known := self._found.get((method, name))):
+            return known
         catalog.function_of(self._catalog, method, params)  # raises what the specification wants for an unknown name
-        return self._named(method, params[CALLS[method]])
+        handler = self._named(method, params[CALLS[method]])
+        if handler.key == name:  # a template has more names than could be kept
+            self._found[method, handler.key] = handler
+        return handler
 
     def _named(self, method: str, name: str) -> Handler[..., Any]:
         family = method.partition("/")[0]
@@ -169,11 +187,15 @@ class Server:
         if self._states is None or not isinstance(token, str):
             reason = "shape" if self._states else "function_has_no_keys"
             raise InvalidRequestState(reason)
-        return self._states(handler.answer_within).open(token, bound, caller=request.caller)
+        caller = bound.principal or request.address  # whom to charge for a token that is no good
+        return self._states(handler.answer_within).open(token, bound, caller=caller)
 
     def _input_required(
         self, request: Request, handler: Handler[..., Any], bound: Binding, opened: Opened | None, round_: Round
     ) -> dict[str, Any]:
+        from mcp_functions.input_requests import missing  # noqa: PLC0415 - as above
+        from mcp_functions.request_state import RoundBudgetExceeded  # noqa: PLC0415
+
         # "MUST NOT send an inputRequests that the client has not declared support for in its capabilities"
         if lacking := missing(round_.requests.values(), request.capabilities):
             raise MissingRequiredClientCapability(lacking)
@@ -195,7 +217,7 @@ class Server:
         catalog.completing(self._catalog, request.params)
         handler = self._named(*catalog.referred(request.params))
         observing.current().handler = handler.name
-        tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
+        self._permit(request, handler)
         match request.params.get("argument"):
             case {"name": str(name), "value": str(value)}:
                 context = request.params.get("context", {})
@@ -206,6 +228,19 @@ class Server:
             case _:
                 text = 'params.argument must be {"name": …, "value": …}, both strings'
         raise InvalidParams(text)
+
+
+def _returned(handler: Handler[..., Any], params: dict[str, Any]) -> dict[str, Any]:
+    """Run a handler that can do nothing but return."""
+    try:
+        return handler.call(params, None)
+    except BaseExceptionGroup as group:  # of tasks in an async handler
+        return handler.failed(_said(group))
+    except DeveloperError as error:
+        raise InternalError(reason=str(error)) from None
+    except InputRequired:
+        reason = f"{handler.name} raised InputRequired by hand; to ask, it takes a capability after *"
+        raise InternalError(reason=reason) from None
 
 
 def _run(handler: Handler[..., Any], params: dict[str, Any], round_: Round) -> dict[str, Any] | None:
@@ -260,6 +295,6 @@ def _check_shape(request: Request) -> None:
     raise InvalidParams(text)
 
 
-def _uncached(result: dict[str, Any]) -> dict[str, Any]:
+def _uncached(result: Mapping[str, Any]) -> Mapping[str, Any]:
     # "results of requests that carry inputResponses or requestState MUST NOT be cached"
     return {**result, "ttlMs": 0, "cacheScope": "private"} if "ttlMs" in result else result

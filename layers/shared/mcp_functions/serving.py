@@ -64,8 +64,7 @@ def serve(
         message = "serve() takes wrapping or codec: a codec that is one's own wraps its own keys"
         raise TypeError(message)
     offered = catalog.of(handlers)  # two of one name: say so now, not at the first event
-    if any(handler.asks for handler in handlers):
-        import mcp_functions.envelope  # noqa: F401, PLC0415 - cryptography, for a function that will need it
+    _prepare(handlers)
 
     def wire(function_name: str) -> Endpoint:
         found = settings.read(os.environ)
@@ -76,10 +75,20 @@ def serve(
         identity.announce(found)
         server = Server(handlers, found, f"{service}/{found.stage}", states, now=now, audit=audit)
         documents = well_known.documents(found, offered.get("scopes", ()))
-        return Endpoint(found, server.answer, documents, catalog.parameters(offered))
+        return Endpoint(found, server.answer, documents, catalog.parameters(offered) if found.allowed_origins else ())
 
     again = partial(serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
     return LambdaFunction(wire, handlers, now=now, again=again, observe=observing.observer(os.environ))
+
+
+def _prepare(handlers: Sequence[Handler[..., Any]]) -> None:
+    """Import what signatures prove will be needed, where Lambda gives a full CPU: the rounds, and the seal."""
+    if not all(handler.alone for handler in handlers):
+        import mcp_functions.input_requests  # noqa: PLC0415
+        import mcp_functions.request_state  # noqa: PLC0415
+        import mcp_functions.rounds  # noqa: PLC0415
+    if any(handler.asks for handler in handlers):
+        import mcp_functions.envelope  # noqa: F401, PLC0415 - cryptography
 
 
 class Vault:

@@ -7,8 +7,7 @@ the id under which X-Ray traces one (`observing`).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from mcp_functions import scopes
 from mcp_functions.errors import Misconfigured
@@ -30,8 +29,7 @@ MAX_STATE_CHARS = 24 * 1024  # of a sealed state: clients carry it twice a round
 MAX_BODY_BYTES = 4 * 1024 * 1024  # of a request, before it is parsed; Lambda itself stops at 6 MB of event
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """One deployment's decisions, the same in all of its functions."""
 
     stack: str
@@ -44,7 +42,7 @@ class Settings:
     jwt_audiences: tuple[str, ...] = ()
     resource_url: str = ""
     scopes_supported: tuple[str, ...] = ()
-    scope_hierarchy: Hierarchy = field(default_factory=dict)
+    scope_hierarchy: Hierarchy = {}  # noqa: RUF012 - never changed
     allowed_origins: frozenset[str] = frozenset()
     server_name: str = "mcp-functions"
     server_version: str = "0"

@@ -6,37 +6,33 @@ Ask("…")]`). Whatever is wrong is said where the function is decorated, with i
 
 from __future__ import annotations
 
-import inspect
 import types
-from dataclasses import dataclass, replace
 from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from mcp_functions.asking import Ask, Elicit, ListRoots, NotAnswered, Question, Sample
-from mcp_functions.capabilities import Caller
-from mcp_functions.errors import DeveloperError
-from mcp_functions.input_requests import InputRequiredResult
+from mcp_functions import parameters as reading
+from mcp_functions.errors import DeveloperError, NotAnswered
 from mcp_functions.kinds import Kind, camel, kind
-from mcp_functions.low_level import InputResponses, RequestState
-from mcp_functions.reporting import Log, Progress
-from mcp_functions.steps import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mcp_functions.asking import Ask, Question
     from mcp_functions.capabilities import Capability
+    from mcp_functions.parameters import Parameter
     from mcp_functions.rounds import Asking, Round
 
-CAPABILITIES: tuple[type[Capability], ...] = (
-    Elicit,
-    Step,
-    Sample,
-    ListRoots,
-    InputResponses,
-    RequestState,
-    Progress,
-    Log,
-    Caller,
+# What may stand after `*`, known by its home and name: importing them all would cost a function those it does not use.
+CAPABILITIES = (
+    "asking.Elicit",
+    "steps.Step",
+    "asking.Sample",
+    "asking.ListRoots",
+    "low_level.InputResponses",
+    "low_level.RequestState",
+    "reporting.Progress",
+    "reporting.Log",
+    "capabilities.Caller",
 )
 
 
@@ -49,13 +45,12 @@ class Declared(NamedTuple):
 
     def asking(self, arguments: Mapping[str, Any], *, camel_case: bool) -> Asking:
         """Say what to ask, with the arguments in the message."""
-        question = replace(self.question, message=self.question.message.format(**arguments))
-        asking = question.asking(camel_case=camel_case)
+        message = self.question.message.format(**arguments)
+        asking = type(self.question)(self.question.key, message, self.question.form).asking(camel_case=camel_case)
         return asking._replace(read=_or_none(asking.read)) if self.optional else asking
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """A signature, read.
 
     Attributes:
@@ -67,7 +62,7 @@ class Signature:
 
     """
 
-    sent: tuple[inspect.Parameter, ...]
+    sent: tuple[Parameter, ...]
     hints: Mapping[str, Any]
     capabilities: Mapping[str, tuple[type[Capability], tuple[Any, ...]]]
     declared: tuple[Declared, ...]
@@ -81,7 +76,7 @@ class Signature:
     @property
     def logs(self) -> bool:
         """Whether the function can send log messages."""
-        return any(capability is Log for capability, _args in self.capabilities.values())
+        return any(_word(capability) == "reporting.Log" for capability, _args in self.capabilities.values())
 
     def make(self, round_: Round) -> dict[str, Capability]:
         """Make the function's capabilities for one round."""
@@ -137,9 +132,9 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
 
     """
     hints = get_type_hints(function, include_extras=True)
-    parameters = tuple(inspect.signature(function).parameters.values())
+    parameters = reading.read(function)
     return Signature(
-        sent=tuple(parameter for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY),
+        sent=tuple(parameter for parameter in parameters if not parameter.keyword_only),
         hints=hints,
         capabilities=_capabilities(parameters, hints),
         declared=_declared(parameters, hints, camel_case=camel_case),
@@ -148,26 +143,26 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
 
 
 def _capabilities(
-    parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any]
+    parameters: Sequence[Parameter], hints: Mapping[str, Any]
 ) -> dict[str, tuple[type[Capability], tuple[Any, ...]]]:
     found: dict[str, tuple[type[Capability], tuple[Any, ...]]] = {}
     for parameter in parameters:
         hint = hints.get(parameter.name)
         capability: Any = get_origin(hint) or hint
-        after = parameter.kind is parameter.KEYWORD_ONLY
-        if not after and capability in CAPABILITIES:
+        after = parameter.keyword_only
+        if not after and _word(capability) in CAPABILITIES:
             message = f"{parameter}: what the function may do stands after *, as in (…, *, {parameter})"
             raise TypeError(message)
         if after and not _marker(hint):
-            if capability not in CAPABILITIES:
+            if _word(capability) not in CAPABILITIES:
                 _refuse(parameter)
             found[parameter.name] = (capability, get_args(hint))
     _check_levels(found)
     return found
 
 
-def _refuse(parameter: inspect.Parameter) -> None:
-    names = ", ".join(capability.__name__ for capability in CAPABILITIES)
+def _refuse(parameter: Parameter) -> None:
+    names = ", ".join(word.rpartition(".")[2] for word in CAPABILITIES)
     message = f"{parameter}: after * stands what the function may do ({names}); what the client sends stands before it"
     raise TypeError(message)
 
@@ -178,7 +173,7 @@ def _check_levels(found: Mapping[str, tuple[type[Capability], tuple[Any, ...]]])
         message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
     for name, (capability, args) in found.items():
-        if capability is RequestState:
+        if _word(capability) == "low_level.RequestState":
             _check_state(name, args)
 
 
@@ -193,26 +188,26 @@ def _check_state(name: str, args: tuple[Any, ...]) -> None:
         raise TypeError(message) from None
 
 
-def _declared(
-    parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any], *, camel_case: bool
-) -> tuple[Declared, ...]:
+def _declared(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> tuple[Declared, ...]:
     asked = [(parameter, marker) for parameter in parameters if (marker := _marker(hints.get(parameter.name)))]
     found = []
     for parameter, marker in asked:
-        if parameter.kind is not parameter.KEYWORD_ONLY:
+        if not parameter.keyword_only:
             message = f"{parameter.name}: what is asked of the user stands after *"
             raise TypeError(message)
         _check_message(parameter.name, marker.message, parameters)
         members = _members(get_args(hints[parameter.name])[0])
         model = next(member for member in members if member is not type(None))
+        from mcp_functions.asking import Question  # noqa: PLC0415 - who wrote Ask has imported it
+
         question = Question(camel(parameter.name) if camel_case else parameter.name, marker.message, model)
         question.asking(camel_case=camel_case)  # refuses a form that no client could show
         found.append(Declared(parameter.name, question, optional=len(members) > 1))
     return tuple(found)
 
 
-def _check_message(name: str, message: str, parameters: Sequence[inspect.Parameter]) -> None:
-    sent = {parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY}
+def _check_message(name: str, message: str, parameters: Sequence[Parameter]) -> None:
+    sent = {parameter.name for parameter in parameters if not parameter.keyword_only}
     named = {field for _text, field, _spec, _conversion in Formatter().parse(message) if field is not None}
     if unknown := sorted(named - sent):
         text = f"{name}: the message names {{{unknown[0]}}}, which is none of the arguments ({{{{ writes a brace)"
@@ -220,7 +215,13 @@ def _check_message(name: str, message: str, parameters: Sequence[inspect.Paramet
 
 
 def _marker(hint: Any) -> Ask | None:  # noqa: ANN401 - an annotation is any value
-    return next((item for item in get_args(hint) if isinstance(item, Ask)), None)
+    return next((item for item in get_args(hint) if _word(type(item)) == "asking.Ask"), None)
+
+
+def _word(annotation: Any) -> str:  # noqa: ANN401 - an annotation is any value
+    """Name a class of this package by its home and name; "" if it is anything else."""
+    home, _dot, module = str(getattr(annotation, "__module__", "")).partition(".")
+    return f"{module}.{annotation.__qualname__}" if home == "mcp_functions" and isinstance(annotation, type) else ""
 
 
 def _or_none(read_: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -234,7 +235,7 @@ def _or_none(read_: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _returns(annotation: Any) -> Kind | None:  # noqa: ANN401 - an annotation is any value
-    members = [member for member in _members(annotation) if member is not InputRequiredResult]
+    members = [member for member in _members(annotation) if _word(member) != "input_requests.InputRequiredResult"]
     if annotation is None or not members or any(map(_is_unstructured, members)):
         return None
     if len(members) == len(_members(annotation)):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from urllib.parse import unquote
 
 EXPRESSION = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -34,6 +33,8 @@ def match(template: str, uri: str) -> dict[str, str] | None:
     """Read the variables of `template` out of `uri`; None if it does not fit."""
     if (found := _pattern(template).fullmatch(uri)) is None:
         return None
+    from urllib.parse import unquote  # noqa: PLC0415 - only templates have variables
+
     try:
         return {name: unquote(value, errors="strict") for name, value in found.groupdict().items()}
     except UnicodeDecodeError:

@@ -7,10 +7,10 @@ choose where clients get their tokens.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from urllib.parse import SplitResult
 
     from mcp_functions.settings import Settings
 
@@ -46,10 +46,16 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
 
 def challenge(settings: Settings, **parameters: str) -> str:
     """Write a `WWW-Authenticate` header (RFC 6750, section 3), which names the metadata (RFC 9728, section 5.1)."""
-    url = urlsplit(settings.resource_url)
+    url = _parsed(settings)
     said = {**parameters, "resource_metadata": f"{url.scheme}://{url.netloc}{ROOT}{_path(settings)}"}
     return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in said.items())
 
 
 def _path(settings: Settings) -> str:
-    return urlsplit(settings.resource_url).path.rstrip("/")
+    return _parsed(settings).path.rstrip("/")
+
+
+def _parsed(settings: Settings) -> SplitResult:
+    from urllib.parse import urlsplit  # noqa: PLC0415 - only tokens have a resource
+
+    return urlsplit(settings.resource_url)

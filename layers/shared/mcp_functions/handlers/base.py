@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 import re
+import sys
 from functools import update_wrapper
+from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
+from mcp_functions import parameters, signatures
 from mcp_functions import scopes as words
-from mcp_functions import signatures
 from mcp_functions.errors import DeveloperError, Unanswered
-from mcp_functions.input_requests import InputRequiredResult
-from mcp_functions.steps import to_its_end
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from datetime import timedelta
 
+    from mcp_functions.headers import Declared
     from mcp_functions.rounds import Round
     from mcp_functions.schema import Icon
     from mcp_functions.signatures import Signature
@@ -30,7 +30,7 @@ NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 # "_meta" keys: an optional prefix of dotted labels, and a name; prefixes whose second label is MCP's own are reserved
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-META_KEY = re.compile(rf"(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
+META_KEY = rf"(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
 RESERVED = ("modelcontextprotocol", "mcp")
 
 
@@ -41,6 +41,7 @@ class Handler(Generic[P, R]):
         name: what the client calls it.
         asks: whether it can end a round with a question, so that its Lambda must be able to seal.
         logs: whether it can send log messages, so that the capability is advertised.
+        alone: whether it can do nothing but return, so that it needs to know nothing of its round.
         answer_within: seconds a person may take for one answer.
         max_sheds: rounds in a row that may end without a question, because the time was up.
         scopes: all of which a caller's access token must grant.
@@ -48,6 +49,7 @@ class Handler(Generic[P, R]):
     """
 
     kind: ClassVar[str]
+    repeated: Declared = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description
         self,
@@ -73,7 +75,7 @@ class Handler(Generic[P, R]):
         update_wrapper(self, function)
         self.function = function
         self.name = name or function.__name__
-        self.description = description or inspect.getdoc(function)
+        self.description = description or parameters.docstring(function)
         self.camel_case = camel_case
         self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
         self.max_sheds = max_sheds
@@ -89,6 +91,7 @@ class Handler(Generic[P, R]):
             self._signature = signatures.read(function, camel_case=camel_case)
             self._read_signature(self._signature)
         self.asks = self._signature.asks
+        self.alone = not self._signature.capabilities and not self._signature.declared
         self.logs = self._signature.logs
 
     def _check_options(self) -> None:
@@ -121,8 +124,8 @@ class Handler(Generic[P, R]):
         """Read the variables out of what a request names; None if it names another handler."""
         return {} if key == self.key else None
 
-    def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Run one round of a request."""
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+        """Run one round of a request; a handler that is `alone` needs none."""
         raise NotImplementedError
 
     def failed(self, reason: str) -> dict[str, Any]:
@@ -142,16 +145,17 @@ class Handler(Generic[P, R]):
     def _fields(self) -> dict[str, Any]:
         return {}
 
-    def _run(self, arguments: Mapping[str, Any], round_: Round) -> Any:  # noqa: ANN401 - what the function returns
-        answers = self._signature.ask(arguments, round_, camel_case=self.camel_case)
-        made = self._signature.make(round_)
-        value: Any = self.function(**arguments, **answers, **made)  # type: ignore[arg-type, call-arg]  # read above
-        if inspect.iscoroutine(value):
-            import asyncio  # noqa: PLC0415 - a function written with def never pays for it
-
-            value = asyncio.run(to_its_end(value, round_))
-        if isinstance(value, InputRequiredResult):
-            if not self.asks:
+    def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> Any:  # noqa: ANN401 - what the function returns
+        if self.alone or round_ is None:
+            value: Any = self.function(**arguments)  # type: ignore[call-arg]  # read above
+        else:
+            answers = self._signature.ask(arguments, round_, camel_case=self.camel_case)
+            made = self._signature.make(round_)
+            value = self.function(**arguments, **answers, **made)  # type: ignore[arg-type, call-arg]  # read above
+        if isinstance(value, CoroutineType):
+            value = _awaited(value, round_)
+        if _ends_round(value):
+            if not self.asks or round_ is None:
                 message = f"{self.name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
                 raise DeveloperError(message)
             round_.require(value)
@@ -160,10 +164,23 @@ class Handler(Generic[P, R]):
 
 def _may_be_meta(key: str) -> bool:
     labels = key.rpartition("/")[0].split(".")
-    return bool(key and META_KEY.fullmatch(key)) and not (len(labels) > 1 and labels[1] in RESERVED)
+    return bool(key and re.fullmatch(META_KEY, key)) and not (len(labels) > 1 and labels[1] in RESERVED)
+
+
+def _awaited(value: Coroutine[Any, Any, Any], round_: Round | None) -> Any:  # noqa: ANN401 - what the function returns
+    import asyncio  # noqa: PLC0415 - a function written with def never pays for it
+
+    from mcp_functions.steps import to_its_end  # noqa: PLC0415
+
+    return asyncio.run(to_its_end(value, round_) if round_ else value)
+
+
+def _ends_round(value: object) -> bool:
+    low_level = sys.modules.get("mcp_functions.input_requests")  # who returns one has imported it
+    return low_level is not None and isinstance(value, low_level.InputRequiredResult)
 
 
 def _check_function(function: object) -> None:
-    if not inspect.isfunction(function):
+    if not isinstance(function, FunctionType):
         message = f"{function!r}: a handler is a function, written with def"
         raise TypeError(message)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import arguments
 from mcp_functions.arguments import InvalidArgument
-from mcp_functions.asking import NotAnswered
-from mcp_functions.errors import InvalidArguments, InvalidParams, ToolError, Unanswered
+from mcp_functions.errors import InvalidArguments, InvalidParams, NotAnswered, ToolError, Unanswered
 from mcp_functions.handlers.base import Handler, P, R
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class Completing(Handler[P, R]):
         more = len(values) > MAX_COMPLETIONS
         return {"completion": {"values": values[:MAX_COMPLETIONS], "total": len(values), "hasMore": more}}
 
-    def _answered(self, given: Mapping[str, Any], round_: Round) -> Any:  # noqa: ANN401 - what the function returns
+    def _answered(self, given: Mapping[str, Any], round_: Round | None) -> Any:  # noqa: ANN401 - what the function returns
         try:
             return self._run(self.arguments.bind(given, text=True), round_)
         except InvalidArgument as error:

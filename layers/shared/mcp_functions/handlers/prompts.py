@@ -30,7 +30,7 @@ class Prompt(Completing[P, R]):
         ]
         return {"arguments": listed or None}
 
-    def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a `prompts/get` (server/prompts).
 
         Raises:

@@ -90,7 +90,7 @@ class Resource(Completing[P, R]):
     def _variables(self) -> tuple[str, ...]:
         return ()
 
-    def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a `resources/read` (server/resources).
 
         Raises:

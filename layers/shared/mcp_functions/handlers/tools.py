@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import arguments, headers, results
 from mcp_functions.arguments import InvalidArgument
-from mcp_functions.asking import NotAnswered
-from mcp_functions.errors import DeveloperError, ToolError
+from mcp_functions.errors import DeveloperError, NotAnswered, ToolError
 from mcp_functions.handlers.base import Handler, P, R
 
 if TYPE_CHECKING:
@@ -43,7 +42,8 @@ class Tool(Handler[P, R]):
             self._accepts: Arguments | RawArguments = read
         else:
             self._accepts = arguments.read_raw(signature.sent, self._input_schema)
-        headers.declared(self._accepts.schema)  # "clients MUST reject a tool definition" that breaks these rules
+        # "clients MUST reject a tool definition" that breaks the rules of these
+        self.repeated = headers.declared(self._accepts.schema)
         self._output = signature.returns
 
     def _fields(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Tool(Handler[P, R]):
             "annotations": self._annotations,
         }
 
-    def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a `tools/call` (server/tools).
 
         "Tool execution errors", arguments that do not fit among them, are results that the model can read and act on.

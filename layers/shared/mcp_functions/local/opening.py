@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -271,8 +271,7 @@ def _bound(audience: str, request: Request, claims: dict[str, Any]) -> Binding:
     except InvalidParams as error:
         unfit = f"--arguments: {error.message}"
         raise Problem(unfit) from error
-    return replace(
-        bound,
+    return bound._replace(
         target=target,
         arguments_digest=claims["a"] if request.arguments is UNKNOWN else bound.arguments_digest,
         principal=claims["p"] if request.principal is UNKNOWN else principal_digest(request.principal),
@@ -290,7 +289,7 @@ def _refusals(payload: bytes, bound: Binding, claims: dict[str, Any], *, now: fl
             if refused.reason not in FIELDS:
                 return tuple(reasons)
             name, claim = FIELDS[Claim(refused.reason)]
-            bound = replace(bound, **{name: claims[claim]})
+            bound = bound._replace(**{name: claims[claim]})
         else:
             return tuple(reasons)
 
