@@ -90,13 +90,15 @@ class Server:
 
     def _call(self, request: Request) -> Answer:
         handler = self._handler(request.message["method"], request.params)
-        observing.current().handler = handler.name
+        notes = observing.current()
+        notes.handler = handler.name
         self._permit(request, handler)
         if handler.repeated:
             catalog.check_declared(handler.repeated, request.params, request.headers)
         _check_shape(request)
         carries = "requestState" in request.params
         if handler.alone and not carries:
+            notes.round = 1
             answer = self._completed(_returned(handler, request.params))
         else:
             answer = self._converse(request, handler)
