@@ -54,6 +54,10 @@ simulate: .venv/.dev ## what KMS costs fleets of 1 to 1000 containers: docs/simu
 bench: .venv/.dev ## ours, peers and floors, cold and warm: docs/performance.md; QUICK=1, CASE=cold-add, STRICT=1
 	@.venv/bin/python -m tests.benchmarks$(if $(QUICK), --quick)$(if $(CASE), --case $(CASE))$(if $(STRICT), --strict) $(BENCH_ARGS)
 
+.PHONY: soak
+soak: .venv/.dev ## 10 000 conversations through kills, outages and wrong clocks; CONVERSATIONS=500: fewer; SEED=, PAGE=1
+	@.venv/bin/python -m tests.soak$(if $(CONVERSATIONS), --conversations $(CONVERSATIONS))$(if $(SEED), --seed $(SEED))$(if $(WORKERS), --workers $(WORKERS))$(if $(PAGE), --page)
+
 .PHONY: catalog
 catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function changed
 	@.venv/bin/python -m mcp_functions.local catalog

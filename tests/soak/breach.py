@@ -1,0 +1,18 @@
+"""Something that must not be."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Breach(NamedTuple):
+    """What it is, in which conversation if it is in one, and what it refers to: requests by name, or figures."""
+
+    what: str
+    talk: int | None
+    refers: str
+
+    def __str__(self) -> str:
+        """Write it in one line."""
+        where = "" if self.talk is None else f" in conversation {self.talk}"
+        return f"{self.what}{where}: {self.refers}"

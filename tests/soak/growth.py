@@ -1,0 +1,60 @@
+"""What must not grow: memory, descriptors, processes; and what must be gone in the end.
+
+After a warm-up, the middle of a quarter of the samples is compared with that of the last quarter. A leak of one percent
+of a request's traffic shows in ten thousand conversations; a short run only shows leaks of whole objects per request.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from tests.soak.breach import Breach
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tests.soak.run import Seen
+    from tests.soak.watch import Sample
+
+FEWEST = 12  # samples that say anything
+MORE_MEMORY, KB_A_REQUEST, NOISE_KB = 0.05, 1.0, 6 * 1024
+MORE_DESCRIPTORS, OF_A_PROCESS = 24, 6  # beyond what each process has: two ends of a pipe, its API, its connection
+CROWD = 6  # processes for each request at once: two functions each, duplicates, and whoever is just ending
+
+
+def breaches(seen: Seen) -> Iterator[Breach]:
+    """Say what grew, and what is left."""
+    for pid, command in seen.left.items():
+        yield Breach("a process was left", None, f"{pid} {command}")
+    if seen.status != 0:
+        yield Breach("the harness did not end well", None, f"status {seen.status}")
+    for line in seen.said.splitlines():
+        yield Breach("the harness complained", None, line)
+    for before, after in zip(seen.samples, seen.samples[1:], strict=False):
+        for pid in before.zombies & after.zombies:
+            yield Breach("a zombie", None, str(pid))
+    most = max((one.children for one in seen.samples), default=0)
+    if most > CROWD * seen.workers + 1:
+        yield Breach("too many processes", None, f"{most} for {seen.workers} requests at once")
+    if len(seen.samples) >= FEWEST:
+        yield from _grown(seen.samples)
+
+
+def quarters(samples: Sequence[Sample]) -> tuple[Sequence[Sample], Sequence[Sample]]:
+    """Return the second quarter of a run, and the last one."""
+    size = len(samples) // 4
+    return samples[size : 2 * size], samples[-size:]
+
+
+def _grown(samples: Sequence[Sample]) -> Iterator[Breach]:
+    early, late = quarters(samples)
+    requests = median(one.requests for one in late) - median(one.requests for one in early)
+    before, after = median(one.rss for one in early), median(one.rss for one in late)
+    if after - before > NOISE_KB + min(MORE_MEMORY * before, KB_A_REQUEST * requests):
+        yield Breach("memory grows", None, f"{before:.0f} KB, {after:.0f} KB after {requests:.0f} requests more")
+    opened, still = (
+        median(one.descriptors - OF_A_PROCESS * one.children for one in quarter) for quarter in (early, late)
+    )
+    if still - opened > MORE_DESCRIPTORS:
+        yield Breach("descriptors grow", None, f"{opened:.0f}, then {still:.0f}")

@@ -1,0 +1,127 @@
+"""A run as figures: what `make soak` prints, and what stands between the marks of docs/soak.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from statistics import median, quantiles
+from typing import TYPE_CHECKING
+
+from tests.soak import growth, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.soak.run import Seen
+    from tests.soak.wires import Delivery
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, PICTURE = DOCS / "soak.md", DOCS / "soak.png"
+BEGIN, END = "<!-- written by `make soak PAGE=1`: begin -->", "<!-- end -->"
+
+
+def markdown(seen: Seen, breaches: int, *, seed: int) -> str:
+    """Write the figures, under where and how they were got."""
+    return "\n".join([_where(seen, seed), "", *_table("what", _outcomes(seen, breaches)), "", *_befell(seen)])
+
+
+def written(page: str, figures: str) -> str:
+    """Put the figures between the marks of a page."""
+    before, _begin, rest = page.partition(BEGIN)
+    _old, _end, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{figures}\n{END}{after}"
+
+
+def is_answered(delivery: Delivery) -> bool:
+    """Say whether somebody waited for an answer, and got it."""
+    return delivery.status is not None
+
+
+def _where(seen: Seen, seed: int) -> str:
+    day = time.strftime("%Y-%m-%d", time.gmtime(seen.began))
+    busy = f"load average {os.getloadavg()[0]:.1f} at the end"
+    machine = f"{os.cpu_count()} processors ({_processor()}), {platform.system()} {platform.machine()}, {busy}"
+    python = ".".join(map(str, sys.version_info[:3]))
+    command = f"make soak CONVERSATIONS={len(seen.planned)} SEED={seed} WORKERS={seen.workers}"
+    return f"`{command}` on {day}, Python {python}, {machine}."
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def _outcomes(seen: Seen, breaches: int) -> list[tuple[str, str]]:
+    results = sum(bool(final.result) for final in seen.finals.values())
+    answered = [one for one in seen.deliveries if is_answered(one)]
+    early, late = growth.quarters(seen.samples) if len(seen.samples) >= growth.FEWEST else (seen.samples, seen.samples)
+    memory = [median(one.rss for one in quarter) / 1024 for quarter in (early, late)]
+    descriptors = [median(one.descriptors for one in quarter) for quarter in (early, late)]
+    return [
+        ("conversations", _number(len(seen.planned))),
+        ("… that ended with the right result", _number(results)),
+        ("… that ended with an honest error", _number(len(seen.finals) - results)),
+        ("breaches (a wrong result, a step repeated, a process left, …)", _number(breaches)),
+        ("requests", _number(len(seen.deliveries))),
+        ("seconds", _number(seen.seconds)),
+        ("requests a second", f"{len(seen.deliveries) / seen.seconds:.0f}"),
+        ("milliseconds until the answer: median, 95%, 99%, most", _times(answered)),
+        ("… of those that brought a result", _times(one for one in answered if one.result)),
+        ("memory of the harness, second quarter and last", " and ".join(f"{value:.1f} MB" for value in memory)),
+        ("its descriptors, second quarter and last", " and ".join(f"{value:.0f}" for value in descriptors)),
+        ("its processes at once, at most", _number(max((one.children for one in seen.samples), default=0))),
+        ("processes left in the end", _number(len(seen.left))),
+    ]
+
+
+def _befell(seen: Seen) -> list[str]:
+    heard = seen.deliveries
+    what, weather = Counter(one.what for one in heard), Counter(one["weather"] for one in _kind(seen, "kms"))
+    born, died = _kind(seen, "born"), Counter(f"{one['folder']} {one['at']}" for one in _kind(seen, "dies"))
+    far = sum(abs(float(str(one["skew"]))) > plan.TOLERATED for one in born)
+    status = Counter("a lost one" if one.status is None else _named(one) for one in heard)
+    rows = [
+        ("processes started", _number(len(born))),
+        ("killed from outside, at work or idle", _number(len(seen.killed))),
+        *((f"killed from inside, {where}", _number(died[where])) for where in plan.KILLS),
+        ("clocks wrong beyond the tolerance", _number(far)),
+        *((f"KMS calls: {name}", _number(weather[name])) for name in plan.WEATHER),
+        ("requests sent twice at once", _number(what["duplicate"] // 2)),
+        ("sent again later, or after the end", _number(what["late"] + what["again"])),
+        ("whose answer was lost", _number(what["lost"])),
+        ("that went back to an earlier state", _number(what["rewound"])),
+        ("with somebody else's state", _number(what["stranger"])),
+        *((f"answered {name}", _number(times)) for name, times in sorted(status.items()) if name != "a lost one"),
+    ]
+    return _table("what befell them", rows)
+
+
+def _named(delivery: Delivery) -> str:
+    return f"{delivery.status} {delivery.error.get('message', '')}".strip() if delivery.error else str(delivery.status)
+
+
+def _kind(seen: Seen, kind: str) -> list[dict[str, object]]:
+    return [line for line in seen.journal if line["kind"] == kind]
+
+
+def _times(deliveries: Iterable[Delivery]) -> str:
+    taken = [one.seconds * 1000 for one in deliveries]
+    if len(taken) < 2:
+        return "-"
+    cuts = quantiles(taken, n=100)
+    return ", ".join(_number(value) for value in (cuts[49], cuts[94], cuts[98], max(taken)))
+
+
+def _table(head: str, rows: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"| {head} | |", "| :-- | --: |", *(f"| {name} | {value} |" for name, value in rows)]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}".replace(",", " ")

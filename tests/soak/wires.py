@@ -1,0 +1,131 @@
+"""Requests on their way: what one is, what came of it, and the connections that carry it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import threading
+import time
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests import wire
+from tests.soak.placing import DELIVERY, KILL
+
+SECONDS = 60.0  # that anybody waits
+BORN = struct.Struct(">BBI")  # envelope.md §3: suite, kind of key, its birth
+METHODS = {"order": "tools/call", "note": "resources/read"}
+
+
+@dataclass
+class Delivery:
+    """One HTTP request, and what came of it.
+
+    Attributes:
+        name: of this request alone.
+        talk: whose it is, the conversation's number.
+        what: befalls it: "", or the name of a fault.
+        parent: the request whose answer's state this one carries.
+        person: who signs it.
+        method: of the message.
+        id: of the message; who sends a message twice sends two deliveries of one id.
+        sent: when, unix seconds.
+        seconds: until the answer was there.
+        status: of the answer; None if nobody read one.
+        message: the answer's body, or None if it was no JSON object; its state is not kept.
+        headers: the answer's that matter.
+        born: when the data key of the answer's state was born; None without a state.
+
+    """
+
+    name: str
+    talk: int
+    what: str
+    parent: str | None
+    person: str
+    method: str
+    id: str
+    sent: float = 0.0
+    seconds: float = 0.0
+    status: int | None = None
+    message: dict[str, Any] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    born: int | None = None
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The result, or nothing."""
+        found: dict[str, Any] = (self.message or {}).get("result", {})
+        return found
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The JSON-RPC error, or nothing."""
+        found: dict[str, Any] = (self.message or {}).get("error", {})
+        return found
+
+
+class Door:
+    """The endpoint, as many threads reach it: each has a connection of its own."""
+
+    def __init__(self, url: str, tokens: dict[str, str]) -> None:
+        """Open nothing yet."""
+        self._url, self._tokens, self._own = urlsplit(url), tokens, threading.local()
+
+    def deliver(self, delivery: Delivery, params: dict[str, Any], kill: str = "") -> str | None:
+        """Send a request, note what came of it, and return the state that the answer carries."""
+        sent = wire.message(delivery.method, params, id=delivery.id)
+        delivery.sent = time.time()
+        try:
+            status, headers, body = self._exchange(sent, self._headers(sent, delivery, kill))
+        except (OSError, HTTPException):
+            self._own.connection.close()
+            status, headers, body = None, {}, b""
+        delivery.seconds = time.time() - delivery.sent
+        delivery.status, delivery.headers, delivery.message = status, headers, _object(body)
+        state: str | None = delivery.result.pop("requestState", None)
+        delivery.born = born(state) if state else None
+        return state
+
+    def lose(self, delivery: Delivery, params: dict[str, Any], seconds: float) -> None:
+        """Send a request, and hang up before its answer."""
+        sent = wire.message(delivery.method, params, id=delivery.id)
+        delivery.sent = time.time()
+        connection = HTTPConnection(str(self._url.netloc), timeout=SECONDS)
+        connection.request("POST", self._url.path, json.dumps(sent), self._headers(sent, delivery, ""))
+        time.sleep(seconds)
+        connection.close()
+
+    def close(self) -> None:
+        """Hang up, in the thread that asked."""
+        if hasattr(self._own, "connection"):
+            self._own.connection.close()
+
+    def _exchange(self, sent: dict[str, Any], headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
+        if not hasattr(self._own, "connection"):
+            self._own.connection = HTTPConnection(str(self._url.netloc), timeout=SECONDS)
+        self._own.connection.request("POST", self._url.path, json.dumps(sent), headers)
+        answer = self._own.connection.getresponse()
+        kept = {name.lower(): value for name, value in answer.getheaders() if name.lower() == "retry-after"}
+        return answer.status, kept, answer.read()
+
+    def _headers(self, sent: dict[str, Any], delivery: Delivery, kill: str) -> dict[str, str]:
+        token = {"authorization": f"Bearer {self._tokens[delivery.person]}"}
+        return {**wire.headers(sent), **token, DELIVERY: delivery.name, **({KILL: kill} if kill else {})}
+
+
+def born(state: str) -> int:
+    """Read from a token, in clear, when its data key was born."""
+    head = base64.urlsafe_b64decode(state.removeprefix("ks1.")[:8])
+    return int(BORN.unpack(head)[2])
+
+
+def _object(body: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
