@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.soak.run import Seen
 
-BUCKETS = 60  # of the whole run, for the lines
+BUCKETS, FEWEST = 60, 10  # of the whole run, for the lines; answers that a bucket needs
 LINES = {49: ("#1f6f8b", "median"), 98: ("#c9a227", "99%")}
 ERROR = "#b5533c"
 
@@ -55,7 +55,7 @@ def draw(seen: Seen, file: Path) -> None:
     axes.grid(which="major", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(b=True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8, loc="upper right", ncols=2)
+    figure.legend(frameon=False, fontsize=8, loc="outside upper center", ncols=3)
     figure.savefig(file, metadata={"Software": None})
 
 
@@ -65,5 +65,5 @@ def _line(points: list[tuple[float, float, bool]], cut: int) -> tuple[list[float
     buckets: dict[int, list[float]] = defaultdict(list)
     for at, took, _right in points:
         buckets[int(at / width)].append(took)
-    found = [(number, quantiles(took, n=100)[cut]) for number, took in sorted(buckets.items()) if len(took) > 1]
+    found = [(number, quantiles(took, n=100)[cut]) for number, took in sorted(buckets.items()) if len(took) >= FEWEST]
     return [(number + 0.5) * width for number, _value in found], [value for _number, value in found]
