@@ -74,7 +74,7 @@ def test_the_events_hold_the_same_conversation(sam: Sam, tmp_path: Path) -> None
 def test_a_conversation_by_hand_goes_as_the_page_shows_it(sam: Sam, tmp_path: Path) -> None:
     by_hand = Page.named("sam-local.md").code("sh hand").replace("-e ", "--skip-pull-image -e ")
     commands = [line for line in by_hand.splitlines() if line and not line.startswith("sam build")]
-    for name in (".venv", "events", "template.yaml", "samconfig.toml", ".aws-sam"):  # its files are written beside these
+    for name in (".venv", "events", "template.yaml", "samconfig.toml", ".aws-sam"):  # it writes beside these
         (tmp_path / name).symlink_to(ROOT / name)
     sam.shell("\n".join(commands), tmp_path)
     assert _text(json.loads((tmp_path / "3.json").read_text(encoding="utf-8"))) == RESOLVED
