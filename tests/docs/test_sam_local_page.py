@@ -1,4 +1,4 @@
-"""The page on the SAM CLI: each of its claims names a test, or says why none could; `make sam-local` runs its commands."""
+"""The page on the SAM CLI: each claim names a test, or says why none could; `make sam-local` runs its commands."""
 
 from __future__ import annotations
 
