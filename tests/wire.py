@@ -10,12 +10,12 @@ from __future__ import annotations
 import base64
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from jsonschema import Draft202012Validator, SchemaError
 from mcp_types import _v2026_07_28 as types
 from mcp_types import methods
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BaseModel, Field, PositiveInt, TypeAdapter, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,10 @@ VERSION = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
 REFUSALS = (AssertionError, KeyError, ValidationError, SchemaError)  # what `check` may raise
 FORMS: dict[str, Any] = {"elicitation": {}}  # what a client declares that can show forms, and nothing else
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+TASKS = "io.modelcontextprotocol/tasks"
+WITH_TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {TASKS: {}}}
+OF_TASKS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", **OF_TASKS}
 
 ERRORS: dict[int, Any] = {
     -32700: types.ParseError,
@@ -159,6 +162,9 @@ class Boxes:
 
 
 def _check_result(result: dict[str, Any], method: str) -> None:
+    if method in OF_TASKS or result.get("resultType") == "task":
+        _check_task_result(result, method)
+        return
     written = _as_known(methods.SERVER_RESULTS[method, VERSION], result)
     present = {key: value for key, value in result.items() if key != "structuredContent" or value is not None}
     assert written == present, "it holds what the specification's types do not know"
@@ -178,6 +184,45 @@ def _check_result(result: dict[str, Any], method: str) -> None:
             Draft202012Validator.check_schema(tool[schema])
 
 
+class Task(BaseModel, extra="forbid"):
+    """What the extension's schema says of a task; the official packages have no types for it."""
+
+    taskId: str = Field(pattern=r"^[!-~]+$")  # noqa: N815 - the wire's names, as below
+    status: Literal["working", "input_required", "completed", "failed", "cancelled"]
+    statusMessage: str | None = None  # noqa: N815
+    createdAt: AwareDatetime  # noqa: N815
+    lastUpdatedAt: AwareDatetime  # noqa: N815
+    ttlMs: PositiveInt | None  # noqa: N815
+    pollIntervalMs: PositiveInt | None = None  # noqa: N815
+
+
+DETAILS = {"input_required": {"inputRequests"}, "completed": {"result"}, "failed": {"error"}}
+
+
+def _check_task_result(result: dict[str, Any], method: str) -> None:
+    """Check what a request about a task, or one that became a task, is answered with (SEP-2663)."""
+    told = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
+    assert result["_meta"][PREFIX + "serverInfo"].keys() >= {"name", "version"}
+    if result["resultType"] == "task":
+        assert method == "tools/call"
+        Task.model_validate_json(json.dumps(told), strict=True)
+        return
+    assert result["resultType"] == "complete"
+    if method != "tasks/get":
+        assert not told, "tasks/update and tasks/cancel are acknowledged with an empty result"
+        return
+    details = {key: told.pop(key) for key in ("inputRequests", "result", "error") if key in told}
+    task = Task.model_validate_json(json.dumps(told), strict=True)
+    assert details.keys() == DETAILS.get(task.status, set())
+    if task.status == "completed":
+        _check_result(details["result"], "tools/call")
+    if task.status == "failed":
+        _check_error({"jsonrpc": "2.0", "error": details["error"]})
+    if task.status == "input_required":
+        assert details["inputRequests"]
+        _check_requests(details["inputRequests"])
+
+
 def _as_known(type_: Any, value: object) -> object:  # noqa: ANN401 - a type or a union of types
     """Return what the official type knows of a value, which is all of it or the value is wrong."""
     adapter = _adapter(type_)
@@ -195,7 +240,12 @@ def _check_input_required(result: dict[str, Any], method: str) -> None:
     assert "ttlMs" not in result
     assert "cacheScope" not in result
     assert result.get("inputRequests") or "requestState" in result
-    for request in result.get("inputRequests", {}).values():
+    _check_requests(result.get("inputRequests", {}))
+
+
+def _check_requests(requests: dict[str, Any]) -> None:
+    for request in requests.values():
+        _as_known(types.InputRequest, request)
         assert request.keys() <= {"method", "params"}
         for schema in request.get("params", {}).get("requestedSchema", {}).get("properties", {}).values():
             known = _as_known(types.PrimitiveSchemaDefinition, schema)

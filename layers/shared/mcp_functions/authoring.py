@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers import Prompt, Resource, Tool
     from mcp_functions.handlers.resources import CacheScope
+    from mcp_functions.handlers.tools import TaskSupport
     from mcp_functions.schema import Annotations, Icon, ToolAnnotations
 
 P = ParamSpec("P")
@@ -32,6 +33,8 @@ def tool(
     answer_within: int | timedelta = 600,
     max_sheds: int = 2,
     scopes: Sequence[str] = (),
+    task: TaskSupport | Callable[..., TaskSupport] = None,
+    task_ttl: int | timedelta = 86_400,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """Make a function a tool (server/tools).
@@ -42,7 +45,9 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
             of your own for a function with one parameter that takes all arguments; `camel_case=True` writes the names
             of parameters and of forms in camelCase on the wire; `answer_within`, a timedelta or seconds for one answer;
             `max_sheds`, how many rounds in a row may end without a question because the time was up; `scopes`, all of
-            which a caller's access token must grant.
+            which a caller's access token must grant; `task`, "allowed" or "required" where a call may or must become a
+            task (or a function of the arguments that says which), and `task_ttl`, a timedelta or seconds, for which
+            a task is kept.
 
     Raises:
         TypeError: the signature cannot be offered; the message says why.

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import headers, observing, uris
-from mcp_functions.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
+from mcp_functions.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.messages import Written, complete
-from mcp_functions.names import CALLS, LISTS, SUPPORTED_VERSIONS
+from mcp_functions.names import CALLS, EXTENSION_TASKS, LISTS, SUPPORTED_VERSIONS, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,6 +49,7 @@ def of(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str, A
         found["completions"] |= bool(getattr(handler, "completes", ()))
         found["logging"] |= handler.logs
         _add_scopes(found, handler.scopes)
+        _add_tasks(found, [function] if handler.task else ())
     return _sorted(found)
 
 
@@ -71,6 +72,7 @@ def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         for extra in EXTRAS:
             merged[extra] |= catalog[extra]
         _add_scopes(merged, catalog.get("scopes", ()))
+        _add_tasks(merged, catalog.get("tasks", ()))
     return _sorted(merged)
 
 
@@ -79,6 +81,8 @@ def discover(catalog: Mapping[str, Any], cache: Mapping[str, Any], instructions:
     # Neither `listChanged` nor `subscribe`: nothing on Lambda lives long enough to tell.
     capabilities: dict[str, Any] = {CAPABILITIES[listed]: {} for listed in KINDS.values() if catalog[listed]}
     capabilities |= {extra: {} for extra in EXTRAS if catalog[extra]}
+    if catalog.get("tasks"):
+        capabilities["extensions"] = {EXTENSION_TASKS: {}}
     more = {"instructions": instructions} if instructions else {}
     return {"supportedVersions": list(SUPPORTED_VERSIONS), "capabilities": capabilities, **more, **cache}
 
@@ -222,6 +226,28 @@ def name_of(catalog: Mapping[str, Any], method: str, called: str) -> str:
     return observing.UNKNOWN
 
 
+def keeping(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> str:
+    """Say which function keeps a task: it stands in the task's id, before the dot, and must be one of the catalog's.
+
+    Raises:
+        MethodNotFound: nothing here makes tasks, so the extension was not advertised.
+        InvalidParams: the params do not name a task.
+        UnknownTask: no function of that name makes tasks.
+
+    """
+    functions: list[str] = catalog.get("tasks", [])
+    if not functions:
+        raise MethodNotFound
+    task_id = params.get(TASKS[method])
+    if not isinstance(task_id, str):
+        message = f"params.{TASKS[method]} must be a string"
+        raise InvalidParams(message)
+    function = task_id.partition(".")[0]
+    if function not in functions:
+        raise UnknownTask
+    return function
+
+
 def referred(params: Mapping[str, Any]) -> tuple[str, str]:
     """Read the `ref` of a `completion/complete`: the method that would call it, and its name.
 
@@ -258,6 +284,11 @@ def completing(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> str:
 def _add_scopes(catalog: dict[str, Any], scopes: Iterable[str]) -> None:
     if together := sorted({*catalog.get("scopes", ()), *scopes}):
         catalog["scopes"] = together  # what clients may have to ask for; who needs which, the functions know
+
+
+def _add_tasks(catalog: dict[str, Any], functions: Iterable[str]) -> None:
+    if together := sorted({*catalog.get("tasks", ()), *functions}):
+        catalog["tasks"] = together  # the functions whose calls may become tasks, and which then keep them
 
 
 def _check_advertised(catalog: Mapping[str, Any], capability: str) -> None:

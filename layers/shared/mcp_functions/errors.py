@@ -104,6 +104,12 @@ class InvalidArguments(InvalidParams):
     status = 200
 
 
+class UnknownTask(UnknownName):
+    """There is no such task, or no longer, or it is somebody else's: nobody can tell these apart."""
+
+    sentence = "Unknown task"
+
+
 class Unanswered(InvalidParams):
     """The user declined a question without whose answer a prompt or resource cannot go on."""
 
@@ -182,6 +188,18 @@ class Misconfigured(InternalError):
 
 class StateTooLarge(Misconfigured):
     """The state does not fit into a token that this server would accept; `reason` says what to do about it."""
+
+
+class TaskResultTooLarge(InternalError):
+    """The result does not fit into the item that keeps a task."""
+
+    sentence = "The result is larger than a task can keep (about 290 KB)"
+
+
+class WorkerGaveUp(InternalError):
+    """Worker after worker died at the same place; what killed them, the log of the worker's function says."""
+
+    sentence = "The task was begun again and again, and never came further"
 
 
 class TemporarilyUnavailable(McpError):

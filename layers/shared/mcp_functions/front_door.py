@@ -14,7 +14,7 @@ from functools import lru_cache
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_functions import catalog, identity, jsonrpc, observing, settings, well_known
+from mcp_functions import catalog, headers, identity, jsonrpc, observing, settings, well_known
 from mcp_functions.errors import (
     ContentTooLarge,
     InternalError,
@@ -25,7 +25,7 @@ from mcp_functions.errors import (
 )
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.messages import Forwarded
-from mcp_functions.names import CALLS
+from mcp_functions.names import CALLS, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -151,6 +151,10 @@ class FrontDoor:
             function = catalog.completing(self._catalog, params)
             observing.current().handler = catalog.name_of(self._catalog, *catalog.referred(params))
             return self._forward(function, request)
+        if method in TASKS and self._catalog.get("tasks"):
+            headers.admit_task(request.message, request.headers)
+            request.must_take_tasks()
+            return self._forward(catalog.keeping(self._catalog, method, params), request)
         return self._lists.answer(method, params)
 
     def _declared(self, tool: str) -> Declared:

@@ -45,6 +45,9 @@ SPARE = 64 * 1024  # for what Lambda adds
 LONGEST_ESCAPE = 6  # characters that one of the body may become
 SERVER_ERROR = 500
 WELL_KNOWN = "/.well-known/"
+WORK = "mcpTask"  # what an event holds that orders work; no gateway writes it
+WORK_METHOD = "work"  # what the line of a worker says in the place of a method
+NO_TASKS = "an order to work, but no tool here has task=…"
 COMMON = {  # results may be private and states are; and nothing here is a page
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -62,6 +65,7 @@ class Endpoint(NamedTuple):
         answer: answers a request.
         documents: that anybody may read, by path.
         parameters: the `Mcp-Param-*` headers that its tools read.
+        work: goes on with a task, where calls may become tasks.
 
     """
 
@@ -69,6 +73,18 @@ class Endpoint(NamedTuple):
     answer: Callable[[Request], Answer | Written | Forwarded]
     documents: Mapping[str, Mapping[str, Any]] = {}
     parameters: Sequence[str] = ()
+    work: Callable[[Mapping[str, Any], Any], None] | None = None
+
+    def works(self, order: Mapping[str, Any], context: Any) -> None:  # noqa: ANN401 - Lambda's context object
+        """Go on with a task.
+
+        Raises:
+            Misconfigured: there can be none here.
+
+        """
+        if self.work is None:
+            raise Misconfigured(NO_TASKS)
+        self.work(order, context)
 
 
 class LambdaFunction:
@@ -107,8 +123,11 @@ class LambdaFunction:
 
         Raises:
             ValueError: the event is not HTTP at all, so there is nobody to answer.
+            WorkFailed: nobody could go on with the task that the event names; a later poll begins another worker.
 
         """
+        if WORK in event:
+            return self._work(event[WORK], context)
         http = events.read(event)
         notes = self._notes(http, context)
         with observing.noting(notes):
@@ -163,6 +182,38 @@ class LambdaFunction:
             notes.place = observing.where(error)
             return _failed(http, InternalError(), id_)
 
+    def _work(self, order: Mapping[str, Any], context: Any) -> Response:  # noqa: ANN401 - Lambda's context object
+        """Go on with a task: what the function orders of its own worker, and no gateway can."""
+        cold, self._cold = self._cold, False
+        notes = observing.Notes(
+            method=WORK_METHOD,
+            status=200,
+            cold_start=observing.is_cold(first=cold),
+            request_id=observing.correlation(getattr(context, "aws_request_id", None)),
+            trace_id=observing.trace(None),
+        )
+        with observing.noting(notes):
+            done = self._done(order, context, notes)
+        with suppress(Exception):  # what is done stands, whatever becomes of the line about it
+            self._observe(notes)
+        if not done:
+            raise WorkFailed
+        return {}
+
+    def _done(self, order: Mapping[str, Any], context: Any, notes: Notes) -> bool:  # noqa: ANN401 - likewise
+        try:
+            endpoint = self._endpoint = self._endpoint or self._wire(context.function_name)
+            endpoint.works(order, context)
+        except McpError as error:
+            _note_error(notes, error)
+            notes.status = error.status
+            return False
+        except Exception as error:  # noqa: BLE001 - Lambda would log its text
+            notes.outcome, notes.code, notes.reason = "crashed", InternalError.code, type(error).__name__
+            notes.place, notes.status = observing.where(error), InternalError.status
+            return False
+        return True
+
     def fresh(self, *, now: Callable[[], float] | None = None) -> LambdaFunction:
         """Make the same function as in a new container: nothing read, nothing kept; tests bring a clock."""
         clock = now or self.now
@@ -178,6 +229,10 @@ def _note_message(notes: Notes, message: JSONRPCRequest | JSONRPCNotification) -
     if method in CALLS or method == "completion/complete":
         notes.handler = observing.UNKNOWN
     notes.trace_id = observing.trace(message.get("params"))
+
+
+class WorkFailed(Exception):
+    """A worker could not go on. It says no more than that, because Lambda logs what it says and passes it on."""
 
 
 def _note_answer(notes: Notes, answer: Answer | Written | Forwarded) -> None:

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
-from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, SUPPORTED_VERSIONS
+from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, SUPPORTED_VERSIONS, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,6 +48,20 @@ def admit(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         _check_equal("Mcp-Name", headers, name)
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
+
+
+def admit_task(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
+    """Check that a request about a task names it in its header too (extension io.modelcontextprotocol/tasks).
+
+    Apart from `admit`, because without the extension these methods do not exist, whatever their headers say.
+
+    Raises:
+        HeaderMismatch: `Mcp-Name` is missing, or says something else than `params.taskId`.
+
+    """
+    name = message["params"].get(TASKS[message["method"]])
+    if isinstance(name, str):
+        _check_equal("Mcp-Name", headers, name)
 
 
 def decode(value: str) -> str:

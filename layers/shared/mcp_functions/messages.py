@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.names import META_CLIENT_CAPABILITIES, META_SERVER_INFO
+from mcp_functions.errors import MissingRequiredClientCapability
+from mcp_functions.names import EXTENSION_TASKS, META_CLIENT_CAPABILITIES, META_SERVER_INFO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +42,22 @@ class Request(NamedTuple):
         """What the client declared on this very request: "servers MUST NOT infer capabilities from prior requests"."""
         declared = self.params["_meta"][META_CLIENT_CAPABILITIES]
         return declared if isinstance(declared, dict) else {}
+
+    @property
+    def takes_tasks(self) -> bool:
+        """Whether the client declared on this very request that it knows tasks."""
+        extensions = self.capabilities.get("extensions")
+        return isinstance(extensions, dict) and isinstance(extensions.get(EXTENSION_TASKS), dict)
+
+    def must_take_tasks(self) -> None:
+        """Refuse a request that only a client that knows tasks may make.
+
+        Raises:
+            MissingRequiredClientCapability: it did not say so on this very request.
+
+        """
+        if not self.takes_tasks:
+            raise MissingRequiredClientCapability({"extensions": {EXTENSION_TASKS: {}}})
 
 
 class Answer(NamedTuple):

@@ -15,6 +15,12 @@ META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 # "Servers MUST NOT send InputRequiredResult responses on any other client requests."
 CALLS = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
 
+# Extension io.modelcontextprotocol/tasks: all of its methods name a task, and `Mcp-Name` repeats it.
+EXTENSION_TASKS = "io.modelcontextprotocol/tasks"
+TASKS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
+
+WORKER = "-worker"  # what the name of a worker's Lambda has behind that of its function
+
 LISTS = {
     "tools/list": "tools",
     "prompts/list": "prompts",
@@ -25,8 +31,8 @@ LISTS = {
 # Every method that a client of this or an older revision may send. A line in the log names these and no others.
 METHODS = frozenset({
     *CALLS, *LISTS, "server/discover", "completion/complete", "subscriptions/listen", "initialize", "ping",
-    "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/get", "tasks/update", "tasks/cancel",
-    "tasks/list", "tasks/result", "notifications/cancelled", "notifications/initialized", "notifications/progress",
+    "logging/setLevel", "resources/subscribe", "resources/unsubscribe", *TASKS, "tasks/list", "tasks/result",
+    "notifications/cancelled", "notifications/initialized", "notifications/progress",
     "notifications/roots/list_changed",
 })  # fmt: skip
 

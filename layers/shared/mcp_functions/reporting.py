@@ -23,7 +23,7 @@ class Progress(Capability):
         self._last = float("-inf")
 
     def __call__(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client, if it asked to be told (basic/patterns/progress).
+        """Tell the client, if it asked to be told (basic/patterns/progress); in a task it is the `statusMessage`.
 
         Args:
             progress: how far; "MUST increase with each notification", so a step back is not sent.
@@ -31,6 +31,7 @@ class Progress(Capability):
             message: what is being done.
 
         """
+        self._round.told = message or (f"{progress:g} of {total:g}" if total else f"{progress:g}")
         token = self._round.meta.get("progressToken")
         if token is None or not isfinite(progress) or progress <= self._last:
             return

@@ -108,6 +108,9 @@ class Round:
         gave_up: why the conversation cannot go on, for the model and the user to read; likewise.
         answered: what became of the questions that this round's request answers: key to AuditRecord's words.
         under_way: a future for each step that an async handler waits for.
+        kept: called when a step was recorded: a carrier that can writes it down at once.
+        stopped: asked before a step runs: whether the round has to end before it does anything more.
+        told: the last that the function said of its progress.
 
     """
 
@@ -131,6 +134,9 @@ class Round:
     gave_up: str | None = None
     answered: dict[str, str] = field(default_factory=dict)
     under_way: set[Future[None]] = field(default_factory=set)
+    kept: Callable[[], object] | None = None
+    stopped: Callable[[], bool] | None = None
+    told: str = ""
     _answers: dict[str, dict[str, Any]] = field(default_factory=dict)  # key -> fingerprint -> response
     _seen: dict[str, str] = field(default_factory=dict)
     _readings: dict[str, int] = field(default_factory=dict)
@@ -228,6 +234,8 @@ class Round:
         if self.ended:
             raise InputRequired
         if key not in self._steps:
+            if self.stopped and self.stopped():
+                self.end()
             return False, None
         if self._steps[key][0] != arguments:
             self.fail(
@@ -252,6 +260,8 @@ class Round:
         """Record what a step returned."""
         self._steps[key] = [arguments, value, milliseconds]
         self._new_steps += 1
+        if self.kept:
+            self.kept()
 
     def shed(self) -> NoReturn:
         """End the round without a question: the client sends the request again, and the work goes on where it stood.

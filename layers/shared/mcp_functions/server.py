@@ -9,22 +9,18 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_functions import catalog, observing
+from mcp_functions import catalog, headers, observing
 from mcp_functions.errors import (
-    DeveloperError,
-    InputRequired,
-    InternalError,
     InvalidParams,
     InvalidRequestState,
     Misconfigured,
     MissingRequiredClientCapability,
-    NotAnswered,
     ResourceNotFound,
     StateTooLarge,
-    ToolError,
 )
+from mcp_functions.handlers.playing import play, returned
 from mcp_functions.messages import Answer, complete
-from mcp_functions.names import CALLS, LOG_LEVELS, META_LOG_LEVEL
+from mcp_functions.names import CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +30,7 @@ if TYPE_CHECKING:
     from mcp_functions.request_state import Binding, Opened, RequestStates
     from mcp_functions.rounds import AuditRecord, Round
     from mcp_functions.settings import Settings
+    from mcp_functions.tasks import Tasks
 
 
 class Server:
@@ -46,6 +43,7 @@ class Server:
         states: makes what seals and opens for a lifetime in seconds; None where this Lambda may not ask.
         now: the clock, unix seconds.
         audit: is told of every round of a handler that may ask.
+        tasks: keeps calls that became tasks; None where none may.
 
     """
 
@@ -58,6 +56,7 @@ class Server:
         *,
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
+        tasks: Tasks | None = None,
     ) -> None:
         """Describe the handlers once, for every list to come."""
         self._handlers = handlers
@@ -66,6 +65,7 @@ class Server:
         self._states = states
         self._now = now
         self._audit = audit
+        self._tasks = tasks
         self._catalog = catalog.of(handlers)
         self._lists = catalog.Lists(self._catalog, settings)
         self._server_info = settings.server_info
@@ -81,6 +81,10 @@ class Server:
         method, params = request.message["method"], request.params
         if method in CALLS:
             return self._call(request)
+        if method in TASKS and self._tasks:
+            headers.admit_task(request.message, request.headers)
+            request.must_take_tasks()
+            return self._completed(self._tasks.answer(request))
         if method == "completion/complete":
             return self._completed(self._complete(request))
         return self._lists.answer(method, params)
@@ -99,7 +103,7 @@ class Server:
         carries = "requestState" in request.params
         if handler.alone and not carries:
             notes.round = 1
-            answer = self._completed(_returned(handler, request.params))
+            answer = self._completed(returned(handler, request.params))
         else:
             answer = self._converse(request, handler)
         if carries or "inputResponses" in request.params:
@@ -121,7 +125,8 @@ class Server:
         """Run the round, and tell the author's audit what was asked and answered in it, also if it failed."""
         result: dict[str, Any] | None = None
         try:
-            result = _run(handler, request.params, round_)
+            runs = self._tasks.instead_of(handler, request) if self._tasks and handler.task else handler
+            result = play(runs, request.params, round_)
             if result is None:
                 result = self._input_required(request, handler, bound, opened, round_)
             return result
@@ -232,52 +237,6 @@ class Server:
         raise InvalidParams(text)
 
 
-def _returned(handler: Handler[..., Any], params: dict[str, Any]) -> dict[str, Any]:
-    """Run a handler that can do nothing but return."""
-    try:
-        return handler.call(params, None)
-    except BaseExceptionGroup as group:  # of tasks in an async handler
-        return handler.failed(_said(group))
-    except DeveloperError as error:
-        raise InternalError(reason=str(error)) from None
-    except InputRequired:
-        reason = f"{handler.name} raised InputRequired by hand; to ask, it takes a capability after *"
-        raise InternalError(reason=reason) from None
-
-
-def _run(handler: Handler[..., Any], params: dict[str, Any], round_: Round) -> dict[str, Any] | None:
-    """Run one round of a handler; None if it ended with the signal, whatever the author's code did with that."""
-    try:
-        result: dict[str, Any] | None = handler.call(params, round_)
-    except InputRequired:
-        result = None
-    except BaseExceptionGroup as group:  # of tasks in an async handler
-        result = None if round_.ended else handler.failed(_said(group))
-    except DeveloperError as error:
-        raise InternalError(reason=str(error)) from None
-    except Exception:
-        # The round has ended, whatever the author made of the signal; if that is wrong, the last round will say so.
-        if not round_.ended:
-            raise
-        result = None
-    if round_.broken:
-        raise InternalError(reason=round_.broken)
-    if round_.gave_up:
-        return handler.failed(round_.gave_up)
-    return None if round_.ended else result
-
-
-def _said(group: BaseExceptionGroup[BaseException]) -> str:
-    """Return what tasks want the model to know, if that is all they raised."""
-    said, others = group.split((ToolError, NotAnswered))
-    if others is not None or said is None:
-        raise group
-    first: BaseException = said
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    return str(first)
-
-
 def _check_shape(request: Request) -> None:
     params, meta = request.params, request.params["_meta"]
     arguments, responses = params.get("arguments"), params.get("inputResponses", {})
@@ -299,4 +258,4 @@ def _check_shape(request: Request) -> None:
 
 def _uncached(result: Mapping[str, Any]) -> Mapping[str, Any]:
     # "results of requests that carry inputResponses or requestState MUST NOT be cached"
-    return {**result, "ttlMs": 0, "cacheScope": "private"} if "ttlMs" in result else result
+    return {**result, "ttlMs": 0, "cacheScope": "private"} if "cacheScope" in result else result

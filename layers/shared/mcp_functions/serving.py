@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import catalog, identity, observing, settings, well_known
 from mcp_functions.errors import Misconfigured
 from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.names import WORKER
 from mcp_functions.server import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.envelope import Codec
     from mcp_functions.handlers import Handler
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds import AuditRecord
     from mcp_functions.settings import Settings
     from mcp_functions.table import Table
+    from mcp_functions.tasks import Tasks
 
 
 def serve(
@@ -68,14 +70,19 @@ def serve(
 
     def wire(function_name: str) -> Endpoint:
         found = settings.read(os.environ)
-        service = audience or f"{found.stack}/{function_name.removeprefix(found.stack + '-')}"
+        folder = function_name.removeprefix(f"{found.stack}-")
+        if offered.get("tasks"):
+            folder = folder.removesuffix(WORKER)  # a worker is its function once more, and opens what that sealed
+        service = audience or f"{found.stack}/{folder}"
         seals = codec or wrapping or found.kms_keys
         vault = Vault(found, service, wrapping, codec, now=now) if seals else None
         states = vault.states if vault else None
         identity.announce(found)
-        server = Server(handlers, found, f"{service}/{found.stage}", states, now=now, audit=audit)
+        tasks, work = _tasks(handlers, found, folder, vault, now, audit) if offered.get("tasks") else (None, None)
+        server = Server(handlers, found, f"{service}/{found.stage}", states, now=now, audit=audit, tasks=tasks)
         documents = well_known.documents(found, offered.get("scopes", ()))
-        return Endpoint(found, server.answer, documents, catalog.parameters(offered) if found.allowed_origins else ())
+        parameters = catalog.parameters(offered) if found.allowed_origins else ()
+        return Endpoint(found, server.answer, documents, parameters, work)
 
     again = partial(serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
     return LambdaFunction(wire, handlers, now=now, again=again, observe=observing.observer(os.environ))
@@ -88,7 +95,28 @@ def _prepare(handlers: Sequence[Handler[..., Any]]) -> None:
         import mcp_functions.request_state  # noqa: PLC0415
         import mcp_functions.rounds  # noqa: PLC0415
     if any(handler.asks for handler in handlers):
-        import mcp_functions.envelope  # noqa: F401, PLC0415 - cryptography
+        import mcp_functions.envelope  # noqa: PLC0415 - cryptography
+    if any(handler.task for handler in handlers):
+        import mcp_functions.tasks  # noqa: F401, PLC0415
+
+
+def _tasks(  # noqa: PLR0913, PLR0917 - what tasks need of a deployment
+    handlers: Sequence[Handler[..., Any]],
+    found: Settings,
+    folder: str,
+    vault: Vault | None,
+    now: Callable[[], float],
+    audit: Callable[[AuditRecord], object] | None,
+) -> tuple[Tasks, Callable[[Mapping[str, Any], Any], None]]:
+    from mcp_functions.tasks import Summons, Tasks, Worker, lambda_client  # noqa: PLC0415 - of few functions
+
+    if vault is None:
+        message = "MCP_KMS_KEYS is not set: a function with tasks needs the key and its policy"
+        raise Misconfigured(message)
+    summon = Summons(f"{found.stack}-{folder}{WORKER}", lambda_client)
+    tasks = Tasks(handlers, found, folder, vault.table(found.max_task_ttl), summon, now=now)
+    worker = Worker(tasks.tools, tasks.store, summon, now=now, lease_seconds=found.task_lease, audit=audit)
+    return tasks, worker.work
 
 
 class Vault:

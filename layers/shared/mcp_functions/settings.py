@@ -25,6 +25,9 @@ RESOURCE_URL = re.compile(r"(https://[a-z0-9.-]+|http://(localhost|127\.0\.0\.1)
 
 LIST_TTL_MS = 60_000
 PAGE_SIZE = 100
+MAX_OPEN_TASKS = 100  # of one principal
+MAX_TASK_TTL_SECONDS = 7 * 24 * 3600
+TASK_LEASE_SECONDS = 30  # after which a worker that says nothing is given up
 MAX_STATE_CHARS = 24 * 1024  # of a sealed state: clients carry it twice a round
 MAX_BODY_BYTES = 4 * 1024 * 1024  # of a request, before it is parsed; Lambda itself stops at 6 MB of event
 
@@ -50,6 +53,9 @@ class Settings(NamedTuple):
     list_ttl_ms: int = LIST_TTL_MS
     page_size: int = PAGE_SIZE
     max_state_chars: int = MAX_STATE_CHARS
+    max_open_tasks: int = MAX_OPEN_TASKS
+    max_task_ttl: int = MAX_TASK_TTL_SECONDS
+    task_lease: int = TASK_LEASE_SECONDS
 
     @property
     def server_info(self) -> dict[str, str]:
@@ -100,6 +106,9 @@ def read(environ: Mapping[str, str]) -> Settings:
         max_body_bytes=_number(environ, "MCP_MAX_BODY_BYTES", MAX_BODY_BYTES),
         list_ttl_ms=_number(environ, "MCP_LIST_TTL_MS", LIST_TTL_MS),
         max_state_chars=_number(environ, "MCP_MAX_STATE_CHARS", MAX_STATE_CHARS),
+        max_open_tasks=_number(environ, "MCP_MAX_OPEN_TASKS", MAX_OPEN_TASKS),
+        max_task_ttl=max(1, _number(environ, "MCP_MAX_TASK_TTL_SECONDS", MAX_TASK_TTL_SECONDS)),
+        task_lease=max(1, _number(environ, "MCP_TASK_LEASE_SECONDS", TASK_LEASE_SECONDS)),
         page_size=max(1, _number(environ, "MCP_PAGE_SIZE", PAGE_SIZE)),
     )
 

@@ -45,11 +45,13 @@ class Handler(Generic[P, R]):
         answer_within: seconds a person may take for one answer.
         max_sheds: rounds in a row that may end without a question, because the time was up.
         scopes: all of which a caller's access token must grant.
+        task: what makes a call a task; only tools have it.
 
     """
 
     kind: ClassVar[str]
     repeated: Declared = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
+    task: object = None
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description
         self,
@@ -91,7 +93,7 @@ class Handler(Generic[P, R]):
             self._signature = signatures.read(function, camel_case=camel_case)
             self._read_signature(self._signature)
         self.asks = self._signature.asks
-        self.alone = not self._signature.capabilities and not self._signature.declared
+        self.alone = not (self._signature.capabilities or self._signature.declared or self.task)
         self.logs = self._signature.logs
 
     def _check_options(self) -> None:

@@ -11,15 +11,28 @@ from mcp_functions.handlers.base import Handler, P, R
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import timedelta
+    from typing import Literal, TypeAlias
 
     from mcp_functions.arguments import Arguments, RawArguments
     from mcp_functions.rounds import Round
     from mcp_functions.schema import ToolAnnotations
     from mcp_functions.signatures import Signature
 
+    TaskSupport: TypeAlias = "Literal['allowed', 'required'] | None"
+
+TASK_SUPPORT = ("allowed", "required")
+TASK_TTL_SECONDS = 24 * 3600
+
 
 class Tool(Handler[P, R]):
-    """A function that a model calls."""
+    """A function that a model calls.
+
+    Attributes:
+        task: whether a call may, or must, become a task; or who decides that by the arguments of the call.
+        task_ttl: seconds for which a task is kept, from its creation.
+
+    """
 
     kind = "tool"
 
@@ -29,12 +42,27 @@ class Tool(Handler[P, R]):
         *,
         annotations: ToolAnnotations | None = None,
         input_schema: Mapping[str, Any] | None = None,
+        task: TaskSupport | Callable[..., TaskSupport] = None,
+        task_ttl: int | timedelta = TASK_TTL_SECONDS,
         **options: Any,  # noqa: ANN401 - checked by Handler
     ) -> None:
         """Take the function and, besides what every handler has, hints about what it does and a schema of one's own."""
         self._annotations = annotations
         self._input_schema = input_schema
+        self.task: Any = task
+        self.task_ttl = task_ttl if isinstance(task_ttl, int) else int(task_ttl.total_seconds())
         super().__init__(function, **options)
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        if not (self.task in (None, *TASK_SUPPORT) or callable(self.task)):
+            message = (
+                'task is "allowed" or "required", or a function of the arguments that returns one of them, or None'
+            )
+            raise TypeError(message)
+        if self.task_ttl < 1:
+            message = "task_ttl is a timedelta or seconds, 1 or more"
+            raise TypeError(message)
 
     def _read_signature(self, signature: Signature) -> None:
         if self._input_schema is None:
@@ -71,6 +99,32 @@ class Tool(Handler[P, R]):
         if self._output and not result.get("isError"):
             self._check_output(result)
         return result
+
+    def support(self, params: Mapping[str, Any]) -> TaskSupport:
+        """Say whether this call may become a task, or must.
+
+        Raises:
+            InvalidArgument: the arguments do not fit, so that nothing need be decided.
+            DeveloperError: who decides decided something else.
+
+        """
+        if not callable(self.task):
+            return self.task  # type: ignore[no-any-return]  # checked when it was decorated
+        decided: TaskSupport = self.task(**self._accepts.bind(params.get("arguments") or {}))
+        if decided not in (None, *TASK_SUPPORT):
+            message = f'{self.name}: task=… returned {decided!r}, and not "allowed", "required" or None'
+            raise DeveloperError(message)
+        return decided
+
+    def ask_first(self, params: Mapping[str, Any], round_: Round) -> None:
+        """Ask what the signature declares, and do not run the function: before a call becomes a task.
+
+        Raises:
+            InputRequired: something of it has no answer yet.
+            NotAnswered: the user will not answer.
+
+        """
+        self._signature.ask(self._accepts.bind(params.get("arguments") or {}), round_, camel_case=self.camel_case)
 
     def failed(self, reason: str) -> dict[str, Any]:
         """Say that the tool failed, to the model."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
 TIMEOUT = 29.0  # seconds that the context promises, as in the template; nothing here ends a function that takes longer
+WORKER_TIMEOUT = 900.0  # likewise, to a function that goes on with tasks
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,12 @@ class Context:
         return max(0, int((self.deadline - time.monotonic()) * 1000))
 
 
-def context_of(name: str) -> Context:
+def context_of(name: str, timeout: float = TIMEOUT) -> Context:
     """Make the context of one invocation.
 
     Args:
         name: of the function, "<stack>-<folder>".
+        timeout: seconds that it may take.
 
     """
     return Context(
@@ -45,7 +47,7 @@ def context_of(name: str) -> Context:
         invoked_function_arn=arn(name),
         log_group_name=f"/aws/lambda/{name}",
         log_stream_name=f"{time.strftime('%Y/%m/%d', time.gmtime())}/[$LATEST]{uuid.uuid4().hex}",
-        deadline=time.monotonic() + TIMEOUT,
+        deadline=time.monotonic() + timeout,
     )
 
 

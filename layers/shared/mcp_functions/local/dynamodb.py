@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.context import ACCOUNT, REGION
@@ -31,7 +32,12 @@ class DynamoDbApi:
 
     def __init__(self, call: Callable[[], Call]) -> None:
         """Remember who answers; `call` makes it when the first request comes."""
-        self._call = cache(call)
+        self._call, self._lock = cache(call), Lock()
+
+    def warm(self) -> None:
+        """Make what answers before anybody waits for it: moto takes longer to come than its clients have patience."""
+        with self._lock:
+            self._call()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request. The signature is not checked; but a page in a browser cannot write one."""
@@ -41,7 +47,8 @@ class DynamoDbApi:
             params = json.loads(request.body or b"")
             if not isinstance(params, dict):
                 return _refused(Refused("SerializationException"))
-            return _response(OK, self._call()(request.header("x-amz-target").removeprefix(TARGET), params))
+            with self._lock:  # moto looks at a condition and then writes: nobody may come in between
+                return _response(OK, self._call()(request.header("x-amz-target").removeprefix(TARGET), params))
         except (ValueError, AttributeError):
             return _refused(Refused("SerializationException"))
         except Refused as refused:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local.loading import Folder
 from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.names import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,5 +99,8 @@ def find(directory: Path) -> list[Path]:
     for app in apps:
         if not NAME.fullmatch(app.parent.name):
             bad = f"{directory}/{app.parent.name}: rename it; a Lambda's name has letters, digits, _ and - only"
+            raise Problem(bad)
+        if app.parent.name.endswith(WORKER):
+            bad = f"{directory}/{app.parent.name}: rename it; {WORKER} is for the workers of functions with tasks"
             raise Problem(bad)
     return apps

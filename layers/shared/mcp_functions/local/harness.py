@@ -7,9 +7,10 @@ import sys
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Literal, Self
 
-from mcp_functions.local import dynamodb, environment, keyfile
+from mcp_functions.local import catalog, dynamodb, environment, keyfile
 from mcp_functions.local.api import MAX_BODY, Api
 from mcp_functions.local.authorizer import JwtAuthorizer
 from mcp_functions.local.dynamodb import DynamoDbApi, Moto, table
@@ -123,7 +124,8 @@ class Harness:
         kms = starting.enter_context(Loopback(max_body=MAX_REQUEST))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
         items = starting.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
-        items.start(DynamoDbApi(partial(Moto, table(environment.TABLE))).answer)
+        tables = DynamoDbApi(partial(Moto, table(environment.TABLE)))
+        items.start(tables.answer)
         kms_api = KmsApi(keyfile.load(self._state_dir))
         kms.start(kms_api.answer)
         own = environment.settings(port=api.port, name=self._name(), key_arn=kms_api.arn)
@@ -131,6 +133,10 @@ class Harness:
         pointed = environment.CREDENTIALS | environment.endpoints(kms=kms.url, invoke=invoke.url, dynamodb=items.url)
         starting.enter_context(environment.applied(own | pointed))
         run = self._started(starting, folders, own, pointed)
+        if self._keeps():
+            warming = Thread(target=tables.warm, daemon=True)
+            warming.start()
+            starting.callback(warming.join)
         lambdas = self._lambdas = Lambdas(folders, run, stack=environment.STACK, ended=self._ended)
         invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
@@ -154,6 +160,11 @@ class Harness:
         door.start(made.answer)
         own |= environment.for_tokens(issuer=door.url, resource=resource)
         return JwtAuthorizer(door.url, [resource], lambda: made.jwks)
+
+    def _keeps(self) -> bool:
+        """Whether a function may ask for the table: who does should not wait for moto."""
+        handlers = (handler for function in (self._functions or {}).values() for handler in function.handlers)
+        return bool(catalog.read(self._directory).get("tasks")) or any(handler.task for handler in handlers)
 
     def _name(self) -> str:
         return self._directory.resolve().parent.name or "mcp-functions"

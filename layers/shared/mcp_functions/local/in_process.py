@@ -8,8 +8,9 @@ import time
 import traceback
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.context import context_of
+from mcp_functions.local.context import TIMEOUT, WORKER_TIMEOUT, context_of
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Outcome
+from mcp_functions.names import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,10 +40,11 @@ class InProcess:
             event: as JSON.
 
         """
-        context, began = context_of(f"{self._stack}-{folder}"), time.monotonic()
+        own, seconds = folder.removesuffix(WORKER), WORKER_TIMEOUT if folder.endswith(WORKER) else TIMEOUT
+        context, began = context_of(f"{self._stack}-{folder}", seconds), time.monotonic()
         error = None
         try:
-            payload = _written(self._functions[folder].handler(json.loads(event), context))
+            payload = _written(self._functions[own].handler(json.loads(event), context))
         except BaseException as raised:  # noqa: BLE001 - Lambda survives whatever a function raises
             payload, error = _error_object(raised, context.aws_request_id), error_type(raised)
             self._tell(folder, raised)

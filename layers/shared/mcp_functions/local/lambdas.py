@@ -11,6 +11,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from mcp_functions.names import WORKER
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
@@ -97,9 +99,9 @@ class Lambdas:
         return list(self._invocations)
 
     def folder(self, name: str) -> str | None:
-        """Say which folder a function's physical name means."""
+        """Say which folder a function's physical name means; a worker's has WORKER behind that of its function."""
         folder = name.removeprefix(f"{self._stack}-")
-        return folder if folder != name and folder in self._folders else None
+        return folder if folder != name and folder.removesuffix(WORKER) in self._folders else None
 
     def invoke(self, folder: str, event: bytes) -> Outcome:
         """Call one function and wait for it.

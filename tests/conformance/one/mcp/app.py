@@ -1,8 +1,14 @@
 """The second placement: the same handlers in one Lambda, which is the endpoint itself."""
 
 from mcp_functions import serve
+from tests.conformance.functions.confirm_delete.app import confirm_delete
+from tests.conformance.functions.failing_job.app import failing_job
+from tests.conformance.functions.greet.app import greet
 from tests.conformance.functions.hello.app import hello
 from tests.conformance.functions.json_schema_2020_12_tool.app import json_schema_2020_12_tool
+from tests.conformance.functions.multi_input.app import multi_input
+from tests.conformance.functions.protocol_error_job.app import protocol_error_job
+from tests.conformance.functions.slow_compute.app import slow_compute
 from tests.conformance.functions.static_binary.app import static_binary
 from tests.conformance.functions.static_text.app import static_text
 from tests.conformance.functions.template.app import template
@@ -41,9 +47,17 @@ from tests.conformance.functions.test_simple_prompt.app import test_simple_promp
 from tests.conformance.functions.test_simple_text.app import test_simple_text
 from tests.conformance.functions.test_streaming_elicitation.app import test_streaming_elicitation
 from tests.conformance.functions.test_tool_with_progress.app import test_tool_with_progress
+from tests.conformance.functions.test_tool_with_task.app import test_tool_with_task
 from tests.conformance.functions.test_x_mcp_header.app import work_in_region
 
 handler = serve(
+    confirm_delete,
+    failing_job,
+    greet,
+    multi_input,
+    protocol_error_job,
+    slow_compute,
+    test_tool_with_task,
     hello,
     json_schema_2020_12_tool,
     static_binary,

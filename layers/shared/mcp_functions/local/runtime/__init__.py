@@ -11,6 +11,7 @@ import importlib.util
 import os
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from mcp_functions.local import environment as surroundings
@@ -21,6 +22,7 @@ from mcp_functions.local.runtime.fleet import IDLE_SECONDS, Fleet
 from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.template import Configuration, Template
 from mcp_functions.local.runtime.warden import Warden
+from mcp_functions.names import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from mcp_functions.local.runtime.stamps import Stamp
 
 __all__ = ["Runtime"]
+
+WORKER_SECONDS = 900  # the longest that Lambda has
 
 
 class Runtime:
@@ -68,6 +72,7 @@ class Runtime:
         self._own = {name: value for name, value in own.items() if value is not None}
         read = self._template()
         self._configurations = {folder: self._configuration(read, folder) for folder in folders}
+        self._configurations |= {f"{folder}{WORKER}": self._worker(read, folder) for folder in folders}
         self._fleet = Fleet(self._make, self._stamp, self._reserved, reuse=reuse, idle_seconds=idle_seconds)
         self._running, self._compiled = ExitStack(), stamps.NOTHING
 
@@ -101,6 +106,11 @@ class Runtime:
             self._said(folder, "template.yaml has no block for it: it runs with the harness's own settings")
         return found or Configuration(variables=self._own)
 
+    def _worker(self, read: Template | None, folder: str) -> Configuration:
+        """Say how the worker of a function runs: as its block says, or like the function itself, but for longer."""
+        found = read.configuration(self._directory / folder, f"{folder}{WORKER}") if read else None
+        return found or replace(self._configurations[folder], timeout=WORKER_SECONDS)
+
     def _reserved(self, folder: str) -> int | None:
         return self._configurations[folder].reserved
 
@@ -109,10 +119,13 @@ class Runtime:
         if toolkit != self._compiled:
             stamps.compile_toolkit()
             self._compiled = toolkit
-        return stamps.of(self._directory / folder) + toolkit
+        return stamps.of(self._code(folder)) + toolkit
+
+    def _code(self, folder: str) -> Path:
+        return self._directory / folder.removesuffix(WORKER)
 
     def _make(self, folder: str, stamp: Stamp) -> Environment:
-        configuration, where = self._configurations[folder], self._directory / folder
+        configuration, where = self._configurations[folder], self._code(folder)
 
         def said(line: str) -> None:
             self._said(folder, line)

@@ -68,16 +68,22 @@ class Template:
         given = {"AuthMode": own["MCP_AUTH_MODE"]}  # conditions hang on it
         self._resolver = Resolver(self._template, stack=stack, key_arn=own[KEYS], given=given)
 
-    def configuration(self, folder: Path) -> Configuration | None:
+    def configuration(self, folder: Path, name: str = "") -> Configuration | None:
         """Say how the function in a folder runs; None if the template has no block for it.
+
+        Args:
+            folder: with its code.
+            name: of the function, if it is another than the folder's: its worker's. It must be the block's, too.
 
         Raises:
             Problem: a value of its block cannot be known here.
 
         """
         found = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
-        named = [block for block in found if self._value(block, "FunctionName", "") == f"{self._stack}-{folder.name}"]
-        return self._configured((named or found)[0]) if found else None
+        physical = f"{self._stack}-{name or folder.name}"
+        named = [block for block in found if self._value(block, "FunctionName", "") == physical]
+        fitting = named or ([] if name else found)
+        return self._configured(fitting[0]) if fitting else None
 
     def _blocks(self) -> Iterator[Mapping[str, Any]]:
         resources: Mapping[str, Any] = self._template.get("Resources") or {}

@@ -1,0 +1,53 @@
+"""A worker is summoned: the same function once more, asynchronously, with the time that a task takes.
+
+Nothing depends on one summons: it may be lost, or come twice. The lease in the item decides who works, and the next
+poll summons again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger("mcp_functions")
+
+
+class Summons:
+    """Calls the worker of one function."""
+
+    def __init__(self, worker: str, client: Callable[[], Any]) -> None:
+        """Remember whom to call.
+
+        Args:
+            worker: the physical name of the worker's Lambda.
+            client: makes boto3's client, at the first call.
+
+        """
+        self._worker, self._client = worker, cache(client)
+
+    def __call__(self, task_id: str, owner: str | None) -> None:
+        """Call a worker for a task; whether that came through, the lease will tell."""
+        order = json.dumps({"mcpTask": {"id": task_id, "owner": owner}}).encode()
+        try:
+            self._client().invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
+        except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
+            code = (getattr(error, "response", None) or {}).get("Error", {}).get("Code", "") or type(error).__name__
+            log.error("no worker: invoke_%s", code)  # noqa: TRY400 - no traceback
+
+
+def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
+    """Make the client that summons; a summons may come twice, so it is sent again when nobody answered."""
+    logging.getLogger("botocore").setLevel(max(logging.INFO, logging.getLogger("botocore").getEffectiveLevel()))
+
+    import boto3.session  # noqa: PLC0415 - only where there are tasks
+    from botocore.config import Config  # noqa: PLC0415
+
+    limits = {"mode": "standard", "total_max_attempts": 2}
+    config = Config(connect_timeout=1, read_timeout=2, retries=limits)  # type: ignore[arg-type]
+    # Not boto3's default session: that would outlive this client, and with it credentials from before a snapshot.
+    return boto3.session.Session().client("lambda", config=config)

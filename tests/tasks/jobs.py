@@ -1,0 +1,156 @@
+"""The functions of the tests of tasks. What they do is counted, so that a test sees what was done twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable  # noqa: TC003 - as an author writes it
+from typing import Annotated, Literal
+
+from pydantic import BaseModel
+
+from mcp_functions import (
+    Ask,
+    Caller,
+    Elicit,
+    InputRequiredResult,
+    InputResponses,
+    Progress,
+    Question,
+    RequestState,
+    Sample,
+    Step,
+    ToolError,
+    tool,
+)
+
+DONE: list[str] = []
+MEANWHILE: list[Callable[[list[str]], object]] = []  # what happens while a step runs
+
+
+def do(what: str) -> str:
+    DONE.append(what)
+    for happens in MEANWHILE:
+        happens(DONE)
+    return what.upper()
+
+
+class Yes(BaseModel):
+    yes: bool
+
+
+class Name(BaseModel):
+    name: str
+
+
+class Count(BaseModel):
+    count: int = 0
+
+
+@tool(task="allowed")
+def publish(title: str, *, step: Step, elicit: Elicit, progress: Progress) -> str:
+    """Draft, ask, publish."""
+    draft = step("draft", do, f"draft {title}")
+    progress(1, total=2, message="drafted")
+    if not elicit("approve", f"Publish {title!r}?", Yes).yes:
+        return "Kept."
+    return f"{draft}, {step('publish', do, f'publish {title}')}"
+
+
+@tool(task="required", task_ttl=60)
+def required(*, step: Step) -> str:
+    """Work, as a task or not at all."""
+    return step("work", do, "work")
+
+
+def long_enough(count: int) -> Literal["allowed", "required"] | None:
+    return None if count < 2 else "allowed" if count < 5 else "required"
+
+
+@tool(task=long_enough)
+def counted(count: int, *, step: Step, progress: Progress) -> int:
+    """Work as often as one says."""
+    parts = list[str]()
+    for part in range(count):
+        progress(part, total=count)
+        parts.append(step(f"part-{part}", do, f"part {part}"))
+    return len(parts)
+
+
+@tool(task="allowed")
+def both(*, elicit: Elicit) -> str:
+    """Ask two things at once."""
+    first, second = elicit.together(Question("a", "A?", Name), Question("b", "B?", Name))
+    return f"{first.name} {second.name}"
+
+
+@tool(task="required")
+def named(greeting: str, *, who: Annotated[Name, Ask("Who are you?")], caller: Caller, elicit: Elicit) -> str:
+    """Ask before the task, and in it."""
+    sure = elicit("sure", f"{who.name}, are you sure?", Yes).yes
+    return f"{greeting}, {who.name} ({caller.subject}): {sure}"
+
+
+@tool(task="allowed", scopes=["work:write"])
+def scoped() -> str:
+    """Need a scope."""
+    return "done"
+
+
+@tool(task="allowed")
+def broken(how: str, *, step: Step) -> str:
+    """Fail in one of many ways."""
+    match how:
+        case "tool":
+            message = "no paper"
+            raise ToolError(message)
+        case "bug":
+            message = "secret of the author"
+            raise RuntimeError(message)
+        case "large":
+            return "x" * 500_000
+        case "steps":
+            return "".join(step(f"s{number}", do, "x" * 7000) for number in range(60))
+        case "rule":
+            step("same", do, "a")
+            return step("same", do, "b")
+    return how
+
+
+@tool(task="allowed")
+def sampled(*, sample: Sample) -> str:
+    """Ask the client's model."""
+    return str(sample("word", "A word?", max_tokens=5)["content"])
+
+
+@tool(task="allowed")
+def low(*, input_responses: InputResponses, request_state: RequestState[Count]) -> str | InputRequiredResult:
+    """Count by hand, and then return what never comes further."""
+    count = request_state.value.count
+    return InputRequiredResult(request_state=Count(count=min(count + 1, 3))) if "x" not in input_responses else "x"
+
+
+@tool(task="allowed")
+async def parallel(*, step: Step) -> str:
+    """Do two things at once."""
+
+    async def work(what: str) -> str:
+        await asyncio.sleep(0)
+        return do(what)
+
+    left, right = await asyncio.gather(step.wait("left", work, "left"), step.wait("right", work, "right"))
+    return f"{left} {right}"
+
+
+@tool(task="allowed")
+def keyed(*, step: Step, elicit: Elicit) -> str:
+    """Charge once, and ask."""
+
+    def charge(amount: int, *, key: str) -> str:
+        DONE.append(f"charge {key}")
+        return f"{amount}"
+
+    charged = step.keyed("charge", charge, 5)
+    return f"{charged} {elicit('ok', 'Ok?', Yes).yes}"
+
+
+JOBS = (publish, required, counted, both, named, scoped, broken, sampled, low, parallel, keyed)

@@ -1,0 +1,502 @@
+"""A call that outlives its request, as its client sees it: events in, responses out, a worker when it comes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_functions.gateway import WorkFailed
+from tests import wire
+from tests.tasks.jobs import DONE, JOBS, MEANWHILE
+from tests.tasks.world import Client, World, text
+
+if TYPE_CHECKING:
+    from mcp_functions.rounds import AuditRecord
+
+YES, NO = {"yes": True}, {"yes": False}
+SECRET = "secret of the author"  # noqa: S105 - what must stay in the function
+
+
+@pytest.fixture(autouse=True)
+def _nothing_done() -> None:
+    DONE.clear()
+    MEANWHILE.clear()
+
+
+@pytest.fixture
+def world() -> World:
+    return World(*JOBS)
+
+
+@pytest.fixture
+def alice(world: World) -> Client:
+    return Client(world)
+
+
+# ---- A call becomes a task
+
+
+def test_a_task_works_asks_is_answered_and_ends_with_what_the_call_would_have_returned(
+    world: World, alice: Client
+) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    assert alice.get(task)["status"] == "working"
+    world.work()
+    asked = alice.get(task)
+    assert (asked["status"], list(asked["inputRequests"])) == ("input_required", ["approve"])
+    alice.accept(task, approve=YES)
+    assert alice.get(task)["status"] == "working"
+    world.work()
+    ended = alice.get(task)
+    assert (ended["status"], text(ended["result"])) == ("completed", "DRAFT LISBON, PUBLISH LISBON")
+    assert DONE == ["draft Lisbon", "publish Lisbon"]
+
+
+def test_the_call_is_answered_at_once_and_the_task_is_there_by_then(world: World, alice: Client) -> None:
+    result = alice.call("publish", title="Lisbon")
+    assert result["status"] == "working"
+    assert DONE == []
+    assert result.keys() & {"result", "error", "inputRequests", "requestState", "content"} == set()
+    assert world.table.calls[-1] == "PutItem"
+    assert alice.get(result["taskId"])["createdAt"] == result["createdAt"]
+
+
+def test_a_client_without_the_extension_gets_the_answer_itself(world: World) -> None:
+    plain = Client(world, capabilities=wire.FORMS)
+    first = plain.call("publish", title="Lisbon")
+    assert (first["resultType"], list(first["inputRequests"])) == ("input_required", ["approve"])
+    assert not world.summoned
+
+
+def test_what_must_be_a_task_is_refused_to_a_client_that_knows_none(world: World) -> None:
+    error = Client(world, capabilities=wire.FORMS).error("tools/call", {"name": "required", "arguments": {}})
+    assert error["code"] == -32021
+    assert error["data"] == {"requiredCapabilities": {"extensions": {wire.TASKS: {}}}}
+    assert DONE == []
+
+
+@pytest.mark.parametrize(("count", "plainly", "knowingly"), [(1, "complete", "complete"), (3, "complete", "task")])
+def test_an_author_decides_by_the_arguments(world: World, count: int, plainly: str, knowingly: str) -> None:
+    assert Client(world, capabilities={}).call("counted", count=count)["resultType"] == plainly
+    assert Client(world).call("counted", count=count)["resultType"] == knowingly
+
+
+def test_an_author_may_require_a_task_by_the_arguments(world: World) -> None:
+    params = {"name": "counted", "arguments": {"count": 9}}
+    assert Client(world, capabilities={}).error("tools/call", params)["code"] == -32021
+
+
+def test_arguments_that_do_not_fit_make_no_task(world: World, alice: Client) -> None:
+    for name in ("counted", "publish"):
+        result = alice.call(name, count="many")
+        assert (result["resultType"], result["isError"]) == ("complete", True)
+    assert world.table.items == {}
+
+
+def test_what_the_client_wishes_about_tasks_is_ignored(alice: Client, world: World) -> None:
+    wish = {"task": {"ttl": 5}}
+    assert "content" in alice.result("tools/call", {"name": "counted", "arguments": {"count": 1}, **wish})
+    created = alice.result("tools/call", {"name": "publish", "arguments": {"title": "x"}, **wish})
+    assert created["ttlMs"] == 86_400_000
+    assert world.summoned
+
+
+def test_what_a_signature_asks_is_asked_in_a_round_before_the_task(world: World, alice: Client) -> None:
+    call = {"name": "named", "arguments": {"greeting": "Hello"}}
+    first = alice.result("tools/call", call)
+    assert (first["resultType"], list(first["inputRequests"])) == ("input_required", ["who"])
+    assert world.table.items == {}
+    answer = {"inputResponses": {"who": {"action": "accept", "content": {"name": "Ann"}}}}
+    created = alice.result("tools/call", {**call, **answer, "requestState": first["requestState"]})
+    assert created["resultType"] == "task"
+    assert (created["ttlMs"], "requestState" in created) == (86_400_000, False)
+    world.work()
+    assert list(alice.get(created["taskId"])["inputRequests"]) == ["sure"]
+    alice.accept(created["taskId"], sure=YES)
+    world.work()
+    assert text(alice.get(created["taskId"])["result"]) == "Hello, Ann (alice): True"
+
+
+def test_who_declines_what_comes_before_a_task_begins_none(world: World, alice: Client) -> None:
+    call = {"name": "named", "arguments": {"greeting": "Hello"}}
+    state = alice.result("tools/call", call)["requestState"]
+    answer = {"inputResponses": {"who": {"action": "decline"}}, "requestState": state}
+    assert "declined" in text(alice.result("tools/call", {**call, **answer}))
+    assert world.table.items == {}
+
+
+# ---- Looking at it
+
+
+def test_a_poll_says_how_far_the_work_is(world: World, alice: Client) -> None:
+    said = list[str]()
+    task = alice.begin("counted", count=3)
+    MEANWHILE.append(lambda _done: said.append(alice.get(task)["statusMessage"]))
+    world.work()
+    assert said == ["0 of 3", "1 of 3", "2 of 3"]
+
+
+def test_the_older_a_task_the_less_often_one_need_ask(world: World, alice: Client) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    world.work()
+    intervals = []
+    for _ in range(3):
+        world.clock.advance(100)
+        intervals.append(alice.get(task)["pollIntervalMs"])
+    assert intervals == [10_000, 20_000, 30_000]
+
+
+def test_a_task_is_kept_for_as_long_as_its_tool_says_and_then_unknown(world: World, alice: Client) -> None:
+    created = alice.call("required")
+    assert created["ttlMs"] == 60_000
+    world.work()
+    world.clock.advance(59)
+    assert alice.get(created["taskId"])["status"] == "completed"
+    world.clock.advance(1)
+    for method in wire.OF_TASKS:
+        params = {"taskId": created["taskId"], "inputResponses": {}}
+        assert alice.error(method, params) == {"code": -32602, "message": "Unknown task"}
+
+
+def test_a_deployment_clips_how_long_a_task_is_kept() -> None:
+    assert Client(World(*JOBS, max_task_ttl=30)).call("publish", title="x")["ttlMs"] == 30_000
+
+
+@pytest.mark.parametrize("method", wire.OF_TASKS)
+@pytest.mark.parametrize(
+    "task_id", ["", "work", "work.", "work.0123456789abcdef012345", "other.0123456789abcdef012345", "../x", "work." * 9]
+)
+def test_a_task_that_nobody_made_is_unknown(alice: Client, method: str, task_id: str) -> None:
+    error = alice.error(method, {"taskId": task_id, "inputResponses": {}})
+    assert error == {"code": -32602, "message": "Unknown task"}
+    assert alice.response["statusCode"] == 200
+
+
+@pytest.mark.parametrize("method", wire.OF_TASKS)
+def test_somebody_elses_task_is_an_unknown_task(world: World, alice: Client, method: str) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    world.work()
+    before = dict(world.table.items)
+    mallory = Client(world, "mallory")
+    params = {"taskId": task, "inputResponses": {"approve": {"action": "accept", "content": YES}}}
+    assert mallory.error(method, params) == {"code": -32602, "message": "Unknown task"}
+    assert world.table.items == before
+
+
+@pytest.mark.parametrize("method", wire.OF_TASKS)
+def test_a_client_that_does_not_declare_the_extension_hears_that_before_anything_is_looked_up(
+    world: World, method: str
+) -> None:
+    error = Client(world, capabilities=wire.FORMS).error(method, {"taskId": "work.x", "inputResponses": {}})
+    assert (error["code"], world.table.calls) == (-32021, [])
+
+
+@pytest.mark.parametrize("method", wire.OF_TASKS)
+def test_the_header_names_the_task_too(alice: Client, method: str) -> None:
+    params = {"taskId": "work.0123456789abcdef012345", "inputResponses": {}}
+    for header in ("work.another", None):
+        message = alice.send(method, params, headers={"mcp-name": header})
+        assert message["error"]["code"] == -32020
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tasks/get", {}),
+        ("tasks/cancel", {"taskId": 7}),
+        ("tasks/update", {"taskId": None}),
+    ],
+)
+def test_params_without_a_shape_are_refused(alice: Client, method: str, params: dict[str, Any]) -> None:
+    assert alice.error(method, params)["code"] == -32602
+    assert alice.response["statusCode"] == 400
+
+
+@pytest.mark.parametrize("responses", [None, [], "yes", {"approve": "yes"}])
+def test_answers_without_a_shape_are_refused(world: World, alice: Client, responses: object) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    world.work()
+    assert alice.error("tasks/update", {"taskId": task, "inputResponses": responses})["code"] == -32602
+    assert alice.get(task)["status"] == "input_required"
+
+
+def test_a_task_needs_the_scope_that_its_call_needed(world: World) -> None:
+    task = Client(world, scope="work:write").begin("scoped")
+    for method in wire.OF_TASKS:
+        poor = Client(world)
+        assert poor.error(method, {"taskId": task, "inputResponses": {}})["data"]["reason"] == "insufficient_scope"
+        assert poor.response["statusCode"] == 403
+
+
+def test_nobody_is_asked_for_what_the_polling_client_cannot_show(world: World, alice: Client) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    world.work()
+    bare = Client(world, capabilities={"extensions": {wire.TASKS: {}}})
+    error = bare.error("tasks/get", {"taskId": task})
+    assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": {"elicitation": {}}})
+
+
+# ---- Answering
+
+
+def test_answers_may_come_one_by_one(world: World, alice: Client) -> None:
+    task = alice.begin("both")
+    world.work()
+    alice.accept(task, a={"name": "Ann"})
+    half = alice.get(task)
+    assert (half["status"], list(half["inputRequests"])) == ("input_required", ["b"])
+    assert not world.summoned
+    alice.accept(task, b={"name": "Bob"})
+    world.work()
+    assert text(alice.get(task)["result"]) == "Ann Bob"
+
+
+def test_unknown_and_repeated_answers_are_acknowledged_and_ignored(world: World, alice: Client) -> None:
+    task = alice.begin("both")
+    world.work()
+    alice.accept(task, a={"name": "Ann"}, c={"name": "nobody"})
+    before = dict(world.table.items)
+    alice.accept(task, a={"name": "Zoe"}, c={"name": "nobody"})
+    assert world.table.items == before
+    alice.accept(task, a={"name": "Zoe"}, b={"name": "Bob"})
+    alice.accept(task, b={"name": "Zoe"})
+    world.work()
+    assert text(alice.get(task)["result"]) == "Ann Bob"
+    alice.accept(task, a={"name": "Zoe"})
+
+
+def test_an_answer_that_does_not_fit_is_asked_again_under_a_key_that_was_never_used(
+    world: World, alice: Client
+) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    world.work()
+    for key in ("approve", "approve-2", "approve-3"):
+        (asked,) = alice.get(task)["inputRequests"].items()
+        assert asked[0] == key
+        alice.accept(task, **{key: {"yes": "perhaps"}})
+        alice.accept(task, approve=YES)  # of a question that is over
+        world.work()
+    assert "Please answer again" in alice.get(task)["inputRequests"]["approve-4"]["params"]["message"]
+    alice.accept(task, **{"approve-4": YES})
+    world.work()
+    assert alice.get(task)["status"] == "completed"
+    assert DONE.count("draft Lisbon") == 1
+
+
+def test_who_declines_ends_the_task_with_a_result_that_says_so(world: World, alice: Client) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    world.work()
+    alice.update(task, approve={"action": "decline"})
+    world.work()
+    ended = alice.get(task)
+    assert (ended["status"], ended["result"]["isError"]) == ("completed", True)
+
+
+def test_an_answer_that_does_not_fit_into_the_item_is_refused(world: World, alice: Client) -> None:
+    task = alice.begin("both")
+    world.work()
+    responses = {"a": {"action": "accept", "content": {"name": "x" * 500_000}}}
+    alice.error("tasks/update", {"taskId": task, "inputResponses": responses})
+    assert alice.response["statusCode"] == 413
+    assert list(alice.get(task)["inputRequests"]) == ["a", "b"]
+
+
+# ---- Ending
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "said"),
+    [
+        ("tool", "completed", "no paper"),
+        ("bug", "failed", "Internal error"),
+        ("rule", "failed", "Internal error"),
+        ("large", "failed", "The result is larger than a task can keep (about 290 KB)"),
+        ("steps", "completed", "This call has more to remember than a task can keep. Answer more briefly."),
+    ],
+)
+def test_failed_is_for_errors_of_the_protocol_alone(
+    alice: Client, how: str, status: str, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = alice.world
+    task = alice.begin("broken", how=how)
+    world.work()
+    ended = alice.get(task)
+    assert ended["status"] == status
+    if status == "failed":
+        assert ended["error"] == {"code": -32603, "message": said}
+        assert ended["statusMessage"] == said
+    else:
+        assert (ended["result"]["isError"], text(ended["result"])) == (True, said)
+    assert SECRET not in caplog.text
+
+
+def test_a_question_that_the_client_of_the_call_cannot_show_is_the_error_of_the_call(
+    world: World, alice: Client
+) -> None:
+    task = alice.begin("sampled")
+    world.work()
+    ended = alice.get(task)
+    assert (ended["status"], ended["error"]["code"]) == ("failed", -32021)
+    assert ended["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+
+
+def test_what_a_task_was_called_with_is_forgotten_when_it_ends(world: World, alice: Client) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    world.work()
+    alice.update(task, approve={"action": "accept", "content": NO})
+    world.work()
+    kept = world.tasks.store.get(task, next(iter(world.table.items)).split("/")[3])
+    assert (kept.arguments, kept.record, kept.given, kept.asked) == ({}, {}, {}, {})
+
+
+@pytest.mark.parametrize("ending", ["completed", "failed", "cancelled"])
+def test_what_has_ended_stays_as_it_is(world: World, alice: Client, ending: str) -> None:
+    task = alice.begin("broken", how="bug" if ending == "failed" else "well")
+    if ending == "cancelled":
+        alice.cancel(task)
+    world.work()
+    ended = alice.get(task)
+    assert ended["status"] == ending
+    items = dict(world.table.items)
+    alice.cancel(task)
+    alice.accept(task, approve=YES)
+    world.come((task, next(iter(items)).split("/")[3]))
+    world.clock.advance(3600)
+    assert alice.get(task) == {**ended, "pollIntervalMs": 30_000}
+    assert world.table.items == items
+
+
+# ---- Cancelling
+
+
+def test_a_task_that_waits_for_an_answer_is_cancelled_at_once(world: World, alice: Client) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    world.work()
+    alice.cancel(task)
+    ended = alice.get(task)
+    assert ended["status"] == "cancelled"
+    alice.accept(task, approve=YES)
+    assert world.work() == 0
+    assert DONE == ["draft Lisbon"]
+
+
+def test_a_cancellation_is_seen_at_the_next_step(world: World, alice: Client) -> None:
+    task = alice.begin("counted", count=5)
+    MEANWHILE.append(lambda done: len(done) == 2 and alice.cancel(task))
+    world.work()
+    assert alice.get(task)["status"] == "cancelled"
+    assert DONE == ["part 0", "part 1"]
+
+
+def test_a_cancellation_is_seen_at_the_next_question(world: World, alice: Client) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    MEANWHILE.append(lambda _done: alice.cancel(task))
+    world.work()
+    ended = alice.get(task)
+    assert (ended["status"], "inputRequests" in ended) == ("cancelled", False)
+
+
+def test_work_that_comes_to_its_end_before_it_sees_the_cancellation_has_come_to_its_end(
+    world: World, alice: Client
+) -> None:
+    task = alice.begin("counted", count=5)
+    MEANWHILE.append(lambda done: len(done) == 5 and alice.cancel(task))
+    world.work()
+    assert alice.get(task)["status"] == "completed"
+
+
+def test_a_task_that_was_cancelled_before_its_worker_came_is_never_begun(world: World, alice: Client) -> None:
+    task = alice.begin("required")
+    alice.cancel(task)
+    assert alice.get(task)["status"] == "cancelled"
+    world.work()
+    assert DONE == []
+
+
+# ---- Limits
+
+
+def test_open_tasks_are_counted_for_each_principal() -> None:
+    world = World(*JOBS, max_open_tasks=2)
+    alice, bob = Client(world), Client(world, "bob")
+    first, _second = alice.begin("publish", title="1"), alice.begin("publish", title="2")
+    refused = alice.call("publish", title="3")
+    assert refused["isError"]
+    assert "2 tasks open" in text(refused)
+    bob.begin("publish", title="1")
+    alice.cancel(first)
+    alice.begin("publish", title="3")
+    assert alice.call("publish", title="4")["isError"]
+
+
+def test_tasks_that_have_ended_or_expired_are_not_counted() -> None:
+    world = World(*JOBS, max_open_tasks=2)
+    alice = Client(world)
+    for _ in range(5):
+        alice.begin("required")
+        alice.begin("required")
+        world.work()
+    alice.begin("required")
+    alice.begin("required")
+    assert alice.call("required")["isError"]
+    world.clock.advance(60)
+    world.table.expire(world.clock())
+    alice.begin("required")
+
+
+def test_a_call_that_does_not_fit_into_an_item_is_told_so(world: World, alice: Client) -> None:
+    result = alice.call("publish", title="x" * 500_000)
+    assert result["isError"]
+    assert not world.summoned
+
+
+# ---- Nothing said
+
+
+def test_nothing_that_a_client_or_an_author_said_stands_in_a_log(
+    world: World, alice: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    task = alice.begin("publish", title="confidential")
+    world.work()
+    alice.accept(task, approve=YES)
+    world.work()
+    alice.get(task)
+    said = json.dumps([record.__dict__ for record in caplog.records], default=str)
+    assert all(word not in said for word in ("confidential", "alice", task.partition(".")[2]))
+
+
+def test_the_author_audits_the_rounds_of_a_task_too() -> None:
+    told: list[AuditRecord] = []
+    world = World(*JOBS, audit=told.append)
+    alice = Client(world)
+    task = alice.begin("publish", title="Lisbon")
+    world.work()
+    alice.accept(task, approve=YES)
+    world.work()
+    rounds = [(record.round, dict(record.asked), dict(record.answered)) for record in told if record.round]
+    assert rounds == [
+        (1, {}, {}),  # the call itself
+        (1, {"approve": "Publish 'Lisbon'?"}, {}),
+        (2, {}, {"approve": "accept"}),
+    ]
+    assert len({record.flow for record in told}) == 1
+
+
+def test_an_order_that_a_gateway_could_write_is_none(world: World) -> None:
+    event = wire.event(wire.message("tools/list"), context={"mcpTask": {"id": "x", "owner": None}})
+    assert world.function(event, wire.Context())["statusCode"] == 500  # nobody signed in: it was read as HTTP
+
+
+def test_a_function_without_tasks_takes_no_orders() -> None:
+    from mcp_functions import serve, tool  # noqa: PLC0415 - as an author does
+
+    @tool
+    def plain() -> str:
+        """Say nothing."""
+        return ""
+
+    with pytest.raises(WorkFailed, match=r"^$"):
+        serve(plain)({"mcpTask": {"id": "x", "owner": None}}, wire.Context())

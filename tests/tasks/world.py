@@ -1,0 +1,159 @@
+"""A deployment of functions with tasks, in one process: its clock and its workers only move when a test says so.
+
+Events go in and responses come out; a summons waits in a queue until somebody lets the worker run.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import catalog
+from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.request_state import RequestStates
+from mcp_functions.server import Server
+from mcp_functions.settings import Settings
+from mcp_functions.table import DynamoDb, SealedTable
+from mcp_functions.tasks import Tasks, Worker
+from mcp_functions.testing.dynamodb import MemoryTable
+from tests import wire
+from tests.strict_kms import Clock, Repeatable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.handlers import Handler
+
+RESOURCE, ISSUER = "https://mcp.example/mcp", "https://id.example"
+FUNCTION = "work"
+
+
+class Glass:
+    """A seal that hides nothing and takes as much room as a real one: the table counts it."""
+
+    def seal(self, payload: bytes, /) -> str:
+        return base64.urlsafe_b64encode(payload).decode()
+
+    def unseal(self, token: str, /) -> bytes:
+        return base64.urlsafe_b64decode(token)
+
+
+class World:
+    """One function with its table and its worker.
+
+    Attributes:
+        clock: of everybody.
+        table: whose weather a test decides.
+        summoned: the orders of workers that have not come yet.
+
+    """
+
+    def __init__(self, *handlers: Handler[..., Any], **options: Any) -> None:  # noqa: ANN401 - more settings
+        """Deploy some handlers. `audit` is the author's."""
+        audit = options.pop("audit", None)
+        self.clock, self.table, self.rand = Clock(), MemoryTable(), Repeatable()
+        self.summoned: deque[tuple[str, str | None]] = deque()
+        self.boxes, self.slept = wire.Boxes(), list[float]()
+        known: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
+        self.settings = Settings(stack="local", resource_url=RESOURCE, server_name="tested", **{**known, **options})
+        items = SealedTable(
+            DynamoDb(self.table.name, lambda: self.table),
+            Glass(),
+            f"local/{FUNCTION}",
+            max_age=self.settings.max_task_ttl,
+            now=self.clock,
+            rand=self.rand,
+        )
+        self.tasks = Tasks(handlers, self.settings, FUNCTION, items, self.summon, now=self.clock, rand=self.rand)
+        self.worker = Worker(
+            self.tasks.tools, self.tasks.store, self.summon, now=self.clock, audit=audit, sleep=self.slept.append
+        )
+
+        def states(lifetime: int) -> RequestStates:
+            return RequestStates(self.boxes, now=self.clock, lifetime_seconds=lifetime, rand=self.rand)
+
+        server = Server(
+            handlers, self.settings, "local/work/test", states, now=self.clock, tasks=self.tasks, audit=audit
+        )
+        parameters = catalog.parameters(catalog.of(handlers))
+        endpoint = Endpoint(self.settings, server.answer, parameters=parameters, work=self.worker.work)
+        self.function = LambdaFunction(lambda _name: endpoint, handlers, now=self.clock)
+
+    def summon(self, task_id: str, owner: str | None) -> None:
+        self.summoned.append((task_id, owner))
+
+    def work(self, seconds: float = 900) -> int:
+        """Let every worker come that was summoned, and those that these summon; say how many came."""
+        came = 0
+        while self.summoned:
+            self.come(self.summoned.popleft(), seconds)
+            came += 1
+        return came
+
+    def come(self, summons: tuple[str, str | None], seconds: float = 900) -> None:
+        """Let one worker come, as Lambda starts it."""
+        task_id, owner = summons
+        event = {"mcpTask": {"id": task_id, "owner": owner}}
+        assert self.function(event, wire.Context("local-work-worker", int(seconds * 1000))) == {}
+
+
+class Client:
+    """Somebody who knows tasks."""
+
+    def __init__(
+        self, world: World, name: str = "alice", *, capabilities: Mapping[str, Any] = wire.WITH_TASKS, scope: str = ""
+    ) -> None:
+        self.world, self.name, self.capabilities, self.scope = world, name, capabilities, scope
+        self.response: dict[str, Any] = {}
+
+    def send(self, method: str, params: Mapping[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401 - see wire
+        """Send one request, and return the JSON-RPC message that came back, judged."""
+        sent = wire.message(method, params, capabilities=self.capabilities)
+        claims = {"iss": ISSUER, "sub": self.name, "client_id": "c", "aud": RESOURCE, "scope": self.scope}
+        claims["exp"] = str(int(self.world.clock()) + 60)
+        context = {"authorizer": {"jwt": {"claims": claims}}}
+        self.response = self.world.function(
+            wire.event(sent, context=context, **options), wire.Context("local-work", 28_000)
+        )
+        return wire.read(self.response, method)
+
+    def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        return self.result("tools/call", {"name": name, "arguments": arguments})
+
+    def begin(self, name: str, /, **arguments: Any) -> str:  # noqa: ANN401 - JSON
+        """Call a tool that becomes a task; return the task's id."""
+        result = self.call(name, **arguments)
+        assert result["resultType"] == "task"
+        return str(result["taskId"])
+
+    def get(self, task_id: str) -> dict[str, Any]:
+        return self.result("tasks/get", {"taskId": task_id})
+
+    def update(self, task_id: str, **responses: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        return self.result("tasks/update", {"taskId": task_id, "inputResponses": responses})
+
+    def accept(self, task_id: str, **answers: dict[str, Any]) -> dict[str, Any]:
+        return self.update(
+            task_id, **{key: {"action": "accept", "content": content} for key, content in answers.items()}
+        )
+
+    def cancel(self, task_id: str) -> dict[str, Any]:
+        return self.result("tasks/cancel", {"taskId": task_id})
+
+    def result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        message = self.send(method, params)
+        assert "result" in message, message
+        result: dict[str, Any] = message["result"]
+        return result
+
+    def error(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        message = self.send(method, params)
+        assert "error" in message, message
+        error: dict[str, Any] = message["error"]
+        return error
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """Return the text of a tool's result."""
+    return str(result["content"][0]["text"])
