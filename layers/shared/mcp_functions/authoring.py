@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
 
-    from mcp_functions.handlers import Prompt, Resource, Tool
+    from mcp_functions.handlers import Mode, Prompt, Resource, Tool
     from mcp_functions.handlers.resources import CacheScope
     from mcp_functions.handlers.tools import TaskSupport
     from mcp_functions.schema import Annotations, Icon, ToolAnnotations
@@ -35,6 +35,7 @@ def tool(
     scopes: Sequence[str] = (),
     task: TaskSupport | Callable[..., TaskSupport] = None,
     task_ttl: int | timedelta = 86_400,
+    single_use: Mode | None = None,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """Make a function a tool (server/tools).
@@ -47,7 +48,8 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
             `max_sheds`, how many rounds in a row may end without a question because the time was up; `scopes`, all of
             which a caller's access token must grant; `task`, "allowed" or "required" where a call may or must become a
             task (or a function of the arguments that says which), and `task_ttl`, a timedelta or seconds, for which
-            a task is kept.
+            a task is kept; `single_use`, whether each round runs once: "replay" gives who asks again the same answer,
+            "reject" refuses (needs the table, MCP_TABLE).
 
     Raises:
         TypeError: the signature cannot be offered; the message says why.
@@ -78,7 +80,7 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
 
     Args:
         function: what writes the prompt.
-        options: as for `tool`, without `annotations` and `input_schema`.
+        options: as for `tool`, without `annotations`, `input_schema` and `single_use`.
 
     Raises:
         TypeError: the signature cannot be offered; the message says why.

@@ -329,18 +329,22 @@ def _request(  # noqa: PLR0913, PLR0917 - what makes a request, each from its ow
         principal=caller.principal,
         address=http.address,
         deadline=_deadline(http, context, now),
+        ends=_ends(context, now),
         event=event,
         scopes=caller.scopes,
     )
 
 
+def _ends(context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context object
+    return float(now + context.get_remaining_time_in_millis() / 1000)
+
+
 def _deadline(http: HttpRequest, context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context object
-    function_ends = now + context.get_remaining_time_in_millis() / 1000
     # API Gateway writes milliseconds; SAM local writes seconds of its own start, which say nothing about this request
     began = http.began / 1000
     if not now - RECENT_SECONDS < began <= now:
         began = now
-    return float(min(function_ends, began + GATEWAY_SECONDS))
+    return min(_ends(context, now), began + GATEWAY_SECONDS)
 
 
 def _answered(http: HttpRequest, answer: Answer | Written | Forwarded, id_: RequestId) -> Response:

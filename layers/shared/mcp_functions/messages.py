@@ -31,6 +31,7 @@ class Request(NamedTuple):
     deadline: float  # unix seconds; after it nobody waits for the answer
     event: Mapping[str, Any]  # what API Gateway sent, for a front door to pass on unchanged
     scopes: frozenset[str] = frozenset()  # that the caller's token grants
+    ends: float = 0.0  # unix seconds at which Lambda ends this function; 0 where nobody knows
 
     @property
     def params(self) -> dict[str, Any]:

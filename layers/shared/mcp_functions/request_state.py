@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 VERSION = 1
 MAX_DEPTH = 64  # of arguments
 MAX_RECORD_DEPTH = 200  # of what a round leaves: shallower than any parser's limit
+FLOW_SECONDS = 3600
 FLOW_FACTOR = 6  # a conversation may last as long as six answers, if an author allows a longer wait for one
 SKEW_MS = 60_000
 _FLOW_BYTES = 16
@@ -88,6 +89,11 @@ class Opened(NamedTuple):
     record: dict[str, Any]
     issued: int
     flow_deadline: int
+
+
+def longest(lifetime: int, flow: int = FLOW_SECONDS) -> int:
+    """Say how many seconds a conversation may take, if one answer may take `lifetime` (§9.4)."""
+    return max(flow, FLOW_FACTOR * lifetime)
 
 
 def binding(audience: str, method: str, params: Mapping[str, Any], principal: Principal | None) -> Binding:
@@ -153,7 +159,7 @@ class RequestStates:
         *,
         now: Callable[[], float] = time.time,
         lifetime_seconds: int = 600,
-        flow_seconds: int = 3600,
+        flow_seconds: int = FLOW_SECONDS,
         max_rounds: int = 16,
         anonymous: bool = False,
         rand: Callable[[int], bytes] = os.urandom,
@@ -291,7 +297,7 @@ class RequestStates:
         if max_age is not None and seconds > max_age:
             message = f"a state may live {seconds} s, its envelope {max_age} s: raise Envelope(max_age=...)"
             raise Misconfigured(message)
-        return seconds * 1000, max(self._flow, FLOW_FACTOR * seconds) * 1000
+        return seconds * 1000, longest(seconds, self._flow) * 1000
 
     def _check_principal_mode(self, binding: Binding) -> None:
         # "A missing principal is an error, unless the deployment says that it knows nobody."

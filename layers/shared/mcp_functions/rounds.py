@@ -101,6 +101,7 @@ class Round:
         max_sheds: how many rounds in a row may end without a question.
         principal: who calls; None for nobody.
         scopes: that the caller's token grants.
+        single_use: whether a first round may do nothing that counts: it ends before its first step.
         requests: what the client has to answer before the next round.
         notifications: what goes to the client before the result.
         ended: whether the round has ended with the signal, whatever the author's code did with that.
@@ -127,6 +128,7 @@ class Round:
     max_sheds: int = 2
     principal: Principal | None = None
     scopes: frozenset[str] = frozenset()
+    single_use: bool = False
     requests: dict[str, InputRequest] = field(default_factory=dict)
     notifications: list[dict[str, Any]] = field(default_factory=list)
     ended: bool = False
@@ -236,6 +238,8 @@ class Round:
         if key not in self._steps:
             if self.stopped and self.stopped():
                 self.end()
+            if self.single_use:
+                self.anchor()
             return False, None
         if self._steps[key][0] != arguments:
             self.fail(

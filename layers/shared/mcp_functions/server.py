@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from mcp_functions.request_state import Binding, Opened, RequestStates
     from mcp_functions.rounds import AuditRecord, Round
     from mcp_functions.settings import Settings
+    from mcp_functions.table import Table
     from mcp_functions.tasks import Tasks
+
+NO_TABLE = "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies"
 
 
 class Server:
@@ -41,6 +44,7 @@ class Server:
         settings: what the deployment decided.
         audience: who may read a state sealed here, `<stack>/<function>/<stage>`.
         states: makes what seals and opens for a lifetime in seconds; None where this Lambda may not ask.
+        table: makes what keeps items for at most as many seconds; None where there is none.
         now: the clock, unix seconds.
         audit: is told of every round of a handler that may ask.
         tasks: keeps calls that became tasks; None where none may.
@@ -53,6 +57,7 @@ class Server:
         settings: Settings,
         audience: str,
         states: Callable[[int], RequestStates] | None,
+        table: Callable[[int], Table] | None = None,
         *,
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
@@ -63,6 +68,7 @@ class Server:
         self._settings = settings
         self._audience = audience
         self._states = states
+        self._table = table
         self._now = now
         self._audit = audit
         self._tasks = tasks
@@ -117,7 +123,37 @@ class Server:
         bound = binding(self._audience, request.message["method"], request.params, request.principal)
         opened = self._open(request, handler, bound)
         round_ = self._round(request, handler, opened)
-        return self._completed(self._played(request, handler, bound, opened, round_), round_.notifications)
+        if handler.single_use and opened:  # a first round does nothing that counts (`Round.anchor`)
+            result = self._once(request, handler, bound, opened, round_)
+        else:
+            result = self._played(request, handler, bound, opened, round_)
+        return self._completed(result, round_.notifications)
+
+    def _once(
+        self, request: Request, handler: Handler[..., Any], bound: Binding, opened: Opened, round_: Round
+    ) -> dict[str, Any]:
+        """Run a round that must not run twice."""
+        from mcp_functions import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
+        from mcp_functions.input_requests import missing  # noqa: PLC0415
+
+        if self._table is None:
+            raise Misconfigured(NO_TABLE)
+        params = request.params
+        used = single_use.presented(opened, bound.principal, params["requestState"], params.get("inputResponses", {}))
+        result = single_use.once(
+            self._table(single_use.max_age(handler.answer_within)),
+            handler.single_use or "reject",
+            used,
+            lambda: self._played(request, handler, bound, opened, round_),
+            now=self._now,
+            until=request.ends,
+        )
+        if result is None:
+            return handler.failed("This was done before, and its answer was not kept.")
+        # whoever asks again may have been restarted, as another client
+        if lacking := missing(result.get("inputRequests", {}).values(), request.capabilities):
+            raise MissingRequiredClientCapability(lacking)
+        return result
 
     def _played(
         self, request: Request, handler: Handler[..., Any], bound: Binding, opened: Opened | None, round_: Round
@@ -158,6 +194,7 @@ class Server:
             max_sheds=handler.max_sheds,
             principal=request.principal,
             scopes=request.scopes,
+            single_use=handler.single_use is not None,
         )
 
     def _permit(self, request: Request, handler: Handler[..., Any]) -> None:

@@ -16,7 +16,7 @@ from mcp_functions import catalog, identity, observing, settings, well_known
 from mcp_functions.errors import Misconfigured
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.names import WORKER
-from mcp_functions.server import Server
+from mcp_functions.server import NO_TABLE, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -75,11 +75,14 @@ def serve(
             folder = folder.removesuffix(WORKER)  # a worker is its function once more, and opens what that sealed
         service = audience or f"{found.stack}/{folder}"
         seals = codec or wrapping or found.kms_keys
-        vault = Vault(found, service, wrapping, codec, now=now) if seals else None
-        states = vault.states if vault else None
+        vault = Vault(found, service, wrapping, codec, now=now)
+        if any(handler.keeps for handler in handlers) and not (seals and found.table):
+            raise Misconfigured(NO_TABLE)
         identity.announce(found)
+        states = vault.states if seals else None
         tasks, work = _tasks(handlers, found, folder, vault, now, audit) if offered.get("tasks") else (None, None)
-        server = Server(handlers, found, f"{service}/{found.stage}", states, now=now, audit=audit, tasks=tasks)
+        service = f"{service}/{found.stage}"
+        server = Server(handlers, found, service, states, vault.table, now=now, audit=audit, tasks=tasks)
         documents = well_known.documents(found, offered.get("scopes", ()))
         parameters = catalog.parameters(offered) if found.allowed_origins else ()
         return Endpoint(found, server.answer, documents, parameters, work)
@@ -96,6 +99,8 @@ def _prepare(handlers: Sequence[Handler[..., Any]]) -> None:
         import mcp_functions.rounds  # noqa: PLC0415
     if any(handler.asks for handler in handlers):
         import mcp_functions.envelope  # noqa: PLC0415 - cryptography
+    if any(handler.keeps for handler in handlers):
+        import mcp_functions.single_use  # noqa: PLC0415
     if any(handler.task for handler in handlers):
         import mcp_functions.tasks  # noqa: F401, PLC0415
 
@@ -104,15 +109,12 @@ def _tasks(  # noqa: PLR0913, PLR0917 - what tasks need of a deployment
     handlers: Sequence[Handler[..., Any]],
     found: Settings,
     folder: str,
-    vault: Vault | None,
+    vault: Vault,
     now: Callable[[], float],
     audit: Callable[[AuditRecord], object] | None,
 ) -> tuple[Tasks, Callable[[Mapping[str, Any], Any], None]]:
     from mcp_functions.tasks import Summons, Tasks, Worker, lambda_client  # noqa: PLC0415 - of few functions
 
-    if vault is None:
-        message = "MCP_KMS_KEYS is not set: a function with tasks needs the key and its policy"
-        raise Misconfigured(message)
     summon = Summons(f"{found.stack}-{folder}{WORKER}", lambda_client)
     tasks = Tasks(handlers, found, folder, vault.table(found.max_task_ttl), summon, now=now)
     worker = Worker(tasks.tools, tasks.store, summon, now=now, lease_seconds=found.task_lease, audit=audit)
@@ -167,9 +169,6 @@ class Vault:
     def _table(self, max_age: int) -> Table:
         from mcp_functions import table  # noqa: PLC0415 - of few functions
 
-        if not self._found.table:
-            message = "MCP_TABLE is not set: a function with single_use or tasks needs the table and its policy"
-            raise Misconfigured(message)
         seal = self._codec or table.envelope(self._keys, max_age=max_age)
         rows = table.DynamoDb(self._found.table, table.boto3_call)
         return table.SealedTable(rows, seal, self._service, max_age=max_age, now=self._now)

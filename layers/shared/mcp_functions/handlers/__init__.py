@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler as Handler
+    from mcp_functions.handlers.base import Mode as Mode
     from mcp_functions.handlers.completing import Completing as Completing
     from mcp_functions.handlers.prompts import Prompt as Prompt
     from mcp_functions.handlers.resources import Resource as Resource
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Completing": "completing",
     "Handler": "base",
+    "Mode": "base",
     "Prompt": "prompts",
     "Resource": "resources",
     "ResourceTemplate": "resources",

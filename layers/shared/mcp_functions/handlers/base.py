@@ -6,7 +6,7 @@ import re
 import sys
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 from mcp_functions import parameters, signatures
 from mcp_functions import scopes as words
@@ -28,6 +28,9 @@ R = TypeVar("R")
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
+Mode: TypeAlias = Literal["replay", "reject"]
+MODES = ("replay", "reject")
+
 # "_meta" keys: an optional prefix of dotted labels, and a name; prefixes whose second label is MCP's own are reserved
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 META_KEY = rf"(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
@@ -46,6 +49,8 @@ class Handler(Generic[P, R]):
         max_sheds: rounds in a row that may end without a question, because the time was up.
         scopes: all of which a caller's access token must grant.
         task: what makes a call a task; only tools have it.
+        single_use: whether each round of a conversation runs once, and what who asks again is told; None: no promise.
+        keeps: whether its Lambda needs the table.
 
     """
 
@@ -66,6 +71,7 @@ class Handler(Generic[P, R]):
         answer_within: int | timedelta = 600,
         max_sheds: int = 2,
         scopes: Sequence[str] = (),
+        single_use: Mode | None = None,
     ) -> None:
         """Read the function's signature and docstring; nothing is called.
 
@@ -82,6 +88,7 @@ class Handler(Generic[P, R]):
         self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
         self.max_sheds = max_sheds
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
+        self.single_use = single_use
         self._described = {
             "title": title,
             "icons": list(icons) if icons else None,
@@ -92,8 +99,10 @@ class Handler(Generic[P, R]):
             self._check_options()
             self._signature = signatures.read(function, camel_case=camel_case)
             self._read_signature(self._signature)
+            self._check_single_use()
         self.asks = self._signature.asks
         self.alone = not (self._signature.capabilities or self._signature.declared or self.task)
+        self.keeps = bool(single_use or self.task)
         self.logs = self._signature.logs
 
     def _check_options(self) -> None:
@@ -109,6 +118,21 @@ class Handler(Generic[P, R]):
         if isinstance(self.scopes, str) or not all(words.TOKEN.fullmatch(scope) for scope in self.scopes):
             message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
             raise TypeError(message)
+
+    def _check_single_use(self) -> None:
+        if self.single_use is None:
+            return
+        if self.single_use not in MODES:
+            message = f'single_use is "replay" or "reject", not {self.single_use!r}'
+        elif self.kind != "tool":
+            message = f"single_use is of tools: a {self.kind} is read, and may be read again"
+        elif not self._signature.asks:
+            message = "single_use is of conversations, and this one has a single round: take elicit or step after *"
+        elif not self.max_sheds:
+            message = "single_use needs max_sheds=1 or more: a first round that reaches a step ends before it"
+        else:
+            return
+        raise TypeError(message)
 
     def _read_signature(self, signature: Signature) -> None:
         raise NotImplementedError
