@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import logging
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, McpError, TemporarilyUnavailable
 from mcp_functions.request_state import SKEW_MS, canonical, longest
 from mcp_functions.table import Conflict, ItemTooLarge, Key, Unreadable
@@ -28,7 +29,6 @@ KIND = "conversation"
 SPARE_SECONDS = 120  # for which an item outlives the last state of its conversation: clocks differ by up to 60 s
 LEASE_MARGIN = 2  # seconds after the end of a worker at which others may take its round over
 ATTEMPTS = 3  # at a claim: each that fails was won by somebody else
-_log = logging.getLogger("mcp_functions")
 
 
 class Presented(NamedTuple):
@@ -161,7 +161,7 @@ def _record(table: Table, claimed: Item, result: dict[str, Any] | None) -> None:
     try:
         table.replace(claimed, {**done, "answer": result})
     except ItemTooLarge as error:
-        _log.warning("an answer cannot be given again: %s", error.reason)
+        observing.current().reason = error.reason  # for the author: this answer cannot be given again
         _record(table, claimed, None)
     except Conflict:
         # The lease was over and the round is another worker's now: its answer counts, and this one nobody may hear.
@@ -171,7 +171,5 @@ def _record(table: Table, claimed: Item, result: dict[str, Any] | None) -> None:
 
 def _let_go(table: Table, claimed: Item) -> None:
     """Let the same request try again at once, if the table will have it; or else when the lease is over."""
-    try:
+    with suppress(Conflict, McpError):
         table.replace(claimed, {**claimed.payload, "lease": 0})
-    except (Conflict, McpError):
-        _log.info("a claim was not let go: its lease will end")
