@@ -313,7 +313,7 @@ def test_an_answer_too_large_to_be_kept_is_given_once(world: World, caplog: pyte
         return "x" * 400_000
 
     caplog.set_level(logging.INFO)
-    function = serve(pay, now=lambda: world.now)
+    function = serve(pay, codec=world.boxes, now=lambda: world.now)
     state = state_of(world.ask(function))
     assert said(world.ask(function, state, YES)) == "x" * 400_000
     assert said(world.ask(function, state, YES)) == "This was done before, and its answer was not kept."
@@ -337,7 +337,7 @@ def test_what_went_wrong_is_given_again_too(world: World) -> None:
         elicit("approval", "Pay?", Approval)
         return "paid"
 
-    function = serve(pay, now=lambda: world.now)
+    function = serve(pay, codec=world.boxes, now=lambda: world.now)
     state = state_of(world.ask(function))
     declined = {"approval": {"action": "decline"}}
     first = world.ask(function, state, declined)
