@@ -305,6 +305,16 @@ def test_a_claim_that_others_always_win_is_to_be_tried_again(
 # Answers
 
 
+class Open:
+    """A seal that is none, as long as what is in it."""
+
+    def seal(self, payload: bytes, /) -> str:
+        return payload.decode("latin-1")
+
+    def unseal(self, token: str, /) -> bytes:
+        return token.encode("latin-1")
+
+
 def test_an_answer_too_large_to_be_kept_is_given_once(world: World, caplog: pytest.LogCaptureFixture) -> None:
     @tool(single_use="replay")
     def pay(*, elicit: Elicit) -> str:
@@ -313,7 +323,7 @@ def test_an_answer_too_large_to_be_kept_is_given_once(world: World, caplog: pyte
         return "x" * 400_000
 
     caplog.set_level(logging.INFO)
-    function = serve(pay, codec=world.boxes, now=lambda: world.now)
+    function = serve(pay, codec=Open(), now=lambda: world.now)
     state = state_of(world.ask(function))
     assert said(world.ask(function, state, YES)) == "x" * 400_000
     assert said(world.ask(function, state, YES)) == "This was done before, and its answer was not kept."
