@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from mcp_functions import Header, arguments, parameters
+from mcp_functions import Header, arguments, parameters, schemas
 from mcp_functions.arguments import Arguments, InvalidArgument
 
 
@@ -253,3 +253,17 @@ def test_the_schema_accepts_exactly_what_binds(sent: dict[str, Any]) -> None:
     except InvalidArgument:
         bound = False
     assert Draft202012Validator(found.schema).is_valid(sent) is bound
+
+
+def test_a_list_that_is_wrong_a_million_times_is_not_read_to_its_end() -> None:
+    class Watched(list[Any]):
+        read = 0
+
+        def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - as list has it
+            type(self).read += 1
+            return super().__getitem__(index)
+
+    check = schemas.checker({"type": "object", "properties": {"tags": {"items": {"type": "string"}}}})
+    with pytest.raises(ValueError, match=r"tags\[0\] does not fit 'type'"):
+        check({"tags": Watched([7] * 100_000)})
+    assert Watched.read < 100

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
+import re
+import sys
+from urllib.parse import quote, unquote
 
 import pytest
 from hypothesis import given
@@ -81,3 +83,53 @@ def test_what_is_expanded_is_matched_back(one: str, two: str) -> None:
 def test_what_is_expanded_with_a_plus_is_matched_back(path: str) -> None:
     uri = f"file:///{quote(path, safe=RESERVED)}"
     assert uris.match("file:///{+path}", uri) == {"path": path}
+
+
+def by_backtracking(template: str, uri: str) -> dict[str, str] | None:
+    """Say what a regular expression would read, however long it takes."""
+    pattern = re.sub(
+        r"\\\{(\\\+?)(\w+)\\\}",
+        lambda found: f"(?P<{found[2]}>{'.+' if found[1] else '[^/?#&=,;]+'})",
+        re.escape(template),
+    )
+    found = re.fullmatch(pattern, uri, re.DOTALL)
+    return found and {name: unquote(value) for name, value in found.groupdict().items()}
+
+
+templates = st.lists(st.sampled_from(["{a}", "{+b}", "{c}", "{+d}", "/", "-", "x", "-/"]), max_size=6).map("".join)
+
+
+@given(
+    templates.filter(lambda text: all(text.count(variable) < 2 for variable in "abcd")),
+    st.text(st.sampled_from("/-x"), max_size=12),
+)
+def test_it_is_read_as_a_regular_expression_would_read_it(template: str, uri: str) -> None:
+    assert uris.match(template, uri) == by_backtracking(template, uri)
+
+
+@pytest.mark.parametrize("template", ["x://{a}-{b}-{c}end", "x://{+a}/{+b}/{+c}/{+d}end", "x://{a}{b}{c}{d}end"])
+def test_what_a_match_costs_grows_with_the_length_of_the_uri_and_no_faster(template: str) -> None:
+    def cost(length: int) -> int:
+        """Count the lines that run: a regular expression took seconds for a thousand characters of such a URI."""
+        lines = 0
+
+        def count(*_arguments: object) -> object:
+            nonlocal lines
+            lines += 1
+            return count
+
+        before = sys.gettrace()
+        sys.settrace(count)
+        try:
+            assert uris.match(template, "x://" + "-/"[template.startswith("x://{+")] * length + "en") is None
+            assert uris.match(template, "x://" + "-/"[template.startswith("x://{+")] * length + "end") is not None
+        finally:
+            sys.settrace(before)
+        return lines
+
+    assert cost(2000) < 3 * cost(1000)
+
+
+def test_a_uri_that_no_header_could_hold_fits_nothing() -> None:
+    assert uris.match("x://{a}", "x://" + "y" * (uris.MAX_URI - 4)) is not None
+    assert uris.match("x://{a}", "x://" + "y" * (uris.MAX_URI - 3)) is None

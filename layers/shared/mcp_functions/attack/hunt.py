@@ -56,6 +56,11 @@ class Target:
         return str(self.params.get("name") or self.params.get("uri"))
 
     @property
+    def answers(self) -> dict[str, Any]:
+        """Good answers to everything that is asked in the whole conversation."""
+        return {key: said for one in self.rounds for key, said in forms.responses(one.answer.asked or {}).items()}
+
+    @property
     def parameters(self) -> list[tuple[str, str]]:
         """The arguments that are repeated in headers."""
         properties = self.schema.get("properties") or {}
@@ -79,6 +84,7 @@ class Hunt:
         lifetime: seconds after which the server promises that a state has expired; None if nobody said.
         canary: a text that nobody should see again.
         wait: lets seconds pass.
+        cold: whether the victim goes on without any state; None until somebody asks.
 
     """
 
@@ -88,6 +94,7 @@ class Hunt:
     lifetime: float | None = None
     canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")
     wait: Callable[[float], object] = time.sleep
+    cold: bool | None = None
     ids: Iterator[int] = field(default_factory=lambda: count(1))
 
     @property
@@ -105,7 +112,7 @@ class Hunt:
 
     @property
     def stateful(self) -> Target:
-        """The call to attack, if it leaves a state and completes when it is answered.
+        """The call to attack, if it leaves states and completes when it is answered.
 
         Raises:
             NotTried: it does not.
@@ -115,8 +122,27 @@ class Hunt:
         if victim.rounds[0].answer.state is None:
             text = f"{victim.name} asks without a requestState"
             raise NotTried(text)
-        if not self.went_on(victim, victim.rounds[1].answer):
-            text = f"{victim.name} does not go on when its questions are answered: {victim.rounds[1].answer}"
+        if not victim.rounds[-1].answer.done:
+            text = f"{victim.name} does not complete when its questions are answered: {victim.rounds[-1].answer}"
+            raise NotTried(text)
+        return victim
+
+    @property
+    def needed(self) -> Target:
+        """The call to attack, if something hangs on its state.
+
+        "Integrity protection MAY be omitted only when tampering can cause nothing worse than request failure": where
+        the same answers complete the call without any state, a wrong one that does so proves nothing.
+
+        Raises:
+            NotTried: nothing does.
+
+        """
+        victim = self.stateful
+        if self.cold is None:
+            self.cold = self.call(victim, inputResponses=victim.answers).answer.done
+        if self.cold:
+            text = f"{victim.name} completes without any state too (cold-answers), so nothing is proved to hang on it"
             raise NotTried(text)
         return victim
 
@@ -136,34 +162,44 @@ class Hunt:
         """Call a target."""
         return self.line.send(self.write(target, **more))
 
-    def fresh(self, target: Target, **more: Any) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - see `write`
+    def begun(self, target: Target) -> tuple[str, dict[str, Any]]:
         """Begin a conversation: its first state, and good answers to its first questions.
 
         Raises:
             NotTried: it does not ask any more.
 
         """
-        answer = self.call(target, **more).answer
-        if answer.state is None or not answer.asked:
-            text = f"{target.name} asked before, and now: {answer}"
-            raise NotTried(text)
-        return answer.state, forms.responses(answer.asked)
+        return _open(target, self.call(target).answer)
+
+    def fresh(self, target: Target, who: str = CALLER) -> tuple[str, dict[str, Any]]:
+        """Hold a conversation up to its last questions: the last state, and the answers that would complete the call.
+
+        Raises:
+            NotTried: it does not ask any more.
+
+        """
+        answer = self.call(target, who=who).answer
+        for _ in target.rounds[2:]:
+            answer = self.call(target, who=who, **_reply(answer)).answer
+        return _open(target, answer)
 
     def walk(self, target: Target) -> Target:
         """Hold the conversation as a client should, and remember how it went."""
         rounds = [self.call(target)]
         questions = rounds[0].answer.asked or {}
-        while (asked := rounds[-1].answer.asked) is not None and len(rounds) < MAX_ROUNDS:
-            state = rounds[-1].answer.state
-            more: dict[str, Any] = {"inputResponses": forms.responses(asked)} if asked else {}
-            rounds.append(self.call(target, **more, **({} if state is None else {"requestState": state})))
+        while rounds[-1].answer.asked is not None and len(rounds) < MAX_ROUNDS:
+            rounds.append(self.call(target, **_reply(rounds[-1].answer)))
         return Target(target.method, target.params, target.schema, target.others, questions, rounds)
 
     def went_on(self, target: Target, answer: Answer) -> bool:
-        """Tell whether an answer is later than the first: the call is complete, or it asks for something else."""
+        """Tell whether an answer is later than the first: the call is complete, or asks for something else."""
         if answer.done:
             return True
         return bool(answer.asked) and _shape(answer.asked or {}) != _shape(target.questions)
+
+    def is_sure(self, target: Target) -> bool:
+        """Tell whether a target does not complete with good answers alone, so that its state is what counts."""
+        return not self.call(target, inputResponses=target.answers).answer.done
 
     def elsewhere(self, target: Target) -> Iterator[Target]:
         """Name calls of the same tool with other arguments that begin with a question too."""
@@ -173,6 +209,19 @@ class Hunt:
             other = Target(target.method, params, target.schema)
             if asked := self.call(other).answer.asked:
                 yield Target(target.method, params, target.schema, questions=asked)
+
+
+def _reply(answer: Answer) -> dict[str, Any]:
+    """Write what goes with a retry."""
+    responses = {"inputResponses": forms.responses(answer.asked)} if answer.asked else {}
+    return responses | ({} if answer.state is None else {"requestState": answer.state})
+
+
+def _open(target: Target, answer: Answer) -> tuple[str, dict[str, Any]]:
+    if answer.state is None or not answer.asked:
+        text = f"{target.name} asked before, and now: {answer}"
+        raise NotTried(text)
+    return answer.state, forms.responses(answer.asked)
 
 
 def _shape(asked: Mapping[str, Any]) -> dict[str, list[str]]:

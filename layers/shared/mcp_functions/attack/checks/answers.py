@@ -39,18 +39,18 @@ def _cold(hunt: Hunt) -> Iterator[Proof]:
     if not victim.rounds[-1].answer.done:
         text = f"{victim.name} was never completed"
         raise NotTried(text)
-    cold = hunt.call(victim, inputResponses=_all_answers(victim))
+    cold = hunt.call(victim, inputResponses=victim.answers)
     if hunt.went_on(victim, cold.answer):
         yield Proof(cold, f"answers without a state, to questions that nobody had asked: {cold.answer}")
 
 
 def _ahead(hunt: Hunt) -> Iterator[Proof]:
     victim = hunt.stateful
-    later = {key: answer for key, answer in _all_answers(victim).items() if key not in victim.questions}
+    later = {key: answer for key, answer in victim.answers.items() if key not in victim.questions}
     if not later or not victim.rounds[-1].answer.done:
         text = f"{victim.name} asks for nothing in a later round that it does not ask for in the first"
         raise NotTried(text)
-    state, responses = hunt.fresh(victim)
+    state, responses = hunt.begun(victim)
     ahead = hunt.call(victim, requestState=state, inputResponses=responses | later)
     if ahead.answer.done:
         yield Proof(ahead, f"answers to {', '.join(later)}, which had not been asked yet, completed the call")
@@ -58,7 +58,7 @@ def _ahead(hunt: Hunt) -> Iterator[Proof]:
 
 def _malformed(hunt: Hunt) -> Iterator[Proof]:
     victim = hunt.stateful
-    state, responses = hunt.fresh(victim)
+    state, responses = hunt.begun(victim)
     entries = ((f"{key}: {what}", {**responses, key: value}) for key in responses for what, value in ENTRIES)
     for what, value in (*MALFORMED, *entries):
         sent = hunt.call(victim, requestState=state, inputResponses=value)
@@ -68,7 +68,7 @@ def _malformed(hunt: Hunt) -> Iterator[Proof]:
 
 def _unfit(hunt: Hunt) -> Iterator[Proof]:
     victim = hunt.stateful
-    state, responses = hunt.fresh(victim)
+    state, responses = hunt.begun(victim)
     for key, what, value in _misfits(victim.questions, hunt.canary):
         sent = hunt.call(victim, requestState=state, inputResponses={**responses, key: value})
         if hunt.went_on(victim, sent.answer):
@@ -104,7 +104,7 @@ def _undeclared_calls(hunt: Hunt) -> Iterator[tuple[Target, Exchange]]:
     for target in hunt.targets:
         yield target, hunt.call(target, capabilities={})
     if len([one for one in victim.rounds if one.answer.asked]) > 1 and victim.rounds[0].answer.state:
-        state, responses = hunt.fresh(victim)
+        state, responses = hunt.begun(victim)
         yield victim, hunt.call(victim, requestState=state, inputResponses=responses, capabilities={})
 
 
@@ -124,11 +124,6 @@ def _misfits(questions: Mapping[str, Any], canary: str) -> Iterator[tuple[str, s
 def _is_form(request: Mapping[str, Any]) -> bool:
     params = request.get("params") or {}
     return request.get("method") == "elicitation/create" and params.get("mode", "form") == "form"
-
-
-def _all_answers(victim: Target) -> dict[str, Any]:
-    """Answer everything that is asked in the whole conversation."""
-    return {key: said for one in victim.rounds for key, said in forms.responses(one.answer.asked or {}).items()}
 
 
 CHECKS = (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from mcp_functions.attack import forms
 from mcp_functions.attack.findings import Basis, Check, NotTried, Proof, Severity
 from mcp_functions.attack.sending import CALLER, OTHER
 
@@ -28,17 +28,21 @@ WAITING = 1.0  # seconds beyond the lifetime
 
 
 def _other_arguments(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.stateful
+    victim = hunt.needed
     tried = 0
     for other in hunt.elsewhere(victim):
         tried += 1
         state, responses = hunt.fresh(victim)
-        crossed = hunt.call(other, requestState=state, inputResponses=responses | forms.responses(other.questions))
-        if hunt.went_on(other, crossed.answer):
-            yield Proof(crossed, f"a state of {victim} went on for {other.params}: {crossed.answer}")
+        crossed = hunt.call(other, requestState=state, inputResponses=responses)
+        if crossed.answer.done:
+            yield Proof(crossed, f"a state of {victim} completed a call with {_written(other)}: {crossed.answer}")
     if not tried:
         text = f"no other arguments were found with which {victim.name} asks"
         raise NotTried(text)
+
+
+def _written(target: Target) -> str:
+    return json.dumps(target.params.get("arguments") or target.params)
 
 
 def _other_target(hunt: Hunt) -> Iterator[Proof]:
@@ -50,31 +54,31 @@ def _other_method(hunt: Hunt) -> Iterator[Proof]:
 
 
 def _crossed(hunt: Hunt, targets: list[Target]) -> Iterator[Proof]:
-    victim = hunt.stateful
+    victim = hunt.needed
     if not targets:
         text = "nothing else was found that asks"
         raise NotTried(text)
-    for other in targets:
+    for other in filter(hunt.is_sure, targets):
         state, responses = hunt.fresh(victim)
-        crossed = hunt.call(other, requestState=state, inputResponses=responses | forms.responses(other.questions))
-        if hunt.went_on(other, crossed.answer):
-            yield Proof(crossed, f"a state of {victim} went on for {other}: {crossed.answer}")
+        crossed = hunt.call(other, requestState=state, inputResponses=other.answers | responses)
+        if crossed.answer.done:
+            yield Proof(crossed, f"a state of {victim} completed {other}: {crossed.answer}")
 
 
 def _other_principal(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.stateful
+    victim = hunt.needed
     if not hunt.has_other:
         text = "it takes a second person: give their credentials with --other-header"
         raise NotTried(text)
     for owner, thief in ((CALLER, OTHER), (OTHER, CALLER)):
         state, responses = hunt.fresh(victim, who=owner)
         stolen = hunt.call(victim, who=thief, requestState=state, inputResponses=responses)
-        if hunt.went_on(victim, stolen.answer):
-            yield Proof(stolen, f"a state of one person went on for another: {stolen.answer}")
+        if stolen.answer.done:
+            yield Proof(stolen, f"a state of one person completed a call of another: {stolen.answer}")
 
 
 def _expired(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.stateful
+    victim = hunt.needed
     if hunt.lifetime is None:
         text = "nobody said how long a state lives: --lifetime SECONDS"
         raise NotTried(text)
@@ -84,8 +88,8 @@ def _expired(hunt: Hunt) -> Iterator[Proof]:
     state, responses = hunt.fresh(victim)
     hunt.wait(hunt.lifetime + WAITING)
     late = hunt.call(victim, requestState=state, inputResponses=responses)
-    if hunt.went_on(victim, late.answer):
-        yield Proof(late, f"a state went on {hunt.lifetime + WAITING:g} s after it was left: {late.answer}")
+    if late.answer.done:
+        yield Proof(late, f"a state was taken {hunt.lifetime + WAITING:g} s after it was left: {late.answer}")
 
 
 def _rewound(hunt: Hunt) -> Iterator[Proof]:
@@ -93,7 +97,7 @@ def _rewound(hunt: Hunt) -> Iterator[Proof]:
     if len([one for one in victim.rounds if one.answer.asked]) < 2:  # noqa: PLR2004 - two rounds of questions
         text = f"{victim.name} asks only once"
         raise NotTried(text)
-    state, responses = hunt.fresh(victim)
+    state, responses = hunt.begun(victim)
     second = hunt.call(victim, requestState=state, inputResponses=responses)
     if not hunt.went_on(victim, second.answer):
         return

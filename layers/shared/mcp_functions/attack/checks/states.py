@@ -109,23 +109,23 @@ def edited(good: str) -> Iterator[tuple[str, str]]:
 
 def _tried(hunt: Hunt, states: Callable[[str], Iterator[tuple[str, Any]]]) -> Iterator[tuple[Exchange, str]]:
     """Present states in the place of a good one, with the right answers to its questions."""
-    victim = hunt.stateful
+    victim = hunt.needed
     good, responses = hunt.fresh(victim)
     for what, state in states(good):
         yield hunt.call(victim, requestState=state, inputResponses=responses), what
     control = hunt.call(victim, requestState=good, inputResponses=responses).answer
-    if not hunt.went_on(victim, control):
+    if not control.done:
         text = f"the good state was not taken either, after all: {control}"
         raise NotTried(text)
 
 
 def _bad(states: Callable[[Hunt, str], Iterator[tuple[str, Any]]]) -> Callable[[Hunt], Iterator[Proof]]:
-    """Make a check: no such state goes on."""
+    """Make a check: no such state completes a call."""
 
     def run(hunt: Hunt) -> Iterator[Proof]:
         for exchange, what in _tried(hunt, lambda good: states(hunt, good)):
-            if hunt.went_on(hunt.victim, exchange.answer):
-                yield Proof(exchange, f"the state was {what}, and the server went on: {exchange.answer}")
+            if exchange.answer.done:
+                yield Proof(exchange, f"the state was {what}, and the call was completed: {exchange.answer}")
 
     return run
 
@@ -139,7 +139,7 @@ def _not_refused(hunt: Hunt) -> Iterator[Proof]:
 
     for exchange, what in _tried(hunt, some):
         answer = exchange.answer
-        if answer.result is not None and not hunt.went_on(hunt.victim, answer):
+        if answer.result is not None and not answer.done:
             yield Proof(exchange, f"the state was {what}, and it was answered with {answer}, not with an error")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp_functions.attack.sending import Exchange
 
 BASIC = "basic, Messages"
-JSON = "All messages between MCP clients and servers MUST follow the JSON-RPC 2.0 specification."
+JSON = "All messages … MUST follow the JSON-RPC 2.0 specification. JSON-RPC messages MUST be UTF-8 encoded."
 IDS = "Requests MUST include a string or integer ID. Unlike base JSON-RPC, the ID MUST NOT be null."
 ONE = "The body of the HTTP POST MUST be a single JSON-RPC request or notification."
 TWICE = 'a body with the same key twice is two requests: "names within an object SHOULD be unique" (RFC 8259, 4).'
@@ -152,7 +152,7 @@ def _prototype(hunt: Hunt) -> Iterator[Proof]:
 
 
 CHECKS = (
-    Check("text-that-is-not-json", Severity.DEVIATION, Basis.MUST, BASIC, JSON, _not_json),
+    Check("text-that-is-not-json", Severity.DEVIATION, Basis.MUST, f"{BASIC}; basic/transports", JSON, _not_json),
     Check("keys-twice", Severity.INFORMATION, Basis.OPINION, BASIC, TWICE, _twice),
     Check("ids-that-are-none", Severity.DEVIATION, Basis.MUST, BASIC, IDS, _bad_ids),
     Check("not-one-request", Severity.DEVIATION, Basis.MUST, "basic/transports/streamable-http", ONE, _not_one),

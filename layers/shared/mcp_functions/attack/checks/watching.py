@@ -107,18 +107,22 @@ def _stored(exchange: Exchange, _canary: str) -> str | None:
 
 
 def _untyped(exchange: Exchange, _canary: str) -> str | None:
-    versions = [value for name, value in exchange.sent.headers if name == "MCP-Protocol-Version"]
     result = exchange.answer.result
     return (
         "a result without resultType"
-        if result is not None and versions == [VERSION] and "resultType" not in result
+        if result is not None and "resultType" not in result and _is_modern(exchange)
         else None
     )
 
 
 def _session(exchange: Exchange, _canary: str) -> str | None:
     minted = exchange.answer.headers.get("mcp-session-id")
-    return f"Mcp-Session-Id: {minted[:20]}" if minted else None
+    return "it has an Mcp-Session-Id" if minted and _is_modern(exchange) else None
+
+
+def _is_modern(exchange: Exchange) -> bool:
+    """Tell whether a server cannot have taken this for a request of an older revision."""
+    return [value for name, value in exchange.sent.headers if name == "MCP-Protocol-Version"] == [VERSION]
 
 
 def _sent(exchange: Exchange) -> dict[str, Any]:
