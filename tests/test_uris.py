@@ -88,7 +88,7 @@ def test_what_is_expanded_with_a_plus_is_matched_back(path: str) -> None:
 def by_backtracking(template: str, uri: str) -> dict[str, str] | None:
     """Say what a regular expression would read, however long it takes."""
     pattern = re.sub(
-        r"\\\{(\\\+?)(\w+)\\\}",
+        r"\\\{(\\\+)?(\w+)\\\}",
         lambda found: f"(?P<{found[2]}>{'.+' if found[1] else '[^/?#&=,;]+'})",
         re.escape(template),
     )
