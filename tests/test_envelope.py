@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import struct
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,6 +87,10 @@ def payload_of(vector: dict[str, str]) -> bytes:
     return bytes.fromhex(written) * int(times or 1)
 
 
+def about_of(vector: dict[str, str]) -> bytes:
+    return bytes.fromhex(vector.get("about", ""))
+
+
 def reader_of(vector: dict[str, str], at: str = "now") -> Envelope:
     scope = Scope(vector["service"], vector["stage"], vector["generation"])
     keys = Keys([Recorded(vector)], scope, now=lambda: float(vector[at]))
@@ -103,16 +108,17 @@ def test_every_vector_is_accepted_or_refused_for_the_reason_it_expects(path: Pat
     vector = read_vector(path)
     reader = reader_of(vector)
     if vector["expect"] == "accept":
-        assert reader.unseal(vector["token"]) == payload_of(vector)
+        assert reader.unseal(vector["token"], about=about_of(vector)) == payload_of(vector)
     else:
-        assert vector["expect"] == f"refuse {refused(lambda: reader.unseal(vector['token']))}"
+        opening = partial(reader.unseal, vector["token"], about=about_of(vector))
+        assert vector["expect"] == f"refuse {refused(opening)}"
 
 
 @pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
 def test_sealing_again_with_the_recorded_entropy_gives_the_recorded_token(path: Path) -> None:
     vector = read_vector(path)
     if "entropy" in vector:
-        assert reader_of(vector, "born").seal(payload_of(vector)) == vector["token"]
+        assert reader_of(vector, "born").seal(payload_of(vector), about=about_of(vector)) == vector["token"]
 
 
 def test_the_vectors_cover_every_reason_of_the_specification() -> None:
@@ -151,7 +157,8 @@ def second_reader(vector: dict[str, str]) -> bytes:  # noqa: C901 - one branch p
     if head[HEAD:].hex() != vector["wrapped"] or said_born != born:
         raise ValueError("wrapped_key")  # noqa: EM101
     scope = [vector[name].encode() for name in ("service", "stage", "generation")]
-    context = vector["label"].encode() + b"\0" + b"".join(struct.pack(">H", len(p)) + p for p in scope) + head
+    context = vector["label"].encode() + b"\0" + b"".join(struct.pack(">H", len(p)) + p for p in scope)
+    context += bytes.fromhex(vector.get("about", "")) + head
     reader = Cobblestone256Decryptor(bytes.fromhex(vector["data-key"]), context)
     try:
         return reader.update(body[len(head) :]) + reader.finalize()

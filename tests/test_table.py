@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import struct
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -411,6 +412,15 @@ def test_whoever_reads_the_table_learns_nothing_of_the_payload(backend: Backend)
     assert "secret" not in str(stored)
     body = stored["sealed"]["S"][4:]
     assert b"secret" not in base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
+
+
+def test_an_item_is_sealed_as_the_specification_says(backend: Backend) -> None:
+    backend.open().create(KEY, {"n": 1}, expires=backend.soon())
+    stored = backend.stored()
+    key = f"demo/update_work_item/task/{KEY.principal}/{KEY.id}".encode()
+    about = struct.pack(">H", len(key)) + key + struct.pack(">QQ", 1, backend.soon())
+    reader = Envelope(make_keys(backend.kms, backend.arn, clock=backend.clock), label=b"ks1/item")
+    assert reader.unseal(stored["sealed"]["S"], about=about) == b'{"n":1}'
 
 
 def unreadable(backend: Backend, key: Key = KEY, **options: Any) -> bool:  # noqa: ANN401 - of `open`
