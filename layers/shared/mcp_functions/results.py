@@ -89,7 +89,7 @@ def read_resource_contents(value: Any, uri: str, mime_type: str | None) -> list[
 def to_json(value: Any) -> Any:  # noqa: ANN401 - JSON is any value
     """Turn pydantic models and dataclasses into plain JSON values."""
     if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json", by_alias=True)
+        return value.model_dump(mode="json", by_alias=True, warnings=False)  # which would quote values in the log
     if (core := sys.modules.get("pydantic_core")) and not isinstance(value, PLAIN):
         return _jsonable(core, value)
     if hasattr(value, "__dataclass_fields__"):

@@ -382,7 +382,7 @@ class Round:
     def _written(self, state: BaseModel) -> dict[str, Any]:
         name = type(state).__name__
         try:
-            written = state.model_dump(mode="json", by_alias=True)
+            written = state.model_dump(mode="json", by_alias=True, warnings=False)  # which would quote it in the log
             type(state).model_validate_json(dumps(written))
         except (TypeError, ValueError):
             self.fail(f"request_state: a {name} that holds this cannot be read again from the JSON that it writes")

@@ -21,6 +21,7 @@ from uuid import UUID
 from mcp_functions.capabilities import Capability
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.kinds import kind
+from mcp_functions.observing import redacted
 from mcp_functions.request_state import canonical
 from mcp_functions.rounds import RunningStep, running_step
 
@@ -239,9 +240,10 @@ class _Call:
         try:
             return self.returns.check(self.value) if self.returns else self.value
         except ValueError as error:
+            told = redacted(str(error), self.value)
             self.round.fail(
                 f"the recorded result of step {self.key!r} does not fit what {_name(self.function)} says it returns: "
-                f"it {error} (new fields need defaults, for conversations that are under way)"
+                f"it {told} (new fields need defaults, for conversations that are under way)"
             )
 
 
@@ -307,7 +309,7 @@ def _ordered(value: Any) -> Any:  # noqa: ANN401 - an argument
     if isinstance(value, list | tuple):
         return [_ordered(member) for member in value]
     if hasattr(value, "model_dump"):
-        return _ordered(value.model_dump(by_alias=True))
+        return _ordered(value.model_dump(by_alias=True, warnings=False))  # which would quote values in the log
     if is_dataclass(value) and not isinstance(value, type):
         return {name: _ordered(getattr(value, name)) for name in value.__dataclass_fields__}
     return value

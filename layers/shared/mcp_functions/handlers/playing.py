@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions.errors import DeveloperError, InputRequired, InternalError, NotAnswered, ToolError
+from mcp_functions.observing import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,14 +42,14 @@ def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[st
     except BaseExceptionGroup as group:  # of tasks in an async handler
         result = None if round_.ended else handler.failed(_said(group))
     except DeveloperError as error:
-        raise InternalError(reason=str(error)) from None
+        raise InternalError(reason=_told(str(error), params, round_)) from None
     except Exception:
         # The round has ended, whatever the author made of the signal; if that is wrong, the last round will say so.
         if not round_.ended:
             raise
         result = None
     if round_.broken:
-        raise InternalError(reason=round_.broken)
+        raise InternalError(reason=_told(round_.broken, params, round_))
     if round_.gave_up:
         return handler.failed(round_.gave_up)
     return None if round_.ended else result
@@ -66,10 +67,19 @@ def returned(handler: Handler[..., Any], params: Mapping[str, Any]) -> dict[str,
     except BaseExceptionGroup as group:  # of tasks in an async handler
         return handler.failed(_said(group))
     except DeveloperError as error:
-        raise InternalError(reason=str(error)) from None
+        raise InternalError(reason=redacted(str(error), params.get("arguments"), params.get("uri"))) from None
     except InputRequired:
         reason = f"{handler.name} raised InputRequired by hand; to ask, it takes a capability after *"
         raise InternalError(reason=reason) from None
+
+
+def _told(rule: str, params: Mapping[str, Any], round_: Round) -> str:
+    """Say which rule the author broke, in words that hold nothing of the client's: keys are made of arguments."""
+    heard = [*params.get("inputResponses", {}).values()]
+    heard += [answer for known in round_.record.get("answers", {}).values() for answer in known.values()]
+    steps = [step[1] for step in round_.record.get("steps", {}).values()]
+    contents = [answer.get("content") for answer in heard]
+    return redacted(rule, params.get("arguments"), params.get("uri"), round_.state, *contents, *steps)
 
 
 def _said(group: BaseExceptionGroup[BaseException]) -> str:

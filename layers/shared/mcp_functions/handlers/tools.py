@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import arguments, headers, results
+from mcp_functions import arguments, headers, observing, results
 from mcp_functions.arguments import InvalidArgument
 from mcp_functions.errors import DeveloperError, NotAnswered, ToolError
 from mcp_functions.handlers.base import Handler, P, R
@@ -138,5 +138,6 @@ class Tool(Handler[P, R]):
         try:
             self._output.check(result["structuredContent"])
         except ValueError as error:
-            message = f"{self.name} returned something else than its signature promises: it {error}"
+            told = observing.redacted(str(error), result["structuredContent"])
+            message = f"{self.name} returned something else than its signature promises: it {told}"
             raise DeveloperError(message) from None

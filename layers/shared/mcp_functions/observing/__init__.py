@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
-    "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "is_cold", "kms", "noting", "observer", "size",
-    "tell", "trace", "where",
+    "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "is_cold", "kms", "noting", "observer",
+    "redacted", "size", "tell", "trace", "where",
 ]  # fmt: skip
 
 Observer: TypeAlias = "Callable[[Notes], None]"
@@ -61,6 +61,13 @@ def observer(environ: Mapping[str, str], *, endpoint: bool = False) -> Observer:
     if 0 < level <= lines.INFO:
         powertools.write_lines(service, level)
     return powertools.measuring(service, endpoint=endpoint) if wanted else tell
+
+
+def redacted(text: str, *values: object) -> str:
+    """Hide in a text every string and number that stands in some values, and every name in their inner objects."""
+    from mcp_functions.observing import redacting  # noqa: PLC0415 - only for a mistake of an author's
+
+    return redacting.redacted(text, *values)
 
 
 def _measures(environ: Mapping[str, str]) -> bool:

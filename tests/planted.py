@@ -1,0 +1,81 @@
+"""Secrets that tests plant, and the search for them in every log and every output of the whole suite.
+
+A test that lets one out fails, whatever else it says. A secret may stand in a response to who sent it, an argument in a
+result; what is `unspeakable` stands in none.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_functions import gateway
+from mcp_functions.observing import lines
+from mcp_functions.observing.notes import fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mcp_functions.observing import Notes
+
+MARKS = ("planted-", "hunter2")
+SECRET = "planted-secret"  # noqa: S105 - in arguments and answers
+UNSPEAKABLE = "planted-unspeakable"  # in exceptions, principals, tokens and what a state remembers
+AROUND = 60  # characters that are shown of what was found
+
+_leaks: list[str] = []
+
+
+@contextmanager
+def searching() -> Iterator[None]:
+    """Search every log record, and the notes on every request, also those that no level lets through."""
+    handle, note = logging.Logger.handle, gateway._note_response  # noqa: SLF001 - the last to write into the notes
+
+    def handled(self: logging.Logger, record: logging.LogRecord) -> None:
+        search(f"a log record of {record.name}", record.getMessage())
+        if record.name.startswith(lines.NAME):
+            search(f"a field of a log record of {record.name}", str(vars(record)))
+        handle(self, record)
+
+    def noted(notes: Notes, response: dict[str, Any]) -> None:
+        note(notes, response)
+        search("the line of a request", f"{lines._message(notes)} {fields(notes)}")  # noqa: SLF001 - as it would be told
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logging.Logger, "handle", handled)
+        patch.setattr(gateway, "_note_response", noted)
+        yield
+
+
+def search(where: str, text: str) -> None:
+    """Remember whatever secret stands in a text."""
+    for mark in MARKS:
+        if mark in text:
+            at = text.index(mark)
+            _leaks.append(f"{where}: …{text[max(0, at - AROUND) : at + AROUND]}…")
+
+
+def search_response(response: Mapping[str, Any]) -> None:
+    """Remember what is unspeakable, and stands in a response."""
+    if UNSPEAKABLE in (text := f"{response['headers']} {response['body']}"):
+        at = text.index(UNSPEAKABLE)
+        _leaks.append(f"a response: …{text[max(0, at - AROUND) : at + AROUND]}…")
+
+
+def found() -> list[str]:
+    """Say what was found, and forget it."""
+    leaks = list(_leaks)
+    _leaks.clear()
+    return leaks
+
+
+def judge(report: pytest.TestReport) -> pytest.TestReport:
+    """Let a test fail that let a secret out, into a log or what it wrote."""
+    for title, text in report.sections:
+        search(title, text)
+    if (leaks := found()) and report.passed:
+        report.outcome, report.longrepr = "failed", "a planted secret got out:\n  " + "\n  ".join(leaks)
+    return report
