@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from awslambdaric.lambda_runtime_log_utils import JsonFormatter
+from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[import-untyped]  # it has no types
 from botocore.exceptions import ClientError
 from pydantic import BaseModel, field_validator
 
@@ -520,7 +520,8 @@ Resources:
       CodeUri: functions/fail/
       MemorySize: 512
       Timeout: 28
-      Environment: {{Variables: {{MCP_STACK: x, MCP_STAGE: x, MCP_AUTH_MODE: x, MCP_KMS_KEYS: !GetAtt Key.Arn, {variables}}}}}
+      Environment:
+        Variables: {{MCP_STACK: x, MCP_STAGE: x, MCP_AUTH_MODE: x, MCP_KMS_KEYS: !GetAtt Key.Arn, {variables}}}
       LoggingConfig: {{LogFormat: JSON, ApplicationLogLevel: DEBUG}}
 """
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 import re
 import time
-import traceback
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -119,6 +116,9 @@ def correlation(identifier: object) -> str | None:
 
 def digest(name: str) -> str:
     """Name something without saying its name: equal names have equal digests."""
+    import base64  # noqa: PLC0415 - who has conversations has it already
+    import hashlib  # noqa: PLC0415
+
     return base64.urlsafe_b64encode(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:12]).decode()
 
 
@@ -129,6 +129,8 @@ def size(text: str) -> int:
 
 def where(error: BaseException) -> str:
     """Say where an exception came from, without a word of its text: `ValueError at app.py:12 in update < …`."""
+    import traceback  # noqa: PLC0415 - only for a crash
+
     places = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
     return f"{type(error).__name__} at {' < '.join(reversed(places))}"
 
