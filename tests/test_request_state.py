@@ -595,7 +595,11 @@ def test_arguments_are_nested_at_most_64_deep(depth: int, *, fits: bool) -> None
                 binding(AUDIENCE, "tools/call", {"name": "t", "arguments": value}, ALICE)
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, {"a": [math.nan]}, object(), {1: 2, "1": 3}], ids=lambda bad: type(bad).__name__)
+@pytest.mark.parametrize(
+    "bad",
+    [math.nan, math.inf, -math.inf, {"a": [math.nan]}, object(), {1: 2, "1": 3}],
+    ids=lambda bad: type(bad).__name__,
+)
 def test_what_has_no_canonical_form_is_refused(bad: object) -> None:
     with pytest.raises(ValueError, match="not a JSON value"):
         canonical(bad)
