@@ -9,6 +9,7 @@ import json
 import logging
 import re
 import shlex
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -37,6 +38,7 @@ THREATS = [line for line in PAGE.text.partition("## Threats")[2].partition("\n##
 SEAT = {"seat": {"seat": "window"}}
 
 
+@cache
 def every_test() -> set[str]:
     """Name every test of the project."""
     names = set()

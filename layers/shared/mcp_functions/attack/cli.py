@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: its words, without the program's own.
 
     """
-    options = _parser().parse_args(argv)
+    options = parser().parse_args(argv)
     try:
         return _run(options)
     except Problem as problem:
@@ -150,29 +150,28 @@ def _headers(lines: Sequence[str]) -> list[tuple[str, str]]:
     return [(name.strip(), value.strip()) for name, _colon, value in pairs]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mcp_functions.attack", description=ABOUT)
-    parser.add_argument("url", help="the MCP endpoint, e.g. http://127.0.0.1:8000/mcp")
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    """Say which words the command takes."""
+    words = argparse.ArgumentParser(prog="python -m mcp_functions.attack", description=ABOUT)
+    words.add_argument("url", help="the MCP endpoint, e.g. http://127.0.0.1:8000/mcp")
+    words.add_argument(
         "--header", action="append", default=[], metavar="'NAME: VALUE'", help="the caller's credentials"
     )
-    parser.add_argument(
-        "--other-header", action="append", default=[], metavar="'NAME: VALUE'", help="a second person's"
-    )
-    parser.add_argument(
+    words.add_argument("--other-header", action="append", default=[], metavar="'NAME: VALUE'", help="a second person's")
+    words.add_argument(
         "--tool", action="append", default=[], help="that asks; again for others. Nothing else is called"
     )
-    parser.add_argument(
+    words.add_argument(
         "--arguments", action="append", default=[], metavar="JSON", help="of each --tool, in their order"
     )
-    parser.add_argument(
+    words.add_argument(
         "--only", action="append", choices=[check.name for check in CHECKS], metavar="CHECK", help="try it alone"
     )
-    parser.add_argument(
+    words.add_argument(
         "--lifetime", type=float, metavar="SECONDS", help="of a state, as you promise it; it is waited for"
     )
-    parser.add_argument("--requests", type=int, default=Bounds().requests, help="at most (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=Bounds().seconds, help="at most (%(default)s)")
-    parser.add_argument("--json", metavar="FILE", help="write the report with every request and answer")
-    parser.add_argument("--yes-this-is-mine", metavar="HOST", help="needed for any host but this machine")
-    return parser
+    words.add_argument("--requests", type=int, default=Bounds().requests, help="at most (%(default)s)")
+    words.add_argument("--seconds", type=float, default=Bounds().seconds, help="at most (%(default)s)")
+    words.add_argument("--json", metavar="FILE", help="write the report with every request and answer")
+    words.add_argument("--yes-this-is-mine", metavar="HOST", help="needed for any host but this machine")
+    return words

@@ -1,0 +1,62 @@
+"""The page "The attacker": its table is the attacker's, its commands are taken, and what it says of others is so."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+
+import pytest
+
+from mcp_functions.attack import CHECKS, attack, cli
+from tests.docs.pages import ROOT, Page
+from tests.docs.test_security import every_test
+from tests.peers.running import COMMANDS, HERE, row, started
+
+PAGE = Page.named("attack.md")
+COMMANDS_SHOWN = [line for line in PAGE.code("sh").replace("\\\n", " ").splitlines() if "mcp_functions.attack" in line]
+NAMES = {check.name for check in CHECKS}
+
+
+def test_the_table_of_checks_is_the_attackers() -> None:
+    written = [f"| `{c.name}` | {c.severity} | {c.basis} | {c.sentence} |" for c in CHECKS]
+    table = PAGE.text.partition("## What it tries")[2].partition("\n## ")[0]
+    assert [line for line in table.splitlines() if line.startswith("| `")] == written
+
+
+def test_every_proof_is_a_test_and_every_link_leads_somewhere() -> None:
+    assert sorted(PAGE.proofs - every_test()) == []
+    assert PAGE.dead_links == []
+
+
+@pytest.mark.parametrize("command", COMMANDS_SHOWN)
+def test_its_commands_are_taken(command: str) -> None:
+    python, _m, module, *words = shlex.split(command)
+    assert (python, module) == ("python", "mcp_functions.attack")
+    options = cli.parser().parse_args(words)
+    assert options.url.startswith("http://127.0.0.1:8000")
+
+
+def test_the_tools_of_its_commands_are_samples() -> None:
+    offered = json.loads((ROOT / "functions/mcp/catalog.json").read_text(encoding="utf-8"))["functions"]["tools"]
+    assert set(re.findall(r"--tool (\w+)", PAGE.text)) <= offered.keys()
+
+
+def test_what_it_says_of_others_names_checks_and_versions_that_are_pinned() -> None:
+    found = PAGE.text.partition("## What it finds elsewhere")[2]
+    rows = [line for line in found.splitlines() if re.match(r"\| [\w, ]+ \| (none|`)", line) and line.count("|") == 5]
+    assert len(rows) == 7
+    assert {name for line in rows for name in re.findall(r"`([\w-]+)`", line)} <= NAMES
+    python = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert "mcp==2.3.0" in python["demo"]
+    assert "`mcp` 2.3.0" in found
+    for package, version in json.loads((HERE / "package.json").read_text(encoding="utf-8"))["dependencies"].items():
+        if package.startswith("@modelcontextprotocol/"):
+            assert f"`{package}` {version}" in found
+
+
+def test_what_it_says_of_the_python_sdks_default_is_so() -> None:
+    with started(COMMANDS["python"]) as urls:
+        report = attack(urls["Resolve"])
+    assert row("Resolve", report) in PAGE.text.splitlines()
