@@ -15,7 +15,7 @@ from botocore import exceptions
 from botocore.exceptions import ClientError
 
 from mcp_functions import Header, catalog, prompt, resource, serve_catalog, tool
-from mcp_functions.front_door import FrontDoor, lambda_client
+from mcp_functions.front_door import FrontDoor, boto3_client
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.server import Server
 from mcp_functions.settings import Settings
@@ -304,6 +304,6 @@ def test_a_missing_catalog_is_an_internal_error(tmp_path: Path) -> None:
 
 def test_invoke_is_bounded_in_time_and_never_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    config = lambda_client().meta.config
+    config = boto3_client().meta.config
     assert config.retries["total_max_attempts"] == 1
     assert config.connect_timeout + config.read_timeout <= 30

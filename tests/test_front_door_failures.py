@@ -1,6 +1,6 @@
 """What a client hears when the function behind the front door fails: its own id, a status to act on, and no more.
 
-boto3 and the wire are real; the Invoke API is a server that does what a test tells it, and counts what it was asked.
+Both clients and the wire are real; the Invoke API is a server that does what a test tells it, and counts its requests.
 """
 
 from __future__ import annotations
@@ -114,9 +114,10 @@ class Door:
         return self._function(sent, wire.Context("shop-mcp", remaining_ms))
 
 
-@pytest.fixture
-def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
+@pytest.fixture(params=["lean", "boto3"])
+def invoke(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
     api = Invoke()
+    monkeypatch.setenv("MCP_AWS_CLIENT", request.param)
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", api.url)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")

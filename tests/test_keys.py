@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from mcp_functions.envelope import Envelope
 from mcp_functions.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.keys import Choice, DataKey, Keys, KmsKey, Limits, Rules, choose, kek_hint, kms_client
+from mcp_functions.keys import Choice, DataKey, Keys, KmsKey, Limits, Rules, choose, kek_hint
+from mcp_functions.keys.kms import boto3_client
 from tests.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
 if TYPE_CHECKING:
@@ -863,18 +864,20 @@ def moto_kms() -> Iterator[str]:
     server.stop()
 
 
-@pytest.fixture
-def aws(moto_kms: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: ANN401 - a boto3 client
+@pytest.fixture(params=["lean", "boto3"])
+def aws(moto_kms: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: ANN401 - a boto3 client
+    for name in ("AWS_PROFILE", "AWS_CONFIG_FILE"):
+        monkeypatch.delenv(name, raising=False)
     for name, value in {
+        "MCP_AWS_CLIENT": request.param,
         "AWS_ENDPOINT_URL_KMS": moto_kms,
         "AWS_DEFAULT_REGION": "eu-west-1",
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_CONFIG_FILE": str(tmp_path / "none"),
         "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
     }.items():
         monkeypatch.setenv(name, value)
-    return kms_client()
+    return boto3_client()
 
 
 def test_the_client_is_bounded_in_time_and_follows_the_endpoint_of_the_environment(aws: Any, moto_kms: str) -> None:  # noqa: ANN401

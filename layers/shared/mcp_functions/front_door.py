@@ -14,7 +14,7 @@ from functools import lru_cache
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_functions import catalog, headers, identity, jsonrpc, observing, settings, well_known
+from mcp_functions import aws, catalog, headers, identity, jsonrpc, observing, settings, well_known
 from mcp_functions.errors import (
     ContentTooLarge,
     InternalError,
@@ -51,6 +51,7 @@ TIMED_OUT, TOO_LARGE = "Sandbox.Timedout", "Function.ResponseSizeTooLarge"
 IDLE_SECONDS = (
     30.0  # after which a kept connection is not trusted: a frozen environment does not hear that it was closed
 )
+CONNECT_SECONDS, READ_SECONDS = 1.0, 29.0
 ANSWER_SECONDS = 0.25  # before the deadline, in which a client that waited in vain hears so
 LEAST_SECONDS = 1.0  # for a call, however late it is
 MEGABYTES = 6  # that Lambda carries
@@ -69,6 +70,7 @@ def serve_catalog(
         now: the clock, unix seconds.
 
     """
+    aws.prepare(aws.find(os.environ, "lambda"))  # at init, where Lambda gives a full CPU
 
     def wire(_function_name: str) -> Endpoint:
         found = settings.read(os.environ)
@@ -84,13 +86,24 @@ def serve_catalog(
 
 def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
     """Make the client that invokes: bounded in time, and never twice, for a call may have effects."""
+    target = aws.find(os.environ, "lambda")
+    if target is None:
+        return boto3_client()
+    from mcp_functions.aws.clients import Invoker  # noqa: PLC0415 - imported at init
+
+    return Invoker(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS)
+
+
+def boto3_client() -> Any:  # noqa: ANN401 - see lambda_client
+    """Make boto3's, where the environment does not say all that our own needs."""
     # At DEBUG botocore writes every request into the log, and these hold what clients sent.
     logging.getLogger("botocore").setLevel(max(logging.INFO, logging.getLogger("botocore").getEffectiveLevel()))
 
     import boto3  # noqa: PLC0415 - not for lists
     from botocore.config import Config  # noqa: PLC0415
 
-    return boto3.client("lambda", config=Config(connect_timeout=1, read_timeout=29, retries={"total_max_attempts": 1}))
+    once = Config(connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, retries={"total_max_attempts": 1})
+    return boto3.client("lambda", config=once)
 
 
 def kept(make: Callable[[], Any], now: Callable[[], float] = time.monotonic) -> Callable[[], Any]:

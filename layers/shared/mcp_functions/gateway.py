@@ -141,9 +141,8 @@ class LambdaFunction:
         cold, self._cold = self._cold, False
         return observing.Notes(
             cold_start=observing.is_cold(first=cold),
-            correlation_id=observing.correlation(http.context.get("requestId")),
-            request_id=observing.correlation(getattr(context, "aws_request_id", None)),
-            trace_id=observing.trace(None),
+            correlation_id=http.context.get("requestId"),
+            request_id=getattr(context, "aws_request_id", None),
             request_bytes=len(http.body) * 3 // 4 if http.is_base64 else observing.size(http.body),
         )
 
@@ -228,7 +227,8 @@ def _note_message(notes: Notes, message: JSONRPCRequest | JSONRPCNotification) -
     notes.method = method if method in METHODS else observing.UNKNOWN
     if method in CALLS or method == "completion/complete":
         notes.handler = observing.UNKNOWN
-    notes.trace_id = observing.trace(message.get("params"))
+    meta = message["params"].get("_meta")
+    notes.traceparent = meta.get("traceparent") if isinstance(meta, dict) else None
 
 
 class WorkFailed(Exception):

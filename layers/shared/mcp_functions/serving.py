@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import time
 from functools import cached_property, lru_cache, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import catalog, identity, observing, settings, well_known
+from mcp_functions import aws, catalog, identity, observing, settings, well_known
 from mcp_functions.errors import Misconfigured
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.names import WORKER
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
     from mcp_functions.table import Table
     from mcp_functions.tasks import Tasks
+
+ROUNDS = ("input_requests", "request_state", "rounds")  # modules of a function that can do more than return
 
 
 def serve(
@@ -66,7 +69,7 @@ def serve(
         message = "serve() takes wrapping or codec: a codec that is one's own wraps its own keys"
         raise TypeError(message)
     offered = catalog.of(handlers)  # two of one name: say so now, not at the first event
-    _prepare(handlers)
+    _prepare(handlers, kms=wrapping is None and codec is None)
 
     def wire(function_name: str) -> Endpoint:
         found = settings.read(os.environ)
@@ -91,18 +94,20 @@ def serve(
     return LambdaFunction(wire, handlers, now=now, again=again, observe=observing.observer(os.environ))
 
 
-def _prepare(handlers: Sequence[Handler[..., Any]]) -> None:
-    """Import what signatures prove will be needed, where Lambda gives a full CPU: the rounds, and the seal."""
-    if not all(handler.alone for handler in handlers):
-        import mcp_functions.input_requests  # noqa: PLC0415
-        import mcp_functions.request_state  # noqa: PLC0415
-        import mcp_functions.rounds  # noqa: PLC0415
-    if any(handler.asks for handler in handlers):
-        import mcp_functions.envelope  # noqa: PLC0415 - cryptography
-    if any(handler.keeps for handler in handlers):
-        import mcp_functions.single_use  # noqa: PLC0415
-    if any(handler.task for handler in handlers):
-        import mcp_functions.tasks  # noqa: F401, PLC0415
+def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
+    """Import what signatures prove will be needed, where Lambda gives a full CPU; no call is made for it."""
+    asks = any(handler.asks for handler in handlers)
+    needed = (
+        (ROUNDS, not all(handler.alone for handler in handlers)),
+        (("envelope",), asks),
+        (("single_use",), any(handler.keeps for handler in handlers)),
+        (("tasks",), any(handler.task for handler in handlers)),
+    )
+    for modules in (modules for modules, are_needed in needed if are_needed):
+        for module in modules:
+            import_module(f"mcp_functions.{module}")
+    if asks and kms:
+        aws.prepare(aws.find(os.environ, "kms"))
 
 
 def _tasks(  # noqa: PLR0913, PLR0917 - what tasks need of a deployment

@@ -1,7 +1,7 @@
 """What a deployment decides, read from the environment once, at a function's first event.
 
-The template (or the harness) sets these variables; beside them the toolkit reads only who is told of requests, and
-the id under which X-Ray traces one (`observing`).
+The template (or the harness) sets these variables; beside them the toolkit reads only who is told of requests, the id
+under which X-Ray traces one (`observing`), and what boto3 would read to make a call (`aws`).
 """
 
 from __future__ import annotations

@@ -1,19 +1,24 @@
 """Who wraps data keys: AWS KMS, or an author's own pair of functions (envelope.md §5, §8).
 
 The only code that knows what KMS says when it refuses: about the blob (a bad token), about its own day (try again), or
-about the operator's work (an alarm). botocore's errors are told by their codes, so nothing of AWS is imported here.
+about the operator's work (an alarm). Errors are told by names and codes, which boto3 and `aws` have in common.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mcp_functions import aws
 from mcp_functions.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.keys.choice import KEY_BYTES, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 0.5, 1.0, 3
 
 
 class Wrapping(Protocol):
@@ -36,7 +41,17 @@ class Wrapping(Protocol):
 
 
 def kms_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
-    """Build a KMS client whose time limits fit into API Gateway's. boto3 honours AWS_ENDPOINT_URL_KMS by itself."""
+    """Build a KMS client whose time limits fit into API Gateway's: our own where the environment says all it needs."""
+    target = aws.find(os.environ, "kms")
+    if target is None:
+        return boto3_client()
+    from mcp_functions.aws.clients import Kms  # noqa: PLC0415 - imported at init, where it will be needed
+
+    return Kms(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+
+
+def boto3_client() -> Any:  # noqa: ANN401 - see kms_client
+    """Build boto3's, which honours AWS_ENDPOINT_URL_KMS, profiles and proxies by itself."""
     # At DEBUG botocore writes every answer into the log, and KMS's answers are data keys in plaintext.
     logging.getLogger("botocore").setLevel(max(logging.WARNING, logging.getLogger("botocore").level))
 
@@ -44,9 +59,9 @@ def kms_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     from botocore.config import Config  # noqa: PLC0415
 
     config = Config(
-        connect_timeout=0.5,
-        read_timeout=1,
-        retries={"mode": "standard", "total_max_attempts": 3},
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
         max_pool_connections=4,
     )
     # Not boto3's default session: that would outlive this client, and with it credentials from before a snapshot.

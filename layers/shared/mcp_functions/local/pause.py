@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_functions.envelope import describe
-from mcp_functions.keys.kms import kms_client
+from mcp_functions.keys.kms import boto3_client
 from mcp_functions.local import catalog, clients, greeting
 from mcp_functions.local.demo import ANSWERS, ARGUMENTS, ENDING, ROUNDS, TOOL
 from mcp_functions.local.harness import Harness
@@ -169,7 +169,7 @@ class _Pause:
 
 
 def _rotate() -> int:
-    kms, key = kms_client(), os.environ["MCP_KMS_KEYS"]  # the harness's, as its functions see it
+    kms, key = boto3_client(), os.environ["MCP_KMS_KEYS"]  # the harness's, as its functions see it
     with contextlib.closing(kms):
         kms.rotate_key_on_demand(KeyId=key)
         return len(kms.list_key_rotations(KeyId=key)["Rotations"])

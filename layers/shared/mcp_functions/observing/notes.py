@@ -5,23 +5,20 @@ from __future__ import annotations
 import os
 import re
 import time
-from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 SERVER_ERROR = 500
 UNKNOWN = "unknown"  # stands for every name and method that is the client's own invention
 # "version "-" trace-id "-" parent-id "-" trace-flags", lower case; ff is no version, and neither id is all zeros (W3C)
-TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
-XRAY = re.compile(r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b")
-REQUEST_ID = re.compile(r"[\w=+/.-]{1,64}", re.ASCII)  # as API Gateway and Lambda write theirs
+TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
+REQUEST_ID = r"[A-Za-z0-9_=+/.-]{1,64}"  # as API Gateway and Lambda write theirs
 
 
-@dataclass(slots=True)
 class Notes:
     """All that is told of a request.
 
@@ -37,6 +34,8 @@ class Notes:
         place: type and frames of an exception that nobody expected.
         misconfigured: whether the operator has to act.
         forward_seconds: that the endpoint waited for the function behind it.
+        correlation_id: API Gateway's, `request_id` Lambda's, `traceparent` the client's: as they came, and only told
+            if they look like it.
 
     """
 
@@ -60,9 +59,13 @@ class Notes:
     kms_failures: int = 0
     kms_seconds: float = 0.0
     forward_seconds: float | None = None
-    correlation_id: str | None = None
-    request_id: str | None = None
-    trace_id: str | None = None
+    correlation_id: object = None
+    request_id: object = None
+    traceparent: object = None
+
+    def __init__(self, **known: object) -> None:
+        """Begin with what is known."""
+        self.__dict__.update(known)
 
 
 _current: ContextVar[Notes | None] = ContextVar("notes", default=None)
@@ -73,34 +76,45 @@ def current() -> Notes:
     return _current.get() or Notes()
 
 
-@contextmanager
-def noting(notes: Notes) -> Iterator[None]:
-    """Take notes on one request, and how long it takes."""
-    token, began = _current.set(notes), time.perf_counter()
-    try:
-        yield
-    finally:
-        notes.seconds = time.perf_counter() - began
-        _current.reset(token)
+class noting:  # noqa: N801 - a context manager that reads as a word
+    """Takes notes on one request, and how long it takes."""
+
+    __slots__ = ("_began", "_notes", "_token")
+
+    def __init__(self, notes: Notes) -> None:
+        """Take these."""
+        self._notes = notes
+
+    def __enter__(self) -> None:
+        """Begin."""
+        self._token, self._began = _current.set(self._notes), time.perf_counter()
+
+    def __exit__(self, *_error: object) -> None:
+        """End."""
+        self._notes.seconds = time.perf_counter() - self._began
+        _current.reset(self._token)
 
 
-@contextmanager
-def kms() -> Iterator[None]:
-    """Count one call of KMS, and how long it takes."""
-    notes, began = current(), time.perf_counter()
-    try:
-        yield
-    finally:
-        notes.kms_calls += 1
-        notes.kms_seconds += time.perf_counter() - began
+class kms:  # noqa: N801 - as above
+    """Counts one call of KMS, and how long it takes."""
+
+    __slots__ = ("_began", "_notes")
+
+    def __enter__(self) -> None:
+        """Begin."""
+        self._notes, self._began = current(), time.perf_counter()
+
+    def __exit__(self, *_error: object) -> None:
+        """End."""
+        self._notes.kms_calls += 1
+        self._notes.kms_seconds += time.perf_counter() - self._began
 
 
-def trace(params: object) -> str | None:
+def trace(traceparent: object) -> str | None:
     """Find the id under which a request is traced: the client's `_meta.traceparent`, if it is one, or else X-Ray's."""
-    match params:
-        case {"_meta": {"traceparent": str(text)}} if found := TRACEPARENT.fullmatch(text):
-            return found[1]
-    found = XRAY.search(os.environ.get("_X_AMZN_TRACE_ID", ""))  # Lambda sets it anew for each invocation
+    if isinstance(traceparent, str) and (found := re.fullmatch(TRACEPARENT, traceparent)):
+        return found[1]
+    found = re.search(XRAY, os.environ.get("_X_AMZN_TRACE_ID", ""))  # Lambda sets it anew for each invocation
     return found[1] if found else None
 
 
@@ -111,7 +125,7 @@ def is_cold(*, first: bool) -> bool:
 
 def correlation(identifier: object) -> str | None:
     """Take an id as it is, if it looks like one."""
-    return identifier if isinstance(identifier, str) and REQUEST_ID.fullmatch(identifier) else None
+    return identifier if isinstance(identifier, str) and re.fullmatch(REQUEST_ID, identifier) else None
 
 
 def digest(name: str) -> str:
@@ -161,8 +175,8 @@ def fields(notes: Notes) -> Mapping[str, Any]:
         "kms_calls": notes.kms_calls,
         "kms_ms": milliseconds(notes.kms_seconds),
         "cold_start": notes.cold_start,
-        "correlation_id": notes.correlation_id,
-        "request_id": notes.request_id,
-        "trace_id": notes.trace_id,
+        "correlation_id": correlation(notes.correlation_id),
+        "request_id": correlation(notes.request_id),
+        "trace_id": trace(notes.traceparent),
     }
     return {key: value for key, value in written.items() if value is not None}

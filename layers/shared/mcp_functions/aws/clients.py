@@ -1,0 +1,202 @@
+"""The two clients, as far as boto3's look to those who call them.
+
+KMS is asked up to three times, by the rules that boto3 calls "standard"; a function is invoked once, whatever happens.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import os
+import random
+import threading
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.aws.connection import Connections
+from mcp_functions.aws.errors import ClientError, Unanswered
+from mcp_functions.aws.signing import Scope, sign
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.aws.connection import Answer
+    from mcp_functions.aws.surroundings import Target
+
+AGENT = "mcp-functions"
+BAD = 300  # and any status above it
+# What boto3 calls transient, and what it calls throttling.
+TRANSIENT_STATUSES = {500, 502, 503, 504}
+TRANSIENT = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
+THROTTLED = {
+    "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
+    "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
+    "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
+    "EC2ThrottledException",
+}  # fmt: skip
+BLOBS = ("CiphertextBlob", "Plaintext")
+
+
+class Caller:
+    """Signs and sends to one target."""
+
+    def __init__(self, target: Target, *, connect_seconds: float, read_seconds: float) -> None:
+        """Remember the target; nothing is sent."""
+        self._target = target
+        self._connections = Connections(target, connect_seconds=connect_seconds, read_seconds=read_seconds)
+
+    def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Send one signed request, once.
+
+        Raises:
+            Unanswered: there is no answer.
+            ClientError: the answer is a refusal.
+
+        """
+        known = {"host": self._target.name, "user-agent": AGENT, **_traced(), **headers}
+        scope = Scope(self._target.region, self._target.service, time.time())
+        sent = sign(path, known, body, self._target.credentials(), scope)
+        answer = self._connections.post(path, sent, body)
+        if answer.status >= BAD:
+            raise ClientError(_code(answer), answer.status)
+        return answer
+
+    def close(self) -> None:
+        """Close connections; the next call opens another."""
+        self._connections.close()
+
+
+class Invoker(Caller):
+    """Lambda, as far as `invoke` goes: never twice, for a call may have effects."""
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - as boto3 names them
+        """Invoke a function and wait for its answer.
+
+        Raises:
+            Unanswered: there is no answer.
+            ClientError: Lambda refused.
+
+        """
+        answer = self.post(f"/2015-03-31/functions/{_quoted(FunctionName)}/invocations", {}, Payload)
+        error = answer.headers.get("x-amz-function-error")
+        return {"Payload": Read(answer.body), **({} if error is None else {"FunctionError": error})}
+
+
+class Read(NamedTuple):
+    """A body that has been read."""
+
+    content: bytes
+
+    def read(self) -> bytes:
+        """Return it."""
+        return self.content
+
+
+class Kms(Caller):
+    """KMS, as far as `generate_data_key` and `decrypt` go."""
+
+    def __init__(  # noqa: PLR0913 - limits, and what tests turn
+        self,
+        target: Target,
+        *,
+        connect_seconds: float,
+        read_seconds: float,
+        attempts: int = 3,
+        sleep: Callable[[float], None] = time.sleep,
+        rand: Callable[[], float] = random.random,
+    ) -> None:
+        """Remember the limits; nothing is sent."""
+        super().__init__(target, connect_seconds=connect_seconds, read_seconds=read_seconds)
+        self._attempts, self._sleep, self._rand = attempts, sleep, rand
+        self._quota = Quota()
+
+    def generate_data_key(self, **arguments: object) -> dict[str, Any]:
+        """Ask for a new data key."""
+        return self._ask("GenerateDataKey", arguments)
+
+    def decrypt(self, **arguments: object) -> dict[str, Any]:
+        """Ask for what was wrapped."""
+        return self._ask("Decrypt", arguments)
+
+    def _ask(self, operation: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+        said = {name: _encoded(value) if isinstance(value, bytes) else value for name, value in arguments.items()}
+        headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"TrentService.{operation}"}
+        answer: dict[str, Any] = json.loads(self._answer(headers, json.dumps(said).encode()).body)
+        return {name: binascii.a2b_base64(value) if name in BLOBS else value for name, value in answer.items()}
+
+    def _answer(self, headers: Mapping[str, str], body: bytes) -> Answer:
+        taken = 0
+        for attempt in range(1, self._attempts + 1):
+            try:
+                answer = self.post("/", headers, body)
+            except (ClientError, Unanswered) as error:
+                scale = _scale(error)
+                if scale is None or attempt == self._attempts or not (taken := self._quota.take(scale)):
+                    raise
+                self._sleep(self._rand() * scale * 2 ** (attempt - 1))
+            else:
+                self._quota.give(taken or 1)
+                return answer
+        raise AssertionError  # the last attempt raises or returns
+
+
+class Quota:
+    """What a container may spend on repeating itself: where a service is down, everybody who insists makes it worse."""
+
+    FULL, TRANSIENT, THROTTLED = 500, 14, 5
+
+    def __init__(self) -> None:
+        """Begin with all of it."""
+        self._left, self._lock = self.FULL, threading.Lock()
+
+    def take(self, scale: float) -> int:
+        """Take what one repetition costs; 0 if there is not enough left."""
+        cost = self.THROTTLED if scale == 1 else self.TRANSIENT
+        with self._lock:
+            if cost > self._left:
+                return 0
+            self._left -= cost
+            return cost
+
+    def give(self, amount: int) -> None:
+        """Give some back, after an answer."""
+        with self._lock:
+            self._left = min(self.FULL, self._left + amount)
+
+
+def _scale(error: ClientError | Unanswered) -> float | None:
+    """Say how long to wait at first, in seconds; None: asking again would not help."""
+    if isinstance(error, Unanswered):
+        return 0.05
+    code, status = error.code, error.status
+    if code in THROTTLED:
+        return 1
+    return 0.05 if code in TRANSIENT or status in TRANSIENT_STATUSES else None
+
+
+def _code(answer: Answer) -> str:
+    """Find the error's code: in a header, or in the body."""
+    try:
+        said = json.loads(answer.body)
+    except ValueError:
+        said = {}
+    known = said if isinstance(said, dict) else {}
+    code = answer.headers.get("x-amzn-errortype") or known.get("__type") or known.get("code") or known.get("Code")
+    return str(code or answer.status).partition(":")[0].rpartition("#")[2]
+
+
+def _traced() -> dict[str, str]:
+    """Hand Lambda's trace on: by it Lambda sees functions that call each other in a circle, and X-Ray one request."""
+    trace = os.environ.get("_X_AMZN_TRACE_ID")  # set anew for each invocation
+    known = trace and os.environ.get("AWS_LAMBDA_FUNCTION_NAME") and trace.isascii() and trace.isprintable()
+    return {"x-amzn-trace-id": trace} if trace and known else {}
+
+
+def _encoded(value: bytes) -> str:
+    return binascii.b2a_base64(value, newline=False).decode()
+
+
+def _quoted(name: str) -> str:
+    from urllib.parse import quote  # noqa: PLC0415 - http.client has imported it
+
+    return quote(name, safe="-._~")
