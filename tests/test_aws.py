@@ -229,7 +229,7 @@ def either(request: pytest.FixtureRequest, service: Service, monkeypatch: pytest
     for name, value in {**known, "no_proxy": "127.0.0.1", "MCP_AWS_CLIENT": request.param}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    monkeypatch.setitem(Kms.__init__.__kwdefaults__, "sleep", lambda _seconds: None)
+    monkeypatch.setitem(Kms.__init__.__kwdefaults__ or {}, "sleep", lambda _seconds: None)
     return str(request.param)
 
 
