@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from mcp_functions import Header, Progress, serve, tool
+from mcp_functions.errors import ContentTooLarge, InsufficientScope, NotAnsweredInTime, TemporarilyUnavailable
 from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.messages import Answer, Request
 from mcp_functions.settings import Settings
 from tests import gateways, wire
 from tests.gateways import GATEWAYS, JWT, Sent
@@ -187,6 +189,10 @@ def test_no_response_is_stored_sniffed_framed_or_run(
 ) -> None:
     response = function(wire.event(sent, http_method=method, headers=headers), wire.Context("local-all"))
     assert response["statusCode"] == status
+    check_headers(response)
+
+
+def check_headers(response: dict[str, Any]) -> None:
     safe = {
         "cache-control": "no-store",
         "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -197,6 +203,37 @@ def test_no_response_is_stored_sniffed_framed_or_run(
     assert not {"set-cookie", "mcp-session-id", "server", "x-powered-by"} & response["headers"].keys()
 
 
+@pytest.mark.parametrize(
+    ("raised", "status"),
+    [
+        (LookupError(), 500),
+        (TemporarilyUnavailable("kms:ThrottlingException"), 503),
+        (InsufficientScope("work:write", "Bearer"), 403),
+        (ContentTooLarge(), 413),
+        (NotAnsweredInTime(), 504),
+    ],
+)
+def test_no_error_is_stored_sniffed_framed_or_run_either(raised: Exception, status: int) -> None:
+    def answer(_request: Request) -> Answer:
+        raise raised
+
+    endpoint = Endpoint(Settings(stack="local", auth_mode="none"), answer)
+    response = LambdaFunction(lambda _name: endpoint)(wire.event(CALL), wire.Context("local-all"))
+    assert response["statusCode"] == status
+    check_headers(response)
+
+
+@pytest.mark.parametrize(("path", "status"), [("oauth-protected-resource", 200), ("openid-configuration", 404)])
+def test_what_is_well_known_is_not_stored_sniffed_framed_or_run_either(path: str, status: int) -> None:
+    found = Settings(stack="local", auth_mode="jwt", resource_url="https://a.example/mcp")
+    documents: dict[str, dict[str, Any]] = {"/.well-known/oauth-protected-resource": {}}
+    endpoint = Endpoint(found, lambda _request: pytest.fail("answered"), documents)
+    event = wire.event("", http_method="GET") | {"rawPath": f"/.well-known/{path}"}
+    response = LambdaFunction(lambda _name: endpoint)(event, wire.Context("local-all"))
+    assert response["statusCode"] == status
+    check_headers(response)
+
+
 @pytest.mark.parametrize("mode", ["iam", "jwt"])
 def test_a_refusal_of_the_caller_is_not_stored_either(mode: Literal["iam", "jwt"]) -> None:
     settings = Settings(stack="local", auth_mode=mode, jwt_audiences=("a",), resource_url="https://a.example/mcp")
@@ -204,4 +241,4 @@ def test_a_refusal_of_the_caller_is_not_stored_either(mode: Literal["iam", "jwt"
     event = gateways.by_jwt(wire.event(CALL), iss="i", sub="s") if mode == "jwt" else wire.event(CALL)
     response = function(event, wire.Context("local-all"))
     assert response["statusCode"] == (401 if mode == "jwt" else 500)
-    assert response["headers"]["cache-control"] == "no-store"
+    check_headers(response)
