@@ -153,4 +153,15 @@ def keyed(*, step: Step, elicit: Elicit) -> str:
     return f"{charged} {elicit('ok', 'Ok?', Yes).yes}"
 
 
+@tool(task="allowed", task_ttl=7 * 24 * 3600)
+def saga(tag: str, *, step: Step, elicit: Elicit) -> str:
+    """Act, ask, act, ask two things, act."""
+    step("s1", do, f"{tag} s1")
+    first = elicit("q1", "First?", Name).name
+    step("s2", do, f"{tag} s2")
+    left, right = elicit.together(Question("q2", "Left?", Name), Question("q3", "Right?", Name))
+    step("s3", do, f"{tag} s3")
+    return f"{tag}: {first} {left.name} {right.name}"
+
+
 JOBS = (publish, required, counted, both, named, scoped, broken, sampled, low, parallel, keyed)

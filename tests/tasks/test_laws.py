@@ -1,0 +1,295 @@
+"""The laws of tasks, whatever becomes of workers, summonses and the table, and whoever else is there.
+
+No answer that was acknowledged is lost; no step runs again once it is recorded; what has ended stays as it is; nobody
+sees another's task; and what is neither cancelled nor given up comes to its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from mcp_functions.errors import UnknownTask
+from mcp_functions.gateway import WorkFailed
+from tests import wire
+from tests.tasks.jobs import DONE, MEANWHILE, saga
+from tests.tasks.world import Client, World, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.tasks import Task
+    from mcp_functions.testing.dynamodb import Fault
+
+PEOPLE = ("alice", "bob")
+GAVE_UP = "The task was begun again and again, and never came further"
+
+
+class Killed(BaseException):
+    """The process is gone: nothing of it runs any more."""
+
+
+@dataclass
+class Known:
+    """What the client of one task knows."""
+
+    id: str
+    client: Client
+    tag: str
+    owner: str | None
+    answers: dict[str, str] = field(default_factory=dict)  # question -> the first answer that fits
+    recorded: set[str] = field(default_factory=set)  # steps that were ever written down
+    cancelled: bool = False
+    ended: Task | None = None
+
+
+class Tasks(RuleBasedStateMachine):
+    """Two people, their tasks, and everything that goes wrong."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        DONE.clear()
+        MEANWHILE.clear()
+        self.world = World(saga)
+        self.clients = {name: Client(self.world, name) for name in PEOPLE}
+        self.known: list[Known] = []
+        self.lost: list[tuple[str, str | None]] = []
+        MEANWHILE.append(self._refuse_what_is_recorded)
+
+    def _refuse_what_is_recorded(self, done: list[str]) -> None:
+        tag, key = done[-1].split()
+        for known in self.known:
+            if known.tag == tag and (task := self._item(known)):
+                assert key not in {*known.recorded, *task.record.get("steps", {})}, f"{key} ran again"
+                assert not task.ended, f"{key} ran in a task that had ended"
+
+    def _item(self, known: Known) -> Task | None:
+        weather, self.world.table.weather = self.world.table.weather, lambda _operation: None
+        try:
+            return self.world.tasks.store.get(known.id, known.owner)
+        except UnknownTask:
+            return None
+        finally:
+            self.world.table.weather = weather
+
+    # ---- What clients do
+
+    @rule(name=st.sampled_from(PEOPLE))
+    def call(self, name: str) -> None:
+        if len(self.known) < 4:
+            tag = f"t{len(self.known)}"
+            task_id = self.clients[name].begin("saga", tag=tag)
+            self.known.append(Known(task_id, self.clients[name], tag, self.world.summoned[-1][1]))
+
+    @precondition(lambda self: self.known)
+    @rule(data=st.data())
+    def poll(self, data: st.DataObject) -> None:
+        self._get(self._any(data))
+
+    @precondition(lambda self: self.known)
+    @rule(data=st.data(), fits=st.booleans(), fault=st.sampled_from([None, "lost", "unanswered", "throttled"]))
+    def answer(self, data: st.DataObject, fits: bool, fault: Fault) -> None:  # noqa: FBT001 - drawn
+        known = self._any(data)
+        asked = self._get(known).get("inputRequests", {})
+        if not asked:
+            return
+        key = data.draw(st.sampled_from(sorted(asked)))
+        said = data.draw(st.sampled_from(["Ann", "Bob", "Eve"]))
+        content: dict[str, Any] = {"name": said if fits else 7}
+        params = {"taskId": known.id, "inputResponses": {key: {"action": "accept", "content": content}}}
+        self._one_fault("PutItem", fault)
+        known.client.send("tasks/update", params)
+        self.world.table.weather = lambda _operation: None
+        task = self._item(known)
+        taken = task is None or key not in task.requests
+        assert taken or known.client.response["statusCode"] == 503, "acknowledged, and not taken"
+        if taken and fits:
+            known.answers.setdefault(key.partition("-")[0], said)
+
+    @precondition(lambda self: self.known)
+    @rule(data=st.data())
+    def answer_again_what_is_over(self, data: st.DataObject) -> None:
+        known = self._any(data)
+        if (task := self._item(known)) and (over := sorted(set(task.used) - set(task.requests))):
+            key = data.draw(st.sampled_from(over))
+            known.client.accept(known.id, **{key: {"name": "Too late"}})
+            assert self._item(known) == task
+
+    @precondition(lambda self: self.known)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        known = self._any(data)
+        if data.draw(st.integers(0, 3)) == 0 and self._item(known):
+            known.client.cancel(known.id)
+            known.cancelled = True
+
+    @precondition(lambda self: self.known)
+    @rule(data=st.data(), method=st.sampled_from(sorted(wire.OF_TASKS)))
+    def meddle(self, data: st.DataObject, method: str) -> None:
+        known = self._any(data)
+        other = self.clients[next(name for name in PEOPLE if name != known.client.name)]
+        before = self._item(known)
+        accept = {"action": "accept", "content": {"name": "Mallory"}}
+        responses = dict.fromkeys(["q1", "q2", "q3", "q1-2", "q2-2", "q3-2"], accept)
+        error = other.error(method, {"taskId": known.id, "inputResponses": responses})
+        assert error == {"code": -32602, "message": "Unknown task"}
+        assert self._item(known) == before
+
+    # ---- What becomes of workers
+
+    @precondition(lambda self: self.world.summoned)
+    @rule(fault=st.sampled_from([None, "lost", "unanswered", "throttled"]), seconds=st.sampled_from([1, 60, 900]))
+    def work(self, fault: Fault, seconds: int) -> None:
+        self._one_fault("PutItem", fault)
+        self._come(seconds)
+
+    @precondition(lambda self: self.world.summoned)
+    @rule(at=st.integers(0, 6), when=st.sampled_from(["before", "after"]))
+    def work_and_be_killed(self, at: int, when: Literal["before", "after"]) -> None:
+        writes = iter(range(99))
+
+        def weather(operation: str) -> Fault:
+            if operation == "PutItem" and next(writes) == at:
+                self.world.table.weather = lambda _operation: None
+                if when == "before":
+                    raise Killed
+                return self._kill_after()
+            return None
+
+        self.world.table.weather = weather
+        self._come()
+
+    @precondition(lambda self: self.world.summoned)
+    @rule()
+    def work_and_be_killed_in_a_step(self) -> None:
+        self._during_the_next_step(self._die)
+        self._come()
+
+    @precondition(lambda self: self.world.summoned)
+    @rule(rounds=st.integers(0, 2))
+    def sleep_through_the_lease_while_another_worker_goes_on(self, rounds: int) -> None:
+        self._during_the_next_step(lambda: self._go_on_without_it(rounds))
+        self._come()
+
+    @precondition(lambda self: self.world.summoned)
+    @rule()
+    def a_summons_is_lost(self) -> None:
+        self.lost.append(self.world.summoned.popleft())
+
+    @precondition(lambda self: self.lost)
+    @rule()
+    def a_summons_comes_late_or_twice(self) -> None:
+        self.world.summoned.append(self.lost[-1])
+
+    @rule(seconds=st.sampled_from([1, 16, 31, 1000]))
+    def time_passes(self, seconds: int) -> None:
+        self.world.clock.advance(seconds)
+
+    # ---- What always holds
+
+    @invariant()
+    def what_has_ended_stays_as_it_is(self) -> None:
+        for known in self.known:
+            task = self._item(known)
+            known.recorded |= set(task.record.get("steps", {})) if task else set()
+            if known.ended:
+                assert task == known.ended
+            elif task and task.ended:
+                known.ended = task
+
+    def teardown(self) -> None:
+        """Let everything come to its end: clients that ask and answer, workers that live."""
+        MEANWHILE[:] = [self._refuse_what_is_recorded]
+        for known in self.known:
+            for _ in range(60):
+                polled = self._get(known)
+                if polled["status"] in ("completed", "failed", "cancelled"):
+                    break
+                for key in polled.get("inputRequests", {}):
+                    self._accept(known, key)
+                while self.world.summoned:
+                    self._come()
+                self.world.clock.advance(1000)
+            self._came_to_its_end(known, polled)
+        MEANWHILE.clear()
+
+    def _came_to_its_end(self, known: Known, polled: dict[str, Any]) -> None:
+        match polled["status"]:
+            case "completed":
+                said = " ".join(known.answers[key] for key in ("q1", "q2", "q3"))
+                assert text(polled["result"]) == f"{known.tag}: {said}"
+            case "cancelled":
+                assert known.cancelled
+            case other:
+                assert (other, polled["error"]["message"]) == ("failed", GAVE_UP)
+
+    # ---- Parts
+
+    def _go_on_without_it(self, rounds: int) -> None:
+        self.world.clock.advance(40)
+        for known in self.known:
+            self._get(known)
+        for _ in range(rounds):
+            while self.world.summoned:
+                self._come()
+            for known in self.known:
+                for key in self._get(known).get("inputRequests", {}):
+                    self._accept(known, key)
+        while self.world.summoned:
+            self._come()
+
+    def _accept(self, known: Known, key: str) -> None:
+        known.client.accept(known.id, **{key: {"name": "Zoe"}})
+        known.answers.setdefault(key.partition("-")[0], "Zoe")
+
+    def _any(self, data: st.DataObject) -> Known:
+        return data.draw(st.sampled_from(self.known))
+
+    def _get(self, known: Known) -> dict[str, Any]:
+        return known.client.get(known.id)
+
+    def _come(self, seconds: int = 900) -> None:
+        try:
+            self.world.come(self.world.summoned.popleft(), seconds)
+        except (Killed, WorkFailed):
+            pass
+        finally:
+            self.world.table.weather = lambda _operation: None
+            MEANWHILE[1:] = []
+            self.what_has_ended_stays_as_it_is()
+
+    def _one_fault(self, operation: str, fault: Fault) -> None:
+        def weather(asked: str) -> Fault:
+            if asked != operation:
+                return None
+            self.world.table.weather = lambda _operation: None
+            return fault
+
+        self.world.table.weather = weather
+
+    def _kill_after(self) -> Fault:
+        """Let the write happen, and the process die before it hears of it."""
+
+        def die(_operation: str) -> Fault:
+            raise Killed
+
+        self.world.table.weather = die
+        return "lost"
+
+    def _die(self) -> None:
+        raise Killed
+
+    def _during_the_next_step(self, happens: Callable[[], None]) -> None:
+        def once(_done: list[str]) -> None:
+            MEANWHILE[1:] = []
+            happens()
+
+        MEANWHILE.append(once)
+
+
+TestTasks = Tasks.TestCase
+TestTasks.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)

@@ -1,0 +1,306 @@
+"""What becomes of a task when workers die, sleep, come twice or not at all, and when the table is away."""
+
+from __future__ import annotations
+
+import io
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from mcp_functions.gateway import WorkFailed
+from mcp_functions.tasks import Summons, Worker
+from tests import wire
+from tests.tasks.jobs import DONE, JOBS, MEANWHILE
+from tests.tasks.world import Client, World, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+YES = {"yes": True}
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.fixture
+def world() -> World:
+    DONE.clear()
+    MEANWHILE.clear()
+    return World(*JOBS)
+
+
+@pytest.fixture
+def alice(world: World) -> Client:
+    return Client(world)
+
+
+def during(number: int, happens: Callable[[], object]) -> None:
+    """Let something happen in the step of this number, once."""
+    MEANWHILE.append(lambda done: (MEANWHILE.clear(), happens()) if len(done) == number else None)
+
+
+def die() -> None:
+    raise Killed
+
+
+def killed(world: World) -> None:
+    with pytest.raises(Killed):
+        world.work()
+
+
+def test_a_worker_that_dies_is_noticed_by_its_lease_and_the_next_poll_calls_another(
+    world: World, alice: Client
+) -> None:
+    task = alice.begin("counted", count=4)
+    during(3, die)
+    killed(world)
+    assert DONE == ["part 0", "part 1", "part 2"]
+    alice.get(task)
+    assert not world.summoned  # it might be alive
+    world.clock.advance(30)
+    assert alice.get(task)["status"] == "working"
+    assert alice.get(task)["status"] == "working"
+    assert world.work() == 1
+    assert alice.get(task)["result"]["structuredContent"] == 4
+    assert DONE == ["part 0", "part 1", "part 2", "part 2", "part 3"]  # only what was not recorded ran again
+
+
+def test_a_step_that_runs_again_has_the_same_key(world: World, alice: Client) -> None:
+    task = alice.begin("keyed")
+    during(1, die)
+    world.table.weather = lambda operation: die() if operation == "PutItem" and len(DONE) == 1 else None
+    killed(world)
+    world.table.weather = lambda _operation: None
+    world.clock.advance(30)
+    alice.get(task)
+    world.work()
+    first, second = DONE
+    assert first == second
+    assert alice.get(task)["status"] == "input_required"
+
+
+def test_of_two_workers_one_works(world: World, alice: Client) -> None:
+    task = alice.begin("counted", count=2)
+    world.summoned.append(world.summoned[0])
+    during(1, lambda: world.come(world.summoned.popleft()))
+    world.work()
+    assert DONE == ["part 0", "part 1"]
+    assert alice.get(task)["status"] == "completed"
+
+
+def test_a_worker_that_slept_through_its_lease_does_and_writes_nothing_more(world: World, alice: Client) -> None:
+    task = alice.begin("counted", count=4)
+
+    def sleep() -> None:
+        world.clock.advance(31)
+        alice.get(task)
+        world.work()
+
+    during(2, sleep)
+    world.work()
+    ended = alice.get(task)
+    assert ended["result"]["structuredContent"] == 4
+    assert DONE == ["part 0", "part 1", "part 1", "part 2", "part 3"]
+
+
+def test_a_worker_whose_lease_ended_unnoticed_goes_on(world: World, alice: Client) -> None:
+    task = alice.begin("counted", count=3)
+    MEANWHILE.append(lambda _done: world.clock.advance(200))
+    world.work()
+    assert alice.get(task)["status"] == "completed"
+    assert len(DONE) == 3
+
+
+def test_work_beyond_lambdas_time_goes_on_in_another_invocation_from_its_last_step(world: World, alice: Client) -> None:
+    task = alice.begin("counted", count=9)
+    MEANWHILE.append(lambda _done: world.clock.advance(250))
+    assert world.work(900) == 3
+    assert [f"part {part}" for part in range(9)] == DONE
+    assert alice.get(task)["status"] == "completed"
+
+
+def test_a_summons_that_is_lost_is_repeated_ever_more_patiently(world: World, alice: Client) -> None:
+    task = alice.begin("required")
+    called = [0.0]
+    for second in range(59):
+        world.clock.advance(1)
+        world.summoned.clear()
+        alice.get(task)
+        if world.summoned:
+            called.append(second + 1.0)
+    assert called == [0.0, 15.0]
+    assert [round(later - sooner) for sooner, later in pairwise(called)] == [15]
+
+
+def test_workers_that_die_again_and_again_at_one_place_end_the_task(world: World, alice: Client) -> None:
+    task = alice.begin("counted", count=3)
+    for _ in range(5):
+        MEANWHILE[:] = [lambda done: die() if done[-1] == "part 1" else None]
+        killed(world)
+        world.clock.advance(30)
+        assert alice.get(task)["status"] == "working"
+    killed(world)
+    world.clock.advance(30)
+    alice.get(task)
+    world.work()
+    ended = alice.get(task)
+    assert (ended["status"], ended["error"]["code"]) == ("failed", -32603)
+    assert "again and again" in ended["statusMessage"]
+    assert DONE.count("part 1") == 6  # the first of them came a step further: that one began the count anew
+    assert DONE.count("part 0") == 1
+
+
+def test_a_function_that_never_comes_further_is_given_up(world: World, alice: Client) -> None:
+    task = alice.begin("low")
+    assert world.work() < 15
+    assert alice.get(task)["status"] == "failed"
+
+
+def test_a_task_whose_worker_died_while_it_was_cancelled_is_cancelled_by_the_next_poll(
+    world: World, alice: Client
+) -> None:
+    task = alice.begin("counted", count=3)
+    during(2, lambda: (alice.cancel(task), die()))
+    killed(world)
+    assert alice.get(task)["status"] == "working"
+    world.clock.advance(30)
+    assert alice.get(task)["status"] == "cancelled"
+    assert not world.summoned
+
+
+def test_steps_that_run_at_once_are_recorded_each(world: World, alice: Client) -> None:
+    task = alice.begin("parallel")
+    world.work()
+    assert text(alice.get(task)["result"]) == "LEFT RIGHT"
+    assert sorted(DONE) == ["left", "right"]
+
+
+def test_a_step_whose_idempotency_counts_needs_no_round_of_its_own_in_a_task(world: World, alice: Client) -> None:
+    task = alice.begin("keyed")
+    assert world.work() == 1
+    assert list(alice.get(task)["inputRequests"]) == ["ok"]
+
+
+# ---- The table
+
+
+def test_a_table_that_is_away_for_a_moment_is_asked_again(world: World, alice: Client) -> None:
+    task = alice.begin("counted", count=3)
+    away = iter([None, None, *["throttled"] * 2])
+    during(1, lambda: setattr(world.table, "weather", lambda _operation: next(away, None)))
+    world.work()
+    assert alice.get(task)["status"] == "completed"
+    assert len(DONE) == 3
+    assert world.slept
+
+
+def test_a_table_that_stays_away_fails_the_worker_and_the_next_poll_goes_on(
+    world: World, alice: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = alice.begin("counted", count=3)
+    during(2, lambda: setattr(world.table, "weather", lambda _operation: "throttled"))
+    with pytest.raises(WorkFailed, match=r"^$"):
+        world.work()
+    assert "table:ThrottlingException" in caplog.text
+    assert alice.error("tasks/get", {"taskId": task})["data"] == {"retryable": True}
+    assert alice.response["statusCode"] == 503
+    world.table.weather = lambda _operation: None
+    world.clock.advance(31)
+    alice.get(task)
+    world.work()
+    assert alice.get(task)["status"] == "completed"
+
+
+def test_no_task_is_promised_that_is_not_written_down(world: World, alice: Client) -> None:
+    world.table.weather = lambda operation: "unanswered" if operation == "PutItem" else None
+    alice.error("tools/call", {"name": "required", "arguments": {}})
+    assert alice.response["statusCode"] == 503
+    assert (world.table.items, list(world.summoned)) == ({}, [])
+
+
+def test_a_write_that_happened_and_was_not_said_makes_one_task(world: World, alice: Client) -> None:
+    faults = iter(["lost", "lost"])
+    world.table.weather = lambda operation: next(faults, None) if operation == "PutItem" else None
+    task = alice.begin("required")
+    world.work()
+    assert alice.get(task)["status"] == "completed"
+    assert len(world.table.items) == 2  # the task, and the list of what is open
+
+
+def test_an_item_that_does_not_open_is_an_unknown_task(world: World, alice: Client) -> None:
+    task = alice.begin("required")
+    for item in world.table.items.values():
+        item["sealed"] = {"S": "bm90aGluZw=="}
+    assert alice.error("tasks/get", {"taskId": task})["message"] == "Unknown task"
+    world.work()
+    assert DONE == []
+
+
+def test_a_tool_that_is_gone_leaves_unknown_tasks_behind(world: World, alice: Client) -> None:
+    task = alice.begin("required")
+    del world.tasks.tools["required"]
+    assert alice.error("tasks/get", {"taskId": task})["message"] == "Unknown task"
+    world.work()
+    assert DONE == []
+
+
+# ---- The lease
+
+
+def test_a_step_that_takes_longer_than_the_lease_keeps_it(world: World, alice: Client) -> None:
+    world.clock.at = time.time()
+    task = alice.begin("counted", count=2)
+    quick = Worker(world.tasks.tools, world.tasks.store, world.summon, now=time.time, lease_seconds=0.06)
+    seen = set[str]()
+
+    def wait_for_renewals() -> None:
+        while len(seen) < 4:
+            seen.update(item["version"]["N"] for key, item in world.table.items.items() if "/task/" in key)
+            time.sleep(0.005)
+
+    during(1, wait_for_renewals)
+    order = dict(zip(("id", "owner"), world.summoned.popleft(), strict=True))
+    quick.work(order, wire.Context(remaining_ms=900_000))
+    assert DONE == ["part 0", "part 1"]
+    assert alice.get(task)["status"] == "completed"
+
+
+# ---- Calling a worker
+
+
+class Lambda:
+    """Lambda's Invoke API, as far as a summons needs it."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.invoked: list[dict[str, Any]] = []
+        self._error = error
+
+    def invoke(self, **request: Any) -> dict[str, Any]:  # noqa: ANN401 - boto3's
+        self.invoked.append(request)
+        if self._error:
+            raise self._error
+        return {"StatusCode": 202, "Payload": io.BytesIO()}
+
+
+def test_a_worker_is_called_asynchronously_by_its_name() -> None:
+    client = Lambda()
+    Summons("local-work-worker", lambda: client)("work.1", None)
+    assert client.invoked == [
+        {
+            "FunctionName": "local-work-worker",
+            "InvocationType": "Event",
+            "Payload": b'{"mcpTask": {"id": "work.1", "owner": null}}',
+        }
+    ]
+
+
+def test_a_worker_that_cannot_be_called_is_a_line_in_the_log_and_the_task_is_there(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    throttled = ClientError({"Error": {"Code": "TooManyRequestsException", "Message": "secret"}}, "Invoke")
+    Summons("local-work-worker", lambda: Lambda(throttled))("work.1", None)
+    assert caplog.messages == ["no worker: invoke_TooManyRequestsException"]
