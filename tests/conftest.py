@@ -51,8 +51,10 @@ def _judged() -> Iterator[None]:
 
     def judged(self: LambdaFunction, event: Mapping[str, Any], context: object) -> dict[str, Any]:
         response = answer(self, event, context)
+        if not response:
+            return response  # a worker answers nobody
         planted.search_response(response)
-        for message in wire.messages(response) if response.get("body") and not _is_document(event) else ():
+        for message in wire.messages(response) if response["body"] and not _is_document(event) else ():
             wire.check(message, _method(event))
         return response
 

@@ -17,7 +17,9 @@ from tests.tasks.jobs import DONE, JOBS, MEANWHILE
 from tests.tasks.world import Client, World, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from mcp_functions.testing.dynamodb import Fault
 
 YES = {"yes": True}
 
@@ -40,7 +42,13 @@ def alice(world: World) -> Client:
 
 def during(number: int, happens: Callable[[], object]) -> None:
     """Let something happen in the step of this number, once."""
-    MEANWHILE.append(lambda done: (MEANWHILE.clear(), happens()) if len(done) == number else None)
+
+    def once(done: list[str]) -> None:
+        if len(done) == number:
+            MEANWHILE.clear()
+            happens()
+
+    MEANWHILE.append(once)
 
 
 def die() -> None:
@@ -164,7 +172,12 @@ def test_a_task_whose_worker_died_while_it_was_cancelled_is_cancelled_by_the_nex
     world: World, alice: Client
 ) -> None:
     task = alice.begin("counted", count=3)
-    during(2, lambda: (alice.cancel(task), die()))
+
+    def cancelled_and_killed() -> None:
+        alice.cancel(task)
+        die()
+
+    during(2, cancelled_and_killed)
     killed(world)
     assert alice.get(task)["status"] == "working"
     world.clock.advance(30)
@@ -190,7 +203,7 @@ def test_a_step_whose_idempotency_counts_needs_no_round_of_its_own_in_a_task(wor
 
 def test_a_table_that_is_away_for_a_moment_is_asked_again(world: World, alice: Client) -> None:
     task = alice.begin("counted", count=3)
-    away = iter([None, None, *["throttled"] * 2])
+    away: Iterator[Fault] = iter([None, None, "throttled", "throttled"])
     during(1, lambda: setattr(world.table, "weather", lambda _operation: next(away, None)))
     world.work()
     assert alice.get(task)["status"] == "completed"
@@ -223,7 +236,7 @@ def test_no_task_is_promised_that_is_not_written_down(world: World, alice: Clien
 
 
 def test_a_write_that_happened_and_was_not_said_makes_one_task(world: World, alice: Client) -> None:
-    faults = iter(["lost", "lost"])
+    faults: Iterator[Fault] = iter(["lost", "lost"])
     world.table.weather = lambda operation: next(faults, None) if operation == "PutItem" else None
     task = alice.begin("required")
     world.work()
