@@ -119,6 +119,12 @@ def test_event_and_response_are_passed_on_unchanged(
     assert response == inner(event, wire.Context())
 
 
+def test_half_a_surrogate_pair_in_a_header_is_passed_on_too(aws: Lambda) -> None:
+    event = wire.event(wire.message(*CALLS[0][:2]), headers={"x-more": "\ud800"})
+    assert send(aws, event)["statusCode"] == 200
+    assert aws.invoked == [("shop-add", event)]
+
+
 @pytest.mark.parametrize(
     ("method", "key"),
     [

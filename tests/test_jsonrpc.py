@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -131,10 +132,16 @@ def test_nan_and_infinity_are_not_json(word: str) -> None:
         jsonrpc.loads(word)
 
 
-@pytest.mark.parametrize("number", ["1e400", "-1e400"])
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 310, "-" + "9" * 310, "[1" + "0" * 309 + "]"])
 def test_a_number_too_large_for_a_double_is_refused(number: str) -> None:
     with pytest.raises(ParseError, match="too large"):
         jsonrpc.loads(number)
+
+
+def test_a_number_that_a_double_may_come_near_is_exact() -> None:
+    largest = int(sys.float_info.max)
+    assert jsonrpc.loads(str(largest)) == largest
+    assert jsonrpc.loads(json.dumps("9" * 5000)) == "9" * 5000
 
 
 def test_an_integer_of_more_digits_than_python_reads_is_a_parse_error() -> None:

@@ -176,7 +176,7 @@ class FrontDoor:
         return self._repeated[tool]
 
     def _forward(self, function: str, request: Request) -> Forwarded:
-        name, event = f"{self._settings.stack}-{function}", jsonrpc.dumps(request.event).encode()
+        name, event = f"{self._settings.stack}-{function}", _payload(request.event)
 
         def invoke() -> tuple[bytes, bool]:
             invoked = self._client().invoke(FunctionName=name, Payload=event)
@@ -193,6 +193,14 @@ class FrontDoor:
         if failed:
             raise _failure(payload)
         return Forwarded(_response(payload))
+
+
+def _payload(event: Mapping[str, Any]) -> bytes:
+    """Write an event as it came; half of a surrogate pair, which a header may hold, can only be an escape."""
+    try:
+        return jsonrpc.dumps(event).encode()
+    except UnicodeEncodeError:
+        return json.dumps(event).encode()
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:

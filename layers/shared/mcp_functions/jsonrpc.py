@@ -8,6 +8,7 @@ and 1 are the same number to every later reader, the argument digest included.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
 from mcp_functions.errors import InvalidRequest, ParseError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from mcp_functions.schema import JSONRPCNotification, JSONRPCRequest
 
 MAX_DEPTH = 64
+DIGITS = re.compile(r"[0-9]{309}")  # as many as the largest double has
 EXACT = 2**53  # beyond it a double no longer names one integer
 
 
@@ -67,7 +69,7 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
         string = text if isinstance(text, str) else text.decode()
         if not string.isascii():
             string.encode()  # a string of Python can hold half of a surrogate pair
-        value = _decode(string)
+        value = (_decode_counting if DIGITS.search(string) else _decode)(string)
     except ParseError:
         raise
     except (ValueError, RecursionError) as error:
@@ -111,6 +113,12 @@ def _number(text: str) -> int | float:
     return int(value) if value.is_integer() and abs(value) <= EXACT else value
 
 
+def _integer(text: str) -> int:
+    # written without a fraction or with one, a number has one limit; and whatever is computed from it can be written
+    _number(text)
+    return int(text)
+
+
 def _constant(_name: str) -> NoReturn:
     message = "NaN and Infinity are not JSON"
     raise ParseError(message)
@@ -131,6 +139,9 @@ def _depth(value: object) -> int:
 
 # json.loads and json.dumps would make these anew for every message.
 _decode = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_constant=_constant).decode
+_decode_counting = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_constant
+).decode
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
