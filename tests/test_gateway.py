@@ -368,6 +368,8 @@ def seen(event: dict[str, Any], context: wire.Context | None = None, settings: S
         (10_000, None, NOW + 10),
         (60_000, NOW - 5, NOW + 25),
         (10_000, NOW - 25, NOW + 5),
+        (60_000, NOW - 29, NOW + 1),
+        (60_000, NOW - 45, NOW + 30),  # nobody waits that long: two clocks differ, by less than a minute
         (60_000, NOW - 3600, NOW + 30),  # a stopped clock: says nothing
         (60_000, NOW + 5, NOW + 30),
         (60_000, NOW / 1000, NOW + 30),  # seconds, as SAM local writes them

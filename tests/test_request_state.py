@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -322,6 +322,15 @@ def test_a_state_from_the_future_is_refused_beyond_a_minute() -> None:
     assert here.open(token, HERE)
     clock.advance(-0.001)
     assert refused(lambda: here.open(token, HERE)) == "issued_future"
+
+
+def test_a_conversation_goes_on_where_each_clock_is_a_minute_behind_the_last() -> None:
+    clocks = [Clock(START - 59 * behind) for behind in range(4)]
+    fleet, opened = [states(clock) for clock in clocks], None
+    for container, next_one in pairwise(fleet):
+        opened = next_one.open(container.seal(HERE, opened, asked={}, record={}), HERE)
+    assert opened
+    assert opened.flow_deadline <= (clocks[-2].at + HOUR) * 1000
 
 
 def test_a_container_whose_clock_is_behind_mints_nothing_that_the_fleet_refuses() -> None:

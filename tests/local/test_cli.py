@@ -285,3 +285,19 @@ def test_what_cannot_be_continued_is_one_line(run: Callable[..., Ran], words: li
     Path("final.json").write_text('{"body": "{\\"result\\": {}}"}')
     Path("event.json").write_text("{}")
     assert said in one_line(run("next", *words))
+
+
+# Waits as `serve` does, only more often; the signal comes at any moment of it.
+STOPPED = """
+import os, signal, threading
+from mcp_functions.local import cli
+for number in range(150):
+    with cli._until_stopped() as stopped:
+        threading.Timer(0.0005 * (number % 7), os.kill, (os.getpid(), signal.SIGINT)).start()
+        while not stopped.wait(0):
+            pass
+"""
+
+
+def test_at_whatever_moment_somebody_stops_it_it_stops() -> None:
+    subprocess.run([sys.executable, "-c", STOPPED], check=True, timeout=60)  # noqa: S603 - this interpreter

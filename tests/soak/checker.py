@@ -27,7 +27,7 @@ BUSY = {"code": -32603, "message": "Temporarily unavailable", "data": {"retryabl
 REFUSED = {"code": -32602, "message": "Invalid or expired requestState", "data": {"reason": "invalid_request_state"}}
 LIFETIME = 600.0  # seconds of a state
 SLACK = 1.5  # seconds: births are whole ones
-LONG = 15.0  # seconds after which the endpoint may give up, by its own clock
+GATEWAY, TIMEOUT, LEAST = 30.0, 28.0, 1.0  # seconds: of the gateway, of the endpoint, and that it waits at least
 
 
 def check(seen: Seen) -> list[Breach]:
@@ -152,6 +152,8 @@ class _Checker:
     # ---- Clocks: who refused a state had to, and who had to did
 
     def _clocks(self, delivery: Delivery) -> Iterator[str]:
+        if delivery.error == LATE and delivery.seconds < self._patience(delivery) - SLACK:
+            yield "a function was given up too early"
         if delivery.parent is None or delivery.what == "stranger":
             return
         parent = self._named[delivery.parent]
@@ -167,6 +169,12 @@ class _Checker:
         if delivery.result and sealed - opened > plan.TOLERATED + SLACK + delivery.seconds + parent.seconds:
             yield "a state was taken beyond the tolerance of clocks"
 
+    def _patience(self, delivery: Delivery) -> float:
+        """Say how long the endpoint waits, by its own clock: it counts from when the gateway says a request began."""
+        (begin,) = [line for line in self._lines[delivery.name]["begin"] if line["folder"] == "mcp"]
+        ahead = float(self._places[begin["env"]]["skew"])
+        return max(LEAST, min(TIMEOUT, GATEWAY - ahead)) if 0 < ahead < GATEWAY else TIMEOUT
+
     def _at(self, delivery: Delivery, kind: str) -> float:
         """Say when a handler began or ended, by its own clock; 0 if it did not."""
         lines = [line for line in self._lines[delivery.name][kind] if line["folder"] != "mcp"]
@@ -179,12 +187,10 @@ class _Checker:
         ended = [line for line in journal if line["kind"] == "ended" and line["error"]]
         died = Counter("mcp" if line["folder"] == "mcp" else "handler" for line in ended)
         weather = sum(line["kind"] == "kms" and line["weather"] != "fine" for line in journal)
-        slow = sum(delivery.seconds > LONG for delivery in heard)
         for what, errors, causes in (
             ("the endpoint died", sum(one.message == BARE for one in heard), died["mcp"]),
             ("a function died", sum(one.error == INTERNAL for one in heard), died["handler"]),
             ("KMS was away", sum(one.status == 503 for one in heard), weather),
-            ("a function was late", sum(one.error == LATE for one in heard), slow),
         ):
             if errors > causes:
                 yield Breach("errors without a cause", None, f"{errors} times {what!r}, which happened {causes} times")

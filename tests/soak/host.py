@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).parent / "project"
 TOKEN_SECONDS = 24 * 3600
+LOOK_SECONDS = 0.05  # between two looks whether it should stop
 SLOW_SECONDS, HANGING_SECONDS = 0.4, 1.5  # of a KMS call; the toolkit's client waits for one second
 
 
@@ -88,9 +89,9 @@ def main(run: Path, seed: int) -> int:
         seed: of the plan.
 
     """
-    stopped = threading.Event()
+    stopped: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
+        signal.signal(number, lambda number, _frame: stopped.append(number))
     shutil.copytree(PROJECT, run / "project", ignore=shutil.ignore_patterns("__pycache__"))
     functions, journal = run / "project" / "functions", run / "journal"
     catalog.write(functions, catalog.generate(functions))
@@ -112,7 +113,8 @@ def main(run: Path, seed: int) -> int:
         told: dict[str, Any] = {"url": harness.url, "tokens": {name: _token(harness, name) for name in plan.PEOPLE}}
         sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()
-        stopped.wait()
+        while not stopped:
+            time.sleep(LOOK_SECONDS)
     return 0
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 TOLERATED = 60.0  # seconds between two clocks, envelope.md §6.3 and §9.4
-WITHIN, BEYOND = 25.0, 150.0  # seconds that a process's clock is wrong
-ENDPOINT_WITHIN = 8.0  # the endpoint waits for others by its own clock
+WITHIN = (-12.0, 46.0)  # seconds that a process's clock is ahead; any two are near enough
+BEYOND = 150.0  # or behind, and no other is near
 BEYOND_EVERY = 9  # processes of a function: one of so many is wrong beyond what is tolerated, the fourth the first
 PEOPLE = ("ann", "bob")
 
@@ -60,12 +60,12 @@ class Planned:
 def placement(seed: int, number: int, folder: str) -> Placement:
     """Place the n-th process of a function."""
     chance = _chance(seed, folder, number)
-    within, rotated = chance.uniform(-1, 1), chance.random() < 0.5
+    within, rotated = chance.uniform(*WITHIN), chance.random() < 0.5
     if folder == "mcp":
-        return Placement(number, 0, within * ENDPOINT_WITHIN, rotated=False)
+        return Placement(number, 0, within, rotated=False)
     far = number % BEYOND_EVERY == BEYOND_EVERY // 2 - 1
     ahead = number // BEYOND_EVERY % 2 == 0
-    return Placement(number, number % 2, (BEYOND if ahead else -BEYOND) if far else within * WITHIN, rotated)
+    return Placement(number, number % 2, (BEYOND if ahead else -BEYOND) if far else within, rotated)
 
 
 def conversation(seed: int, number: int, conversations: int) -> Planned:

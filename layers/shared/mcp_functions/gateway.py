@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 Response: TypeAlias = "dict[str, Any]"
 
 GATEWAY_SECONDS = 30.0  # API Gateway's own limit for an HTTP API
-RECENT_SECONDS = 60.0
 MEGABYTE = 1024 * 1024
 MAX_RESPONSE = {"2.0": 6 * MEGABYTE, "1.0": 6 * MEGABYTE, "alb": MEGABYTE}  # bytes of what the function returns
 SPARE = 64 * 1024  # for what Lambda adds
@@ -340,9 +339,10 @@ def _ends(context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context
 
 
 def _deadline(http: HttpRequest, context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context object
-    # API Gateway writes milliseconds; SAM local writes seconds of its own start, which say nothing about this request
+    # API Gateway writes milliseconds; SAM local writes seconds of its own start, which say nothing about this request.
+    # And nobody waits for what came longer ago than the gateway waits: then it is this clock that is ahead.
     began = http.began / 1000
-    if not now - RECENT_SECONDS < began <= now:
+    if not now - GATEWAY_SECONDS < began <= now:
         began = now
     return min(_ends(context, now), began + GATEWAY_SECONDS)
 

@@ -216,7 +216,8 @@ class RequestStates:
         issued = int(self._now() * 1000)
         lifetime_ms, flow_ms = self._limits_ms(lifetime)
         number = previous.round + 1 if previous else 1
-        deadline = previous.flow_deadline if previous else issued + flow_ms
+        # Not later than this clock would have it, or nobody would open it (§9.5).
+        deadline = min(previous.flow_deadline, issued + flow_ms) if previous else issued + flow_ms
         if number > self._max_rounds:
             message = f"This conversation has used its {self._max_rounds} rounds. Start again."
             raise RoundBudgetExceeded(message)

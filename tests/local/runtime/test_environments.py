@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from botocore.exceptions import ClientError
 
+from mcp_functions.local import runtime
 from mcp_functions.local.runtime import environment, fleet, stamps
 
 from .conftest import PID, is_there, wait_until
@@ -31,6 +32,18 @@ def handler(event, context):
     while len(list(here.iterdir())) < event["many"]:
         time.sleep(0.005)
     return os.getpid()
+"""
+# While it loads it says so, and whether another one loads too.
+LOADS = """
+import os, pathlib, time
+here = pathlib.Path(__file__).parents[2] / "loading"
+(here / str(os.getpid())).touch()
+time.sleep(0.2)
+if len(list(here.iterdir())) > 1:
+    (here.parent / "two at once").touch()
+(here / str(os.getpid())).unlink()
+def handler(event, context):
+    time.sleep(0.5)
 """
 # Says who it is, and stays.
 STAYS = """
@@ -69,6 +82,19 @@ def test_concurrent_requests_run_at_once_each_in_a_process_of_its_own(deploy: De
     pids = [answer.get()["Payload"] for answer in answers]
     assert len(set(pids)) == 3
     assert stack.value("meets", {"where": str(where), "who": 0, "many": 3}) in pids
+
+
+def test_processes_begin_by_turns_as_many_at_once_as_there_are_processors(
+    deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "loading").mkdir()
+    monkeypatch.setattr(runtime, "FEWEST_TURNS", 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    stack = deploy({"loads": LOADS, "other": LOADS})
+    calls = [stack.start(folder) for folder in ("loads", "other", "loads")]
+    assert all("FunctionError" not in call.get() for call in calls)
+    assert len({invocation.pid for invocation in stack.harness.invocations}) == 3
+    assert not (tmp_path / "two at once").exists()
 
 
 def test_more_than_the_reserved_concurrency_is_throttled(deploy: Deploy, tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import json
 import logging
 import signal
 import sys
+import time
 import traceback
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING
 
 from mcp_functions.identity import NOBODY
@@ -220,22 +220,35 @@ def _kms(options: argparse.Namespace) -> int:
     return 0
 
 
+class _Stopping:
+    """Whether somebody asked to stop; without a lock, for a handler that met its own thread holding it never ended."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long, or until somebody asks; say whether anybody did."""
+        if not self.asked:
+            time.sleep(seconds)
+        return self.asked
+
+
 class _Stopped(BaseException):
     """A signal asks to stop: no exception of a function, so that nothing on the way catches it."""
 
 
 @contextlib.contextmanager
-def _until_stopped() -> Iterator[Event]:
+def _until_stopped() -> Iterator[_Stopping]:
     """Run until SIGINT or SIGTERM, from wherever the block is then; a second one changes nothing.
 
-    The event is set too: in a finalizer an exception is heard by nobody, and a signal may come just before a wait.
+    It is noted too: in a finalizer an exception is heard by nobody.
     """
-    stopped = Event()
+    stopped = _Stopping()
 
     def stop(_number: int, _frame: object) -> None:
         for number in STOPPING:
             signal.signal(number, signal.SIG_IGN)
-        stopped.set()
+        stopped.asked = True
         raise _Stopped
 
     before = {number: signal.signal(number, stop) for number in STOPPING}

@@ -12,6 +12,7 @@ import os
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from threading import Semaphore
 from typing import TYPE_CHECKING, Self
 
 from mcp_functions.local import environment as surroundings
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Runtime"]
 
 WORKER_SECONDS = 900  # the longest that Lambda has
+FEWEST_TURNS = 2  # processes that may begin at once, on the smallest machine: one that hangs does not stop all others
 
 
 class Runtime:
@@ -74,6 +76,7 @@ class Runtime:
         self._configurations = {folder: self._configuration(read, folder) for folder in folders}
         self._configurations |= {f"{folder}{WORKER}": self._worker(read, folder) for folder in folders}
         self._fleet = Fleet(self._make, self._stamp, self._reserved, reuse=reuse, idle_seconds=idle_seconds)
+        self._turns = Semaphore(max(FEWEST_TURNS, os.cpu_count() or 1))
         self._running, self._compiled = ExitStack(), stamps.NOTHING
 
     def __enter__(self) -> Self:
@@ -135,7 +138,7 @@ class Runtime:
             command = (sys.executable, "-m", "awslambdaric", configuration.handler)
             return Process(command, folder=where, variables=environ, watched=self._warden, said=said, ended=ended)
 
-        return Environment(configuration, stamp, start, said)
+        return Environment(configuration, stamp, start, said, self._turns)
 
 
 def _name(folder: str) -> str:

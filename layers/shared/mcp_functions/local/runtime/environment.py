@@ -17,6 +17,7 @@ from mcp_functions.local.runtime.life import Life
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from threading import Semaphore
 
     from mcp_functions.local.runtime.life import Start
     from mcp_functions.local.runtime.template import Configuration
@@ -45,7 +46,14 @@ class Environment:
 
     """
 
-    def __init__(self, configuration: Configuration, stamp: object, start: Start, said: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        stamp: object,
+        start: Start,
+        said: Callable[[str], None],
+        turns: Semaphore,
+    ) -> None:
         """Remember how to start: the process starts with the first invocation.
 
         Args:
@@ -53,11 +61,12 @@ class Environment:
             stamp: of the files that its process will load.
             start: starts a process.
             said: takes the lines around an invocation when there is no process to stand among.
+            turns: to begin a process: on Lambda each has a processor of its own, here many at once would be too slow.
 
         """
         self.stamp, self.idle_since = stamp, 0.0
         self._configuration, self._start, self._said = configuration, start, said
-        self._lock, self._over, self._used = Lock(), False, 0
+        self._turns, self._lock, self._over, self._used = turns, Lock(), False, 0
         self._life: Life | None = None
 
     @property
@@ -107,13 +116,14 @@ class Environment:
             self._life.join()
 
     def _init_phase(self) -> float | None:
-        began = time.monotonic()
-        try:
-            self._init(began + INIT_SECONDS, "init", "")
-        except FailedError:
-            self._life = None  # the invocation tries again
-            return None
-        return (time.monotonic() - began) * 1000
+        with self._turns:
+            began = time.monotonic()
+            try:
+                self._init(began + INIT_SECONDS, "init", "")
+            except FailedError:
+                self._life = None  # the invocation tries again
+                return None
+            return (time.monotonic() - began) * 1000
 
     def _init(self, until: float, phase: str, request_id: str) -> Life:
         began = time.monotonic()
