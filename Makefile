@@ -61,6 +61,10 @@ bench: .venv/.dev ## ours, peers and floors, cold and warm: docs/performance.md;
 soak: .venv/.dev ## 10 000 conversations through kills, outages and wrong clocks; CONVERSATIONS=500: fewer; SEED=, PAGE=1
 	@.venv/bin/python -m tests.soak$(if $(CONVERSATIONS), --conversations $(CONVERSATIONS))$(if $(SEED), --seed $(SEED))$(if $(WORKERS), --workers $(WORKERS))$(if $(PAGE), --page)
 
+.PHONY: profile
+profile: .venv/.dev ## where a cold start or a warm call spends its time: CASE=cold-add, cold-ask-door, warm-call...
+	@.venv/bin/python -m tests.benchmarks.profiles $(or $(CASE),--help) $(BENCH_ARGS)
+
 .PHONY: catalog
 catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function changed
 	@.venv/bin/python -m mcp_functions.local catalog

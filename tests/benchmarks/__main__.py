@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.benchmarks import cases, environments, measuring, report
+from mcp_functions.local.problems import Problem
+from tests.benchmarks import cases, cost, crowd, dialects, environments, lab, measuring, plot, report, targets
 from tests.benchmarks.entrants import ENTRANTS
-from tests.benchmarks.figures import Results
+from tests.benchmarks.figures import Results, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,18 +26,50 @@ ROUNDS, QUICK = 15, 5
 
 
 def main(words: Sequence[str]) -> int:
-    """Measure, print, write."""
+    """Measure, print, write; with --strict, 1 if a target is missed."""
     asked = _asked(words)
+    if asked.again:
+        _write(read(report.DATA))
+        return 0
+    whole = not (asked.quick or asked.case or asked.only)
     try:
         trees = environments.Trees(environments.interpreter())
         results = Results(_about(trees, asked))
-        with measuring.lab(trees) as lab:
-            _measure(lab, results, asked)
+        with lab.lab(trees) as made:
+            _measure(made, results, asked, grown=not asked.quick)
+        if whole:
+            _crowds(results)
     except environments.Missing as missing:
         sys.stderr.write(f"nothing can be measured here: {missing}\n")
         return 2
     sys.stdout.write(f"{report.markdown(results)}\n")
-    return 0
+    if whole:
+        _write(results)
+    missed = [one for one in targets.verdicts(results) if one.found is not None and not one.met]
+    return 1 if missed and asked.strict else 0
+
+
+def _write(results: Results) -> None:
+    """Write samples, page, README and picture."""
+    results.write(report.DATA)
+    report.PAGE.write_text(
+        report.written(report.PAGE.read_text(encoding="utf-8"), report.markdown(results)), encoding="utf-8"
+    )
+    readme = cost.README.read_text(encoding="utf-8")
+    cost.README.write_text(cost.written(readme, cost.markdown(results)), encoding="utf-8")
+    try:
+        plot.draw(results, report.PICTURE)
+    except plot.NoMatplotlib as missing:
+        sys.stderr.write(f"{missing}\n")
+
+
+def _crowds(results: Results) -> None:
+    for people in crowd.PEOPLE:
+        _say(f"{people} conversations at once\n")
+        try:
+            results.crowds.append(crowd.measure(people))
+        except (Problem, dialects.WrongAnswer, OSError) as error:
+            results.absent[f"{people} conversations at once"] = str(error)
 
 
 def _asked(words: Sequence[str]) -> argparse.Namespace:
@@ -44,20 +77,23 @@ def _asked(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} rounds, nothing that grows, nothing written")
     parser.add_argument("--case", default="", help="only the cases whose names begin so; several with commas")
     parser.add_argument("--only", default="", help="only the contenders whose titles hold this; several with commas")
+    parser.add_argument("--again", action="store_true", help="measure nothing: write the pages from the last samples")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a target is missed")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the order of each round")
     parser.add_argument("--rounds", type=int, default=0, help="samples of each")
     return parser.parse_args(words)
 
 
-def _measure(lab: measuring.Lab, results: Results, asked: argparse.Namespace) -> None:
+def _measure(made: lab.Lab, results: Results, asked: argparse.Namespace, *, grown: bool) -> None:
     chance, rounds = random.Random(asked.seed), results.about["rounds"]  # noqa: S311 - chance that repeats
-    chosen = [case for case in cases.CASES if case.name.startswith(tuple(asked.case.split(",")))]
-    for start, run in (("cold", measuring.cold), ("warm", measuring.warm)):
-        of_start = [case for case in chosen if case.start == start]
-        tables = [of_start] if start == "cold" else _by_table(of_start)
-        for together in tables:
-            _say(f"{' '.join(case.name for case in together)}\n")
-            results.add(run(lab, _items(lab, together, results, asked.only), rounds, chance))
+    every = (*cases.CASES, *(cases.growing() if grown else ()))
+    chosen = [case for case in every if case.name.startswith(tuple(asked.case.split(",")))]
+    cold = [case for case in chosen if case.start == "cold"]
+    warm = _by_table(case for case in chosen if case.start == "warm")
+    for run, together in ((measuring.cold, cold), *((measuring.warm, one) for one in warm)):
+        if together:
+            _say(f"{' '.join(dict.fromkeys(case.name for case in together))}\n")
+            results.add(run(made, _items(made, together, results, asked.only), rounds, chance))
 
 
 def _by_table(chosen: Iterable[Case]) -> list[list[Case]]:
@@ -67,7 +103,7 @@ def _by_table(chosen: Iterable[Case]) -> list[list[Case]]:
     return list(found.values())
 
 
-def _items(lab: measuring.Lab, chosen: Iterable[Case], results: Results, only: str) -> list[measuring.Item]:
+def _items(made: lab.Lab, chosen: Iterable[Case], results: Results, only: str) -> list[lab.Item]:
     """List who takes part; a peer that cannot be installed does not, and the page says so."""
     items = []
     for case in chosen:
@@ -75,8 +111,8 @@ def _items(lab: measuring.Lab, chosen: Iterable[Case], results: Results, only: s
             if not any(word in title for word in only.split(",")):
                 continue
             try:
-                lab.environ(ENTRANTS[title])
-                items.append(measuring.Item(case, ENTRANTS[title]))
+                made.environ(ENTRANTS[title])
+                items.append(lab.Item(case, ENTRANTS[title]))
             except environments.Missing as missing:
                 results.absent[title] = str(missing)
     return items

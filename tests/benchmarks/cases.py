@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 EVERYBODY = (EMPTY, JSON, FLOOR, OURS, OBSERVED, AWSLABS, SDK, LOWLEVEL, FASTMCP)
 CALLED = (FLOOR, OURS, OBSERVED, AWSLABS, SDK, LOWLEVEL, FASTMCP)
-ASKING = (FLOOR, OURS, OBSERVED, SDK, FASTMCP)
-GROWING = (FLOOR, OURS, SDK)
-MIDDLE = (FLOOR, OURS, OBSERVED, SDK)
+ASKING = (FLOOR, OURS, OBSERVED, SDK, LOWLEVEL, FASTMCP)
+GROWING = (FLOOR, OURS, OBSERVED, SDK)
+MIDDLE = (FLOOR, OURS, OBSERVED, SDK, LOWLEVEL)
 BOTH = (OURS, OBSERVED)
 
 CITY = {"name": "book_flight", "arguments": {"city": "Lisbon"}}
@@ -102,6 +102,13 @@ TABLES = {
     "warm-answer": "Warm: its answer, which ends the conversation",
     "warm-middle": "Warm: the middle of three rounds, an answer and the next question",
 }
+GROWTH = {  # a table for each, and what its first column counts
+    "rounds": ("Growth: the rounds of one conversation", "round"),
+    "state-ask": ("Growth: a round that asks and keeps so much state", "KB"),
+    "state-answer": ("Growth: the answer that brings so much state back", "KB"),
+    "tools": ("Growth: a list of so many tools", "tools"),
+    "arguments": ("Growth: a call with so large an argument", "KB"),
+}
 CASES = (
     Case("cold-add", "cold-add", "cold", "add", EVERYBODY, ADD, "5"),
     Case("cold-add-door", "cold-add", "cold", "add", BOTH, ADD, "5", door=True),
@@ -119,25 +126,15 @@ CASES = (
 
 def growing() -> tuple[Case, ...]:
     """List the cases that grow: a case for each size."""
-    every = (*GROWING, AWSLABS)
+    every, asking = (*GROWING, AWSLABS), (*GROWING, LOWLEVEL)
     rounds = [
-        Case("rounds", "rounds", "warm", "chain", GROWING, CHAIN, before=number, argument=ROUNDS, size=number + 1)
+        Case("rounds", "rounds", "warm", "chain", asking, CHAIN, before=number, argument=ROUNDS, size=number + 1)
         for number in range(ROUNDS)
     ]
     state = [
-        Case(
-            f"state-{half}",
-            f"state-{half}",
-            "warm",
-            "state",
-            GROWING,
-            _state(size),
-            _rows(size) * before,
-            before=before,
-            size=size,
-        )
+        Case(name, name, "warm", "state", GROWING, _state(size), _rows(size) * before, before=before, size=size)
         for size in KILOBYTES
-        for before, half in enumerate(("ask", "answer"))
+        for before, name in enumerate(("state-ask", "state-answer"))
     ]
     tools = [Case("tools", "tools", "warm", "listing", every, argument=size, size=size) for size in TOOLS]
     texts = [

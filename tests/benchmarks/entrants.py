@@ -65,7 +65,7 @@ ENTRANTS = {
         ),
         Entrant(SDK, "mcp_mangum", ("mcp",), peer=True, note="session manager held open; no log of requests"),
         Entrant(SDK_KMS, "mcp_mangum", ("mcp", "boto3"), peer=True, note="one wrapped key, unwrapped at start"),
-        Entrant(LOWLEVEL, "mcp_lowlevel", ("mcp",), peer=True, note="arguments unchecked; no adapter, no routes"),
+        Entrant(LOWLEVEL, "mcp_lowlevel", ("mcp",), peer=True, note="arguments, answers unchecked; no adapter"),
         Entrant(FASTMCP, "fastmcp_mangum", ("fastmcp",), peer=True, note="session manager held open"),
     )
 }

@@ -131,7 +131,9 @@ class Trees:
         shutil.copytree(
             package,
             own / "mcp_functions",
-            ignore=lambda folder, _names: {"__pycache__"} | ({"local", "testing"} if folder == str(package) else set()),
+            ignore=lambda folder, _names: (
+                {"__pycache__"} | ({"attack", "local", "testing"} if folder == str(package) else set())
+            ),
         )
         self._compile(own)
         requirements = ROOT / "layers" / "dependencies" / "requirements.txt"

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tests.benchmarks.measuring import Item, Sample
+    from tests.benchmarks.lab import Item
+    from tests.benchmarks.measuring import Sample
 
 
 class Key(NamedTuple):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.benchmarks.cases import CASES, TABLES
-from tests.benchmarks.entrants import ENTRANTS, FLOOR
+from tests.benchmarks import targets
+from tests.benchmarks.cases import CASES, GROWTH, TABLES, growing
+from tests.benchmarks.entrants import ENTRANTS, FLOOR, OURS
 from tests.benchmarks.figures import decile
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from tests.benchmarks.cases import Case
     from tests.benchmarks.figures import Figure, Results
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 PAGE, PICTURE, DATA = DOCS / "performance.md", DOCS / "performance.png", DOCS / "performance.json"
 BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
 COLD = ("contender", "path", "CPU ms", "p10 to p90", "wall ms", "MB", "modules", "x fastest peer", "x floor")
@@ -30,8 +32,52 @@ def markdown(results: Results) -> str:
         cases = [case for case in CASES if case.table == name]
         if rows := [row for case in cases for row in _rows(results, case, cases[0])]:
             columns = COLD if cases[0].start == "cold" else WARM
-            parts += [f"### {title}", "\n".join(table(columns, rows))]
-    return "\n\n".join([*parts, *_absent(results)])
+            parts.append("\n".join([f"### {title}", "", *table(columns, rows)]))
+    parts += [part for part in (*_growth(results), *_crowds(results)) if part]
+    return "\n\n".join([*parts, *_absent(results), promises(results)])
+
+
+def promises(results: Results) -> str:
+    """Write what became of each target."""
+    rows = [
+        [
+            one.title,
+            f"{one.most:.2f}",
+            times(one.found) or "not measured",
+            "met" if one.met else "missed" * bool(one.found),
+        ]
+        for one in targets.verdicts(results)
+    ]
+    return "\n".join(["### Targets", "", *table(("processor time of ours", "at most", "measured", ""), rows)])
+
+
+def _growth(results: Results) -> Iterator[str]:
+    """Write a table for each thing that grows: a row for each size, a column for each contender."""
+    for name, (title, unit) in GROWTH.items():
+        cases = [case for case in growing() if case.table == name]
+        measured = [case for case in cases if results.get(name, OURS, case.size)]
+        if not measured:
+            continue
+        rows = [[str(case.size), *_grown(results, case)] for case in measured]
+        heads = [unit, *(f"{title}, CPU µs" for title in cases[0].entrants), "ours / fastest peer"]
+        yield "\n".join([f"### {title}", "", *table(heads, rows)])
+
+
+def _grown(results: Results, case: Case) -> list[str]:
+    found = [results.get(case.name, title, case.size) for title in case.entrants]
+    peer = results.fastest_peer(case.name, case.size)
+    ratio = results.ratio(case.name, OURS, case.name, peer, case.size) if peer else None
+    return [*(number(one.median) if one else "" for one in found), times(ratio)]
+
+
+def _crowds(results: Results) -> Iterator[str]:
+    if results.crowds:
+        rows = [
+            [f"{crowd['people']:.0f}", f"{crowd['conversations']:.1f}", number(crowd["p50"]), number(crowd["p90"])]
+            for crowd in results.crowds
+        ]
+        heads = ("people at once", "conversations of two rounds a second", "a round, p50 ms", "p90 ms")
+        yield "\n".join(["### Conversations at once, in the local runtime", "", *table(heads, rows)])
 
 
 def about(results: Results) -> str:

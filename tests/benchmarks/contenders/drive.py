@@ -83,12 +83,25 @@ def _obeyed(handler, what, *given):
         return handler(event, Context(name))
     if what == "cpu":
         return time.process_time_ns()
+    if what == "profile":
+        return _profiled(handler, *given)
     event, name, times = given
     context, turns = Context(name), range(times)
     began, cpu = time.perf_counter_ns(), time.process_time_ns()
     for _ in turns:
         handler(event, context)
     return time.perf_counter_ns() - began, time.process_time_ns() - cpu
+
+
+def _profiled(handler, event, name, times, file):
+    import cProfile
+
+    context, turns, profile = Context(name), range(times), cProfile.Profile()
+    profile.enable()
+    for _ in turns:
+        handler(event, context)
+    profile.disable()
+    profile.dump_stats(file)
 
 
 def _write(value):

@@ -1,11 +1,21 @@
 """mcp 2.3.0's lowlevel Server without Mangum: the least that the SDK takes for an event."""
 
+import json
 from typing import Any
 
 from held_open import bare
 from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
+from mcp.types import (
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    InputRequiredResult,
+    ListToolsResult,
+    TextContent,
+    Tool,
+)
 
 OPEN = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 TWO = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
@@ -44,3 +54,37 @@ def listing(tools: int) -> Any:
         return ListToolsResult(tools=offered)
 
     return served(Server("bench", on_list_tools=listed))
+
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+def ask() -> Any:
+    return _asking("book_flight", ("seat",), "seat", lambda city, answers: f"Booked: {city}, {answers[0]} seat.")
+
+
+def chain(questions: int) -> Any:
+    keys = tuple(f"leg{leg}" for leg in range(questions))
+    return _asking("plan", keys, "place", lambda city, answers: " > ".join([city, *answers]))
+
+
+def _asking(name, keys, field, done):
+    """Ask one question after the other, by hand; the SDK's boundary seals what was answered."""
+    schema = {"type": "object", "properties": {field: {"type": "string"}}, "required": [field]}
+
+    async def listed(_ctx, _params):
+        return ListToolsResult(tools=[Tool(name=name, description="Ask.", input_schema=CITY)])
+
+    async def called(_ctx, params):
+        answers, city = json.loads(params.request_state or "[]"), params.arguments["city"]
+        if params.input_responses:
+            answers.append(params.input_responses[keys[len(answers)]].content[field])
+        if len(answers) == len(keys):
+            return CallToolResult(content=[TextContent(type="text", text=done(city, answers))])
+        question = ElicitRequestFormParams(message=f"{field}, on the way to {city}?", requested_schema=schema)
+        asked: Any = {keys[len(answers)]: ElicitRequest(params=question)}
+        return InputRequiredResult(input_requests=asked, request_state=json.dumps(answers))
+
+    server = Server("bench", on_list_tools=listed, on_call_tool=called, get_tool_input_schema=lambda _name: CITY)
+    server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="bench"))
+    return served(server)

@@ -1,0 +1,189 @@
+"""What a million conversations cost, from the figures of the bench: the README's section, line by line.
+
+Prices are the public list prices of us-east-1; nothing here asks anybody. Every line is one sum that a
+reader can do again; what is assumed and not measured says so.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.benchmarks.entrants import OBSERVED
+from tests.benchmarks.report import ROOT, number, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.benchmarks.figures import Results
+
+README = ROOT / "README.md"
+BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
+
+PRICES_OF = "November 2026"  # when they were last compared with public pages
+HTTP_API = 1.00  # USD a million requests, of up to 512 KB
+LAMBDA_REQUEST = 0.20  # a million
+GB_SECOND = {"x86_64": 0.0000166667, "arm64": 0.0000133334}
+KMS_CALL = 0.03  # ten thousand
+KMS_KEY = 1.00  # a month
+LOG_GB = 0.50
+TABLE_WRITE, TABLE_READ = 0.625, 0.125  # a million; DynamoDB on demand: 1 KB written, 4 KB read
+CACHE_GB_HOUR, CACHE_GB = 0.084, 0.1  # ElastiCache Serverless for Valkey, and the least it bills
+TASK_HOUR = 2 * (0.5 * 0.04048 + 1 * 0.004445)  # two Fargate tasks of half a vCPU and 1 GB
+BALANCER_HOUR = 0.0225 + 0.008  # an Application Load Balancer with one capacity unit
+HOURS = 730  # of a month
+
+GB = 0.5  # of memory, as template.yaml has it
+SHARE = 512 / 1769  # of a vCPU that 512 MB get: "at 1,769 MB, a function has the equivalent of one vCPU"
+ROUNDS = 3  # of a conversation: two questions, and the result
+KMS_CALLS = 3000  # for a million questions: docs/simulation.md
+RUNTIME_MS = 1.0  # an invocation, of the runtime's own: assumed
+INVOKE_MS = 10.0  # from the endpoint to the function and back: assumed
+LINE_BYTES = 700  # of log for an invocation, with Lambda's own report: assumed
+
+
+class Round(NamedTuple):
+    """Milliseconds that Lambda bills for one round: the endpoint, which waits for the function; and the function."""
+
+    endpoint: int
+    function: int
+
+    @property
+    def both(self) -> int:
+        """What is paid for."""
+        return self.endpoint + self.function
+
+
+def rounds(results: Results) -> list[Round]:
+    """Scale what was measured to the share of a processor that 512 MB have, for each of the three rounds.
+
+    Raises:
+        LookupError: the run has not measured what is needed.
+
+    """
+    front = _ms(results, "warm-forwarded") - _ms(results, "warm-call")
+    return [_round(front, _ms(results, case)) for case in ("warm-ask", "warm-middle", "warm-answer")]
+
+
+def cold(results: Results) -> Round:
+    """Say the same of a round in which both are cold."""
+    function = _ms(results, "cold-ask")
+    return _round(_ms(results, "cold-ask-door") - function, function)
+
+
+def _round(endpoint: float, function: float) -> Round:
+    took = math.ceil(function / SHARE + RUNTIME_MS)
+    return Round(math.ceil(endpoint / SHARE + RUNTIME_MS + INVOKE_MS + took), took)
+
+
+def _ms(results: Results, case: str) -> float:
+    if found := results.get(case, OBSERVED):
+        return found.median / 1000
+    message = f"{case} was not measured"
+    raise LookupError(message)
+
+
+def lines(results: Results, processor: str) -> list[tuple[str, str, float]]:
+    """List what a million conversations cost: what, the sum that a reader can do again, and its result in USD."""
+    warm, chilly, price = rounds(results), cold(results), f"0.5 GB x {GB_SECOND[processor]:.10f} USD / 1 000"
+    paid = sum(one.both for one in warm)
+    more = chilly.both - paid // ROUNDS  # milliseconds that a cold round takes more
+    sums = (
+        ("API Gateway, HTTP API", f"{ROUNDS} 000 000 requests x {HTTP_API:.2f} USD / 1 000 000"),
+        ("Lambda, requests: endpoint and function", f"{2 * ROUNDS} 000 000 x {LAMBDA_REQUEST:.2f} USD / 1 000 000"),
+        (f"Lambda, {processor}, 512 MB: all three rounds", f"1 000 000 x {paid} ms x {price}"),
+        ("one request in 100 finds both cold", f"{ROUNDS}0 000 x {spaced(more)} ms more x {price}"),
+        ("KMS, for two million questions", f"{spaced(2 * KMS_CALLS)} calls x {KMS_CALL:.2f} USD / 10 000"),
+    )
+    return [(what, how, reckoned(how)) for what, how in sums]
+
+
+def reckoned(how: str) -> float:
+    """Do a sum as it is written: factors between crosses, and at most one divisor."""
+    plain = re.sub(r"(?<=\d) (?=\d{3})", "", how)
+    product, _, divisor = plain.partition(" / ")
+    return math.prod(float(factor.split()[0]) for factor in product.split(" x ")) / float(divisor or 1)
+
+
+def spaced(value: float) -> str:
+    """Write a whole number in groups of three."""
+    return f"{value:,.0f}".replace(",", " ")
+
+
+def filled(text: str) -> str:
+    """Break a paragraph into lines as long as the README's."""
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def total(results: Results, processor: str) -> float:
+    """Add them up."""
+    return sum(usd for _what, _how, usd in lines(results, processor))
+
+
+def markdown(results: Results) -> str:
+    """Write the tables of the README."""
+    shown = [[what, how, f"{usd:.2f}"] for what, how, usd in lines(results, "x86_64")]
+    both = {processor: total(results, processor) for processor in GB_SECOND}
+    heads = ("a million conversations of three rounds", "", "USD")
+    logs = 2 * ROUNDS * LINE_BYTES / 1000 * LOG_GB
+    more = (
+        f"On arm64 it is {both['arm64']:.2f}. Logs, if they are kept: {logs:.2f} ({2 * ROUNDS} million invocations of"
+        f" {LINE_BYTES} bytes, {LOG_GB:.2f} USD/GB)."
+    )
+    return "\n".join(
+        (
+            *table(heads, [*shown, ["**together**", "", f"**{both['x86_64']:.2f}**"]]),
+            "",
+            filled(_explained(results)),
+            "",
+            filled(more),
+            "",
+            *_compared(both),
+        )
+    )
+
+
+def _compared(both: Mapping[str, float]) -> list[str]:
+    """Write what others cost: a store for sessions beside the same functions, and servers that never sleep."""
+    stored = 3 * TABLE_WRITE + 2 * TABLE_READ  # each round but the first reads, each writes or deletes
+    cache = CACHE_GB_HOUR * CACHE_GB * HOURS
+    always = (TASK_HOUR + BALANCER_HOUR) * HOURS
+    even = (always - KMS_KEY) / both["x86_64"]
+    asked = even * ROUNDS * 1e6 / (HOURS * 3600)
+    rows = [
+        ["this, x86_64 (arm64)", f"{KMS_KEY:.2f}, the key", f"{both['x86_64']:.2f} ({both['arm64']:.2f})"],
+        ["the same functions with a session table (DynamoDB)", "0.00", f"{stored:.2f} more, no KMS"],
+        ["the same functions with a cache (ElastiCache Serverless)", f"{cache:.2f}, and a VPC", "0.01 more, no KMS"],
+        ["two Fargate tasks (0.5 vCPU, 1 GB) and a load balancer", f"{always:.2f}", "0.00, up to their limit"],
+    ]
+    crossing = (
+        f"So servers that are always on are cheaper from {number(even)} million conversations a month on, {asked:.0f}"
+        " requests a second all day and night, if these two bear them."
+    )
+    return [
+        *table(("compared", "USD a month, asked nothing", "USD a million conversations"), rows),
+        "",
+        filled(crossing),
+    ]
+
+
+def _explained(results: Results) -> str:
+    """Say where the milliseconds come from."""
+    each = ", ".join(f"{one.endpoint} + {one.function}" for one in rounds(results))
+    chilly = cold(results)
+    return (
+        f"Milliseconds billed, endpoint + function, in the three rounds: {each}; both cold: {chilly.endpoint} +"
+        f" {chilly.function}. They are the processor time of [the bench](docs/performance.md) with logs and metrics on,"
+        f" divided by {SHARE:.2f} (512 MB get 512/1769 of a vCPU), plus {RUNTIME_MS:.0f} ms an invocation for the"
+        f" runtime and {INVOKE_MS:.0f} ms for Invoke, both assumed. The endpoint is billed while the function works."
+        " Cold is reckoned as if init had no more of a processor than the rest, though Lambda gives it more."
+    )
+
+
+def written(page: str, tables: str) -> str:
+    """Put the tables between the marks of the README."""
+    before, _begin, rest = page.partition(BEGIN)
+    _old, _end, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{tables}\n{END}{after}"

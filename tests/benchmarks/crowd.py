@@ -1,0 +1,109 @@
+"""Many conversations at once, in the local runtime: every function a process, one environment for each request.
+
+How many conversations a second end, and how long a round takes, at 1, 8 and 32 people. They share this machine with
+the processes that answer them: it says how the parts behave in a crowd, and nothing of what Lambda would do.
+"""
+
+from __future__ import annotations
+
+import http.client
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp_functions.local import Harness
+from tests.benchmarks import dialects
+from tests.benchmarks.figures import decile
+
+FUNCTIONS = Path(__file__).parents[2] / "functions"
+PEOPLE = (1, 8, 32)
+SECONDS = 12.0
+APART = 0.5  # seconds between two people's first words: processes start one after the other
+PARAMS = {"name": "get_weather", "arguments": {"location": "Lisbon"}}
+ANSWER = {"action": "accept", "content": {"name": "octocat"}}
+
+
+def measure(people: int, seconds: float = SECONDS) -> dict[str, float]:
+    """Let so many people hold conversations of two rounds, one after the other.
+
+    Args:
+        people: at once.
+        seconds: that are counted, from when everybody's processes run.
+
+    Returns:
+        People, conversations a second, and milliseconds of a round: half of them take less, nine in ten take less.
+
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        harness = Harness(FUNCTIONS, state_dir=Path(folder), runtime=True, said=lambda _folder, _line: None)
+        with harness as running:
+            return _crowd(running.url, people, seconds)
+
+
+def _crowd(url: str, number: int, seconds: float) -> dict[str, float]:
+    everybody, one_more = threading.Event(), threading.Lock()
+    warm, ends = 0, [float("inf")]
+    took: list[tuple[float, float]] = []
+    wrong: list[Exception] = []
+
+    def arrived() -> None:
+        nonlocal warm
+        with one_more:
+            warm += 1
+            if warm == number:
+                ends[0] = time.monotonic() + seconds
+                everybody.set()
+
+    def person() -> None:
+        try:
+            _conversation(url)
+            arrived()
+            while time.monotonic() < ends[0] and not wrong:
+                counts = everybody.is_set()  # not before everybody's processes run
+                rounds = _conversation(url)
+                if counts:
+                    took.append(rounds)
+        except Exception as error:  # noqa: BLE001 - raised again, where somebody waits
+            wrong.append(error)
+
+    threads = [threading.Thread(target=person) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+        time.sleep(APART)
+    for thread in threads:
+        thread.join()
+    if wrong:
+        raise wrong[0]
+    rounds = [one * 1000 for both in took for one in both]
+    half, most = (round(decile(rounds, tenth), 1) for tenth in (5, 9))
+    return {"people": number, "conversations": round(len(took) / seconds, 2), "p50": half, "p90": most}
+
+
+def _conversation(url: str) -> tuple[float, float]:
+    """Ask, answer, and check what is told; how many seconds each round took."""
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
+    try:
+        began = time.monotonic()
+        asked = _round(connection, place.path, PARAMS)
+        middle = time.monotonic()
+        responses = dict.fromkeys(asked["inputRequests"], ANSWER)
+        again = {**PARAMS, "inputResponses": responses, "requestState": asked["requestState"]}
+        told = _round(connection, place.path, again)
+        ended = time.monotonic()
+    finally:
+        connection.close()
+    if not dialects.text_of(told).startswith("Current weather in Lisbon"):
+        raise dialects.WrongAnswer(str(told)[:300])
+    return middle - began, ended - middle
+
+
+def _round(connection: http.client.HTTPConnection, path: str, params: dict[str, Any]) -> dict[str, Any]:
+    event = dialects.request(dialects.MODERN, "tools/call", params)
+    kept = ("accept", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name")
+    connection.request("POST", path, event["body"], {name: event["headers"][name] for name in kept})
+    response = connection.getresponse()
+    return dialects.result({"statusCode": response.status, "body": response.read().decode()})

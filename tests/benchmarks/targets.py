@@ -1,0 +1,130 @@
+"""What the project has promised itself: a row for each target, against what one run has measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.benchmarks.cases import KILOBYTES, ROUNDS, TOOLS
+from tests.benchmarks.entrants import AWSLABS, LOWLEVEL, OBSERVED, OURS, SDK, SDK_KMS
+
+if TYPE_CHECKING:
+    from tests.benchmarks.figures import Results
+
+
+class Target(NamedTuple):
+    """At most so many times what a peer takes, in processor time.
+
+    Attributes:
+        title: in the table.
+        ours: case and contender.
+        theirs: case, and one or more contenders of which the fastest counts.
+        most: times.
+
+    """
+
+    title: str
+    ours: tuple[str, str]
+    theirs: tuple[str, ...]
+    most: float
+
+
+class Verdict(NamedTuple):
+    """What became of one target; `found` is None if it was not measured."""
+
+    title: str
+    most: float
+    found: float | None
+
+    @property
+    def met(self) -> bool:
+        """Whether it was measured, and is met."""
+        return self.found is not None and self.found <= self.most
+
+    @property
+    def word(self) -> str:
+        """Say so."""
+        if self.found is None:
+            return "not measured"
+        return "met" if self.met else "missed"
+
+
+TARGETS = (
+    Target("cold `add`, directly, to awslabs", ("cold-add", OURS), ("cold-add", AWSLABS), 0.5),
+    Target("cold `add`, directly, to mcp + Mangum", ("cold-add", OURS), ("cold-add", SDK), 0.15),
+    Target(
+        "cold `add` through `/mcp`, logs and metrics on, to awslabs directly",
+        ("cold-add-door", OBSERVED),
+        ("cold-add", AWSLABS),
+        1.0,
+    ),
+    Target(
+        "cold `add` through `/mcp`, logs and metrics on, to mcp + Mangum directly",
+        ("cold-add-door", OBSERVED),
+        ("cold-add", SDK),
+        0.3,
+    ),
+    Target("cold list of the endpoint, to awslabs", ("cold-list", OURS), ("cold-list", AWSLABS), 0.45),
+    Target(
+        "cold first sealed round, directly, to mcp + Mangum with a boto3 codec",
+        ("cold-ask", OURS),
+        ("cold-ask", SDK_KMS),
+        0.25,
+    ),
+    Target("warm call, to awslabs, which checks nothing", ("warm-call", OURS), ("warm-call", AWSLABS), 0.8),
+    Target("warm call, to mcp's lowlevel server without Mangum", ("warm-call", OURS), ("warm-call", LOWLEVEL), 0.1),
+    Target("warm list of 50, to awslabs", ("warm-list", OURS), ("warm-list", AWSLABS), 0.15),
+    Target("warm ask, to mcp's best", ("warm-ask", OURS), ("warm-ask", SDK, LOWLEVEL), 0.15),
+    Target("warm answer, to mcp's best", ("warm-answer", OURS), ("warm-answer", SDK, LOWLEVEL), 0.15),
+    Target("warm middle round, to mcp's best", ("warm-middle", OURS), ("warm-middle", SDK, LOWLEVEL), 0.15),
+)
+BIGGEST = KILOBYTES[-1]
+LINEAR = 1.5  # times what the bytes alone would explain; a cost that is quadratic in rounds would be far above
+FLAT = 1.5  # times what one tool takes
+
+
+def verdicts(results: Results) -> list[Verdict]:
+    """Hold every target against a run."""
+    compared = [Verdict(one.title, one.most, _ratio(results, one)) for one in TARGETS]
+    return [*compared, _biggest_state(results), _bytes(results), _rounds(results), _lists(results)]
+
+
+def _ratio(results: Results, target: Target) -> float | None:
+    case, *titles = target.theirs
+    ratios = [results.ratio(*target.ours, case, title) for title in titles]
+    return max((ratio for ratio in ratios if ratio is not None), default=None)
+
+
+def _biggest_state(results: Results) -> Verdict:
+    """Ask and answer together, round by round."""
+    halves = [results.get(f"state-{half}", who, BIGGEST) for who in (OURS, SDK) for half in ("ask", "answer")]
+    ask, answer, their_ask, their_answer = halves
+    found = None
+    if ask and answer and their_ask and their_answer:
+        found = (ask.median + answer.median) / (their_ask.median + their_answer.median)
+    return Verdict("1 MB of state, ask and answer, to mcp + Mangum", 0.75, found)
+
+
+def _bytes(results: Results) -> Verdict:
+    """Say how a KB of the largest state compares with one of a sixteenth of it: 1 is linear."""
+    small, big = (results.get("state-answer", OURS, size) for size in (BIGGEST // 16, BIGGEST))
+    found = big.median / small.median / 16 if small and big else None
+    return Verdict("a KB of 1 MB of state, to a KB of 64 KB: linear in bytes", LINEAR, found)
+
+
+def _rounds(results: Results) -> Verdict:
+    """Say how round 9 compares with a straight line through rounds 2 and 5.
+
+    The first round opens nothing, and the last (after ten questions) seals nothing: neither takes part.
+    """
+    found = [results.get("rounds", OURS, number) for number in (2, 5, ROUNDS - 1)]
+    if not all(found):
+        return Verdict("round 9, to what rounds 2 to 5 foretell: linear in rounds", LINEAR, None)
+    early, middle, late = (one.median for one in found if one)
+    foretold = middle + (middle - early) * (ROUNDS - 1 - 5) / (5 - 2)
+    return Verdict("round 9, to what rounds 2 to 5 foretell: linear in rounds", LINEAR, late / max(foretold, middle))
+
+
+def _lists(results: Results) -> Verdict:
+    """Say what a list of 500 tools takes, to a list of one: it is serialised once, or it is not."""
+    few, many = (results.get("tools", OURS, size) for size in (TOOLS[0], TOOLS[-1]))
+    return Verdict("a list of 500 tools, to a list of one: flat", FLAT, many.over(few) if few and many else None)

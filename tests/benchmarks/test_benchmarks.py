@@ -1,0 +1,264 @@
+"""What the bench reckons with, on numbers whose answers are known; and the pages that show a long run."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.benchmarks import cases, cost, dialects, environments, plot, profiles, report, targets
+from tests.benchmarks.entrants import AWSLABS, ENTRANTS, FASTMCP, FLOOR, OBSERVED, OURS, SDK
+from tests.benchmarks.figures import Figure, Key, Results, decile, figure, read
+from tests.benchmarks.lab import write_catalogs
+from tests.benchmarks.measuring import Sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ABOUT: dict[str, object] = {
+    "date": "2026-11-22",
+    "machine": "a machine",
+    "python": "CPython 3.13.0",
+    "command": "make bench",
+    "seed": 1,
+}
+
+
+def told(**milliseconds: float) -> Figure:
+    return Figure(tuple(value * 1000 for value in milliseconds.values()), (1.0,) * len(milliseconds), 20.0, 60)
+
+
+def whole(ours: float = 1.0, theirs: float = 10.0) -> Results:
+    """Be a run in which everything of ours takes one figure, and everything of others another."""
+    results = Results({**ABOUT, "rounds": 3})
+    for case in (*cases.CASES, *cases.growing()):
+        for title in case.entrants:
+            middle = ours if title in {OURS, OBSERVED} else theirs
+            grown = case.size if case.name.startswith("state") else 1
+            both = 2 if case.door else 1
+            each = tuple(middle * grown * both * factor for factor in (900.0, 1000.0, 1100.0))
+            results.figures[Key(case.name, case.size, title)] = Figure(each, each, 20.0, 60)
+    return results
+
+
+# ---- Figures
+
+
+def test_a_ratio_is_the_median_of_the_ratios_within_each_round_so_a_slow_moment_of_the_machine_says_nothing() -> None:
+    ours, theirs = told(a=10, b=40, c=11), told(a=20, b=80, c=22)
+    assert ours.over(theirs) == 0.5
+    assert ours.median / theirs.median == 0.5
+    assert told(a=10, b=40, c=40).over(told(a=20, b=80, c=40)) == 0.5  # of medians it would be 1
+
+
+def test_deciles_are_samples_and_none_is_dropped() -> None:
+    samples = [5.0, 1.0, 900.0, 2.0, 3.0, 4.0, 6.0, 7.0, 8.0, 9.0, 10.0]
+    assert [decile(samples, tenth) for tenth in (0, 1, 5, 9, 10)] == [1.0, 2.0, 6.0, 10.0, 900.0]
+    assert decile([3.0], 9) == 3.0
+
+
+def test_samples_become_microseconds_and_megabytes() -> None:
+    assert figure([Sample(1_500, 2_000, 2048, 7), Sample(2_500, 3_000, 1024, 9)]) == Figure(
+        (1.5, 2.5), (2.0, 3.0), 2.0, 9
+    )
+
+
+def test_the_fastest_peer_is_no_floor_and_not_ours() -> None:
+    results = Results()
+    for title, took in ((FLOOR, 1.0), (OURS, 2.0), (AWSLABS, 9.0), (SDK, 8.0)):
+        results.figures[Key("warm-call", 0, title)] = told(a=took)
+    assert results.fastest_peer("warm-call") == SDK
+    assert results.fastest_peer("cold-add") is None
+    assert results.ratio("warm-call", OURS, "warm-call", SDK) == 0.25
+    assert results.ratio("warm-call", OURS, "warm-call", FASTMCP) is None
+
+
+def test_a_run_can_be_read_again(tmp_path: Path) -> None:
+    results = whole()
+    results.absent["fastmcp 4.1.6 + Mangum"] = "no such version"
+    results.crowds.append({"people": 8, "conversations": 2.5, "p50": 10.0, "p90": 20.0})
+    results.write(tmp_path / "run.json")
+    assert read(tmp_path / "run.json") == results
+
+
+# ---- Targets
+
+
+def test_targets_are_met_by_a_tenth_and_missed_by_the_same() -> None:
+    met = {one.title: one for one in targets.verdicts(whole(1.0, 100.0))}
+    assert all(one.met for one in met.values())
+    assert met["cold `add`, directly, to awslabs"].found == pytest.approx(0.01)
+    missed = [one for one in targets.verdicts(whole(1.0, 1.0)) if not one.met]
+    assert len(missed) == len(targets.TARGETS) + 1  # and a state of 1 MB; growth is ours alone
+    assert {one.word for one in missed} == {"missed"}
+
+
+def test_what_was_not_measured_is_neither_met_nor_missed() -> None:
+    verdicts = targets.verdicts(Results())
+    assert {one.word for one in verdicts} == {"not measured"}
+    assert not any(one.met for one in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("case", "sizes", "title"),
+    [
+        ("state-answer", {64: 64.0, 1024: 1024.0 * 16}, "linear in bytes"),
+        ("rounds", {2: 1.0, 5: 2.0, 9: 9.0}, "linear in rounds"),
+        ("tools", {1: 1.0, 500: 2.0}, "flat"),
+    ],
+)
+def test_growth_beyond_a_line_is_a_miss(case: str, sizes: dict[int, float], title: str) -> None:
+    results = whole(1.0, 100.0)
+    results.figures |= {Key(case, size, OURS): told(a=took, b=took, c=took) for size, took in sizes.items()}
+    assert [one.title for one in targets.verdicts(results) if not one.met and title in one.title]
+
+
+# ---- Cases
+
+
+def test_every_contender_of_every_case_has_the_function_it_is_to_run() -> None:
+    for case in (*cases.CASES, *cases.growing()):
+        for title in case.entrants:
+            module = ENTRANTS[title].module
+            if module not in {"", "json"}:
+                source = (environments.HERE / "contenders" / f"{module}.py").read_text(encoding="utf-8")
+                assert f"def {case.function}(" in source, (case.name, title)
+
+
+def test_names_of_cases_are_unlike_and_each_has_its_table() -> None:
+    names = [case.name for case in cases.CASES]
+    assert len(set(names)) == len(names)
+    assert {case.table for case in cases.CASES} == set(cases.TABLES)
+    assert {case.table for case in cases.growing()} == set(cases.GROWTH)
+
+
+@pytest.mark.parametrize(
+    ("case", "result"),
+    [
+        ("warm-call", {"content": [{"type": "text", "text": "23"}]}),
+        ("warm-call", {"content": [{"type": "text", "text": "5"}], "isError": True}),
+        ("warm-ask", {"resultType": "complete", "content": []}),
+        ("warm-list", {"tools": [{}] * 49}),
+    ],
+)
+def test_a_wrong_answer_is_not_timed(case: str, result: dict[str, object]) -> None:
+    (found,) = (one for one in cases.CASES if one.name == case)
+    with pytest.raises(dialects.WrongAnswer):
+        found.check(result)
+
+
+def test_a_refusal_is_no_result() -> None:
+    with pytest.raises(dialects.WrongAnswer, match="-32602"):
+        dialects.result({"statusCode": 200, "body": '{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602}}'})
+    with pytest.raises(dialects.WrongAnswer):
+        dialects.answered({}, {"resultType": "complete"})
+
+
+def test_our_endpoints_catalogs_hold_as_many_tools_as_they_say(tmp_path: Path) -> None:
+    write_catalogs(tmp_path, (1, 10))
+    assert [(tmp_path / name).read_text(encoding="utf-8").count('"inputSchema"') for name in ("1.json", "10.json")] == [
+        1,
+        10,
+    ]
+    assert '"book_flight": "ask"' in (tmp_path / "0.json").read_text(encoding="utf-8")
+
+
+def test_peers_are_pinned_whole() -> None:
+    for name in environments.PEERS:
+        lines = (environments.HERE / "peers" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+        assert all(re.fullmatch(r"#.*|[\w.-]+==[\w.]+", line) for line in lines), name
+
+
+# ---- Profiles
+
+IMPORTS = """import time: self [us] | cumulative | imported package
+import time:       100 |        100 |     _json
+import time:        50 |        150 |   json.scanner
+import time:        20 |        170 | json
+import time:         5 |          5 | other
+"""
+
+
+def test_imports_stand_under_who_imported_them() -> None:
+    modules = profiles.read_imports(IMPORTS)
+    assert [(one.name, one.own, one.all, one.importers) for one in modules] == [
+        ("_json", 100, 100, ("json.scanner", "json")),
+        ("json.scanner", 50, 150, ("json",)),
+        ("json", 20, 170, ()),
+        ("other", 5, 5, ()),
+    ]
+
+
+# ---- Pages
+
+
+def test_tables_name_the_path_of_every_cold_figure() -> None:
+    text = report.markdown(whole())
+    rows = [line for line in text.splitlines() if line.startswith(f"| {OURS} ")]
+    assert rows
+    assert all(f"| {report.DIRECT} |" in row or f"| {report.DOOR} |" in row for row in rows)
+    assert f"| {OURS} | directly | 1.00 | 0.90 to 1.10 | 1.00 | 20 | 60 | 0.10 | 0.10 |" in text
+
+
+def test_what_could_not_be_installed_is_said() -> None:
+    results = whole()
+    results.absent["fastmcp 4.1.6 + Mangum"] = "no such version"
+    assert "not measured: fastmcp 4.1.6 + Mangum: no such version" in report.markdown(results)
+
+
+@pytest.fixture(scope="module")
+def shown() -> Results:
+    return read(report.DATA)
+
+
+def test_the_page_shows_the_run_whose_samples_are_kept(shown: Results) -> None:
+    assert report.markdown(shown) in report.PAGE.read_text(encoding="utf-8")
+    assert report.PICTURE.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_readme_reckons_with_the_same_figures(shown: Results) -> None:
+    assert cost.markdown(shown) in cost.README.read_text(encoding="utf-8"), "make bench writes it, or --again"
+
+
+def test_a_reader_can_do_the_sums_of_the_readme_again() -> None:
+    section = cost.README.read_text(encoding="utf-8").partition(cost.BEGIN)[2].partition(cost.END)[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if " USD / " in line]
+    assert len(rows) == 5
+    for _what, how, usd in rows:
+        plain = re.sub(r"[a-zA-Z]{2,}|(?<=\d) (?=\d{3})", "", how).replace("x", "*")
+        assert f"{eval(plain):.2f}" == usd, how  # noqa: S307 - a sum that our own page writes
+    (together,) = re.findall(r"\| \*\*together\*\* \|  \| \*\*([\d.]+)\*\*", section)
+    assert float(together) == pytest.approx(sum(float(usd) for _what, _how, usd in rows), abs=0.03)
+
+
+def test_memory_buys_processor_time_so_the_milliseconds_that_are_billed_are_more_than_were_measured() -> None:
+    (first, *_), chilly = cost.rounds(whole(2.0)), cost.cold(whole(2.0))
+    assert first.function == 8  # 2 ms / (512 / 1769) + 1
+    assert first.endpoint == 26  # 2 ms more in front, 1 and 10 assumed, and the wait for the function
+    assert chilly.both == first.both
+    with pytest.raises(LookupError, match="was not measured"):
+        cost.rounds(Results())
+
+
+def test_a_page_is_written_between_its_marks_and_nowhere_else() -> None:
+    page = report.PAGE.read_text(encoding="utf-8")
+    inside = page.partition(report.BEGIN)[2].partition(report.END)[0].strip("\n")
+    assert report.written(page, inside) == page
+    assert report.written(report.written(page, "other"), inside) == page
+
+
+def test_a_missing_matplotlib_is_said_with_its_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(plot.NoMatplotlib, match="pip install"):
+        plot.draw(whole(), tmp_path / "drawn.png")
+
+
+def test_a_bar_for_each_contender_and_path_the_shortest_first() -> None:
+    bars = plot.bars(whole(), ("cold-add", "cold-add-door"))
+    assert bars[0][0] == OURS
+    assert f"{OURS}, through /mcp" in [bar[0] for bar in bars]
+    assert [bar[1] for bar in bars] == sorted(bar[1] for bar in bars)
