@@ -35,11 +35,19 @@ own-project: .venv/.dev .venv-sam/.sam ## a project made from the wheel, outside
 	.venv/bin/python -m pytest tests/test_own_project.py $(PYTEST_ARGS)
 
 .PHONY: check
-check: .venv/.dev ## linter, formatter, types, import order
+check: .venv/.dev lint ## linter, formatter, types, import order; the template, as written and as translated
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-logo
+
+# `checkov` knows what people forget. The template is linted twice, because each linter misses what only the other form shows.
+.PHONY: lint
+lint: .venv-sam/.sam .venv-lint/.lint ## cfn-lint on template.yaml and on what it becomes, checkov on the latter
+	@mkdir -p .aws-sam
+	AWS_DEFAULT_REGION=us-east-1 .venv-sam/bin/python scripts/translate.py template.yaml > .aws-sam/translated.json
+	.venv-sam/bin/cfn-lint template.yaml .aws-sam/translated.json
+	.venv-lint/bin/checkov --config-file .checkov.yaml --file .aws-sam/translated.json
 
 .PHONY: conformance
 conformance: .venv/.dev ## the official MCP suite, strictly, in both placements (needs Node.js and npm)
@@ -88,7 +96,7 @@ validate: .venv-sam/.sam ## lint template.yaml
 
 .PHONY: clean
 clean: ## remove whatever make made
-	rm -rf .venv .venv-sam .aws-sam build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-lint .venv-sam .aws-sam build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -rf layers/shared/*.egg-info tests/conformance/node_modules
 	find functions layers tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
@@ -106,6 +114,12 @@ clean: ## remove whatever make made
 .venv-sam/.sam: pyproject.toml
 	@$(call venv,.venv-sam)
 	.venv-sam/bin/$(PIP_INSTALL) $$($(PYTHON) -c "$(EXTRA)" sam)
+	@touch $@
+
+# So does checkov, other ones.
+.venv-lint/.lint: pyproject.toml
+	@$(call venv,.venv-lint)
+	.venv-lint/bin/$(PIP_INSTALL) $$($(PYTHON) -c "$(EXTRA)" lint)
 	@touch $@
 
 EXTRA = import sys, tomllib; \

@@ -33,21 +33,7 @@ pytestmark = pytest.mark.skipif(
     not SAM_BIN.exists() and not os.environ.get("CI"), reason="no .venv-sam: make test prepares it"
 )
 
-# Translates as CloudFormation's SAM transform does, offline; only code that was uploaded can be translated.
-TRANSLATE = """
-import json, sys
-from samtranslator.translator.transform import transform
-from samtranslator.yaml_helper import yaml_parse
-
-class NoManagedPolicies:
-    load = staticmethod(dict)
-
-template = yaml_parse(open(sys.argv[1], encoding="utf-8").read())
-for resource in template["Resources"].values():
-    for uri in {"CodeUri", "ContentUri"} & resource["Properties"].keys():
-        resource["Properties"][uri] = "s3://bucket/key"
-json.dump(transform(template, {}, NoManagedPolicies), sys.stdout, indent=1)
-"""
+TRANSLATE = ROOT / "scripts" / "translate.py"  # as CloudFormation's SAM transform does, offline
 
 
 def run(*command: str | Path, path: str = "") -> str:
@@ -81,7 +67,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def translated(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     template = tmp_path_factory.mktemp("translated") / "template.json"
-    template.write_text(run("python", "-c", TRANSLATE, built / "template.yaml"), encoding="utf-8")
+    template.write_text(run("python", TRANSLATE, built / "template.yaml"), encoding="utf-8")
     return template
 
 
@@ -114,6 +100,23 @@ def test_a_runtime_that_does_not_exist_is_found_in_what_the_template_becomes(tra
         run("cfn-lint", wrong)
 
 
+def test_a_parameter_alone_publishes_nothing_and_the_description_does(tmp_path: Path) -> None:
+    def versions(template: Path, *parameters: str) -> set[str]:
+        resources = json.loads(run("python", TRANSLATE, template, *parameters))["Resources"].items()
+        return {name for name, resource in resources if resource["Type"] == "AWS::Lambda::Version"}
+
+    written = ROOT / "template.yaml"
+    raised = tmp_path / "raised.yaml"
+    raised.write_text(
+        written.read_text(encoding="utf-8").replace('Description: "1"', 'Description: "2"'), encoding="utf-8"
+    )
+    before = versions(written)
+    assert versions(written, "Generation=2", "AuthMode=jwt") == before, (
+        "aws/serverless-application-model#3820 is mended"
+    )
+    assert versions(raised).isdisjoint(before)
+
+
 def test_nothing_is_deployed_that_the_template_does_not_show(translated: Path) -> None:
     resources: dict[str, Any] = json.loads(translated.read_text(encoding="utf-8"))["Resources"]
     kinds = [resource["Type"] for resource in resources.values()]
@@ -124,11 +127,16 @@ def test_nothing_is_deployed_that_the_template_does_not_show(translated: Path) -
         "AWS::ApiGatewayV2::Integration": functions,
         "AWS::ApiGatewayV2::Route": functions + 3,  # two documents about tokens, and preflights
         "AWS::ApiGatewayV2::Stage": 1,
-        "AWS::IAM::Role": functions,
+        "AWS::CloudWatch::Alarm": 5,
+        "AWS::CloudWatch::Dashboard": 1,
+        "AWS::IAM::Role": functions + 1,  # the API's
         "AWS::KMS::Key": 1,
+        "AWS::Lambda::Alias": functions,
         "AWS::Lambda::Function": functions,
         "AWS::Lambda::LayerVersion": 2,
-        "AWS::Lambda::Permission": functions + 1,
+        "AWS::Lambda::Version": functions,
+        "AWS::Logs::LogGroup": 2,
+        "AWS::Logs::MetricFilter": 1,
     }
 
 

@@ -7,6 +7,8 @@ earns no complaint; the same project with a slip in it earns the line that names
 from __future__ import annotations
 
 import ast
+import json
+import re
 import sys
 import tomllib
 from copy import deepcopy
@@ -33,6 +35,8 @@ FRONT_DOOR = "mcp"
 DEVELOPERS_ONLY = {"attack", "local", "testing"}  # in the package, not in the layer
 BROUGHT_BY_LAMBDA = {"boto3", "botocore", "snapshot_restore_py"}
 MAX_LINES = 40
+LINES, LINES_OF_A_FUNCTION = 225, 12  # of template.yaml: so much for all, so much for each function
+LONGEST_WINDOW = 30  # days, in which a deletion can be taken back
 
 
 @pytest.fixture
@@ -50,6 +54,8 @@ def test_the_project_as_it_is_earns_no_complaint(claim: Callable[[Project], Iter
     assert not complaints, "\n".join(complaints)
 
 
+PERMISSION = {"Type": "AWS::Lambda::Permission"}
+
 # ---- Slips: where in template.yaml (a resource, or its property), what stands there instead, and the complaint
 
 ABSENT = object()
@@ -63,7 +69,11 @@ SLIPS: list[tuple[str, object, str]] = [
     ("Ticket.Environment", ABSENT, "Ticket needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"),
     ("Ticket.Policies", ABSENT, "Ticket needs exactly this statement"),
     ("Ticket.Policies", [{"Statement": [may_seal_as("briefing")]}], "Ticket needs exactly this statement"),
-    ("Mcp.Policies", [{"Statement": [_may_invoke("Add")]}], "Mcp may not invoke Ticket: add !GetAtt Ticket.Arn"),
+    (
+        "Mcp.Policies",
+        [{"Statement": [_may_invoke("Add")]}],
+        "Mcp may not invoke Ticket: add !Sub ${Ticket.Arn}${Qualif",
+    ),
     ("Mcp.Policies", [{"Statement": [_may_invoke("Mcp")]}], "Mcp may invoke Mcp, which is no handler"),
     ("Mcp.Policies", [{"Statement": [may_seal_as("mcp")]}], "Mcp must have one statement"),
     ("AddRoute", ABSENT, "Add has no route: add AddRoute with RouteKey: ANY /mcp/add"),
@@ -77,8 +87,26 @@ SLIPS: list[tuple[str, object, str]] = [
     ("McpMetadataRoute.AuthorizationType", ABSENT, "/mcp must have Condition: UsesJwt and AuthorizationType: NONE"),
     ("McpRootMetadataRoute.Target", "integrations/x", "resource must go to McpIntegration"),
     ("AddIntegration", ABSENT, "AddIntegration must have an IntegrationUri"),
-    ("AddPermission", ABSENT, "AddPermission must be there"),
-    ("AddPermission.SourceArn", ABSENT, "AddPermission must have a SourceArn"),
+    ("AddIntegration.CredentialsArn", ABSENT, "AddIntegration must have CredentialsArn: !GetAtt ApiRole.Arn"),
+    ("AddIntegration.PayloadFormatVersion", "1.0", 'AddIntegration must have PayloadFormatVersion: "2.0"'),
+    ("ApiRole", ABSENT, "there is no ApiRole: the API cannot invoke a function"),
+    (
+        "ApiRole.Policies",
+        [{"PolicyDocument": {"Statement": [_may_invoke("Mcp")]}}],
+        "ApiRole may not invoke Ticket: add",
+    ),
+    ("ApiRole.Policies", [{"PolicyDocument": {"Statement": [_may_invoke("X")]}}], "ApiRole may invoke X, which is no"),
+    (
+        "ApiRole.Policies",
+        [{"PolicyDocument": {"Statement": [may_seal_as("add")]}}],
+        "ApiRole must be allowed lambda:Inv",
+    ),
+    (
+        "ApiRole.ManagedPolicyArns",
+        ["arn:aws:iam::aws:policy/AdministratorAccess"],
+        "ApiRole must be allowed lambda:Inv",
+    ),
+    ("FunctionLogs", {**PERMISSION, "Properties": {"FunctionName": {"Ref": "Add"}}}, "FunctionLogs lets others than"),
     ("Globals.Timeout", 29, "functions/add: Timeout 29 must be under the front door's 29"),
     ("Mcp.Timeout", 30, "the front door's Timeout must be under API Gateway's 30 s"),
 ]
@@ -107,6 +135,29 @@ def _slip(template: dict[str, Any], where: str, instead: object) -> dict[str, An
     return slipped
 
 
+OLD_KEY = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+ROTATIONS = [  # docs/security.md: deploys 1 and 2, and the other ways to write them
+    {"Fn::Join": [",", [OLD_KEY, KEY]]},
+    {"Fn::Join": [",", [KEY, {"Ref": "OldKey"}]]},
+    {"Fn::Sub": "${RequestStateKey.Arn}," + OLD_KEY},
+]
+
+
+@pytest.mark.parametrize("keys", ROTATIONS, ids=str)
+def test_two_keys_are_right_while_one_is_rotated(keys: object, project: Project) -> None:
+    template = _slip(project.template, "Ticket.Environment", {"Variables": {"MCP_KMS_KEYS": keys}})
+    both = {**may_seal_as("ticket"), "Resource": [KEY, OLD_KEY]}
+    rotating = replace(project, template=_slip(template, "Ticket.Policies", [{"Statement": [both]}]))
+    assert agreement.complaints(rotating) == []
+
+
+@pytest.mark.parametrize("more", ["*", "arn:aws:kms:eu-west-1:123456789012:key/*", OLD_KEY.replace("key/", "alias/")])
+def test_a_key_that_is_all_keys_is_named(more: str, project: Project) -> None:
+    loose = {**may_seal_as("ticket"), "Resource": [KEY, more]}
+    slipped = replace(project, template=_slip(project.template, "Ticket.Policies", [{"Statement": [loose]}]))
+    assert agreement.complaints(slipped) == [f"functions/ticket asks: Ticket may use more than keys of yours: {more}"]
+
+
 def test_a_function_that_the_catalog_forgot_is_named(project: Project) -> None:
     grown = replace(project, folders=project.folders | {"forgotten"})
     assert list(agreement.every_folder_is_listed(grown)) == [
@@ -122,6 +173,11 @@ def test_the_catalog_is_fresh(project: Project) -> None:
 
 
 # ---- The rest of the template
+
+
+def test_whatever_a_linter_is_told_to_skip_has_a_reason() -> None:
+    skipped = (ROOT / ".checkov.yaml").read_text(encoding="utf-8").partition("skip-check:\n")[2].splitlines()
+    assert [line for line in skipped if not re.fullmatch(r"  - CKV_\w+ # \w.{20,}", line)] == []
 
 
 def test_the_api_is_closed_unless_somebody_opens_it(project: Project) -> None:
@@ -148,7 +204,66 @@ def test_what_is_open_is_open_only_where_somebody_asked_for_it(project: Project)
 def test_the_key_rotates_and_outlives_the_stack(project: Project) -> None:
     key = project.template["Resources"]["RequestStateKey"]
     assert key["Properties"]["EnableKeyRotation"] is True
-    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    assert key["Properties"]["PendingWindowInDays"] == LONGEST_WINDOW
+    # on create: nobody holds a state yet of a stack that was never made
+    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+
+
+def test_the_template_is_short(project: Project) -> None:
+    lines = (ROOT / "template.yaml").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= LINES + LINES_OF_A_FUNCTION * len(project.functions)
+
+
+def test_each_variable_of_an_invocation_has_a_default_that_a_new_account_can_bear(project: Project) -> None:
+    parameters = project.template["Parameters"]
+    assert {name for name, one in parameters.items() if "Default" not in one or "Description" not in one} == set()
+    nothing = {"ReservedConcurrency": 0, "ProvisionedConcurrency": 0, "SnapStart": "None", "AlarmTopic": ""}
+    assert {name: parameters[name]["Default"] for name in nothing} == nothing
+
+
+def test_what_costs_money_says_how_much(project: Project) -> None:
+    parameters = project.template["Parameters"]
+    assert {name for name, one in parameters.items() if "USD" in one["Description"]} == {
+        "AlarmTopic",
+        "LogDays",
+        "ProvisionedConcurrency",
+        "SnapStart",
+    }
+    assert "1 USD a month" in project.template["Description"]
+
+
+def test_alarms_and_dashboard_are_there_only_for_somebody_who_is_told(project: Project) -> None:
+    watching = ("AWS::CloudWatch::", "AWS::Logs::MetricFilter")
+    resources = project.template["Resources"].values()
+    watchers = [resource for resource in resources if resource["Type"].startswith(watching)]
+    assert {resource.get("Condition") for resource in watchers} == {"HasAlarms"}
+    alarms = project.of_type("AWS::CloudWatch::Alarm")
+    assert {(one["Namespace"], one["MetricName"]) for one in alarms.values()} == {
+        ("AWS/ApiGateway", "5xx"),
+        ("AWS/ApiGateway", "Latency"),
+        ("mcp-functions", "KmsFailures"),
+        ("mcp-functions", "Misconfigured"),
+        ("mcp-functions", "Throttled"),
+    }
+    assert all(one["AlarmActions"] == [{"Ref": "AlarmTopic"}] for one in alarms.values())
+
+
+def test_the_access_log_is_json_and_tells_neither_what_was_said_nor_by_whom(project: Project) -> None:
+    written = project.of_type("AWS::ApiGatewayV2::Stage")["DefaultStage"]["AccessLogSettings"]["Format"]["Fn::Sub"]
+    assert set(json.loads(written)) >= {"service", "time", "route", "status", "integration_status", "ms"}
+    told = set(re.findall(r"\$context\.([\w.]+)", written))
+    assert {name for name in told if name.startswith(("identity", "authorizer", "path", "domain"))} == set()
+
+
+def test_the_dashboard_is_json(project: Project) -> None:
+    body = project.of_type("AWS::CloudWatch::Dashboard")["Dashboard"]["DashboardBody"]["Fn::Sub"]
+    assert len(json.loads(body)["widgets"]) == 3
+
+
+def test_every_log_ends(project: Project) -> None:
+    logs = project.of_type("AWS::Logs::LogGroup")
+    assert {one["RetentionInDays"]["Ref"] for one in logs.values()} == {"LogDays"}
+    assert project.template["Globals"]["Function"]["LoggingConfig"]["LogGroup"] == {"Ref": "FunctionLogs"}
 
 
 def test_the_first_output_is_the_endpoint(project: Project) -> None:
@@ -163,7 +278,11 @@ def test_every_variable_that_the_template_sets_is_read_by_the_toolkit_or_by_boto
     endpoints = {name for name in variables if name.startswith("AWS_ENDPOINT_URL_")}
     assert {variables[name] for name in endpoints} == {""}, "deployed, the endpoints are AWS's"
     read = Path(settings.__file__).read_text(encoding="utf-8")
-    assert [name for name in sorted(variables.keys() - endpoints) if f'"{name}"' not in read] == []
+    assert [name for name in sorted(variables.keys() - endpoints) if f'"{name}"' not in read] == [
+        "POWERTOOLS_METRICS_DISABLED",
+        "POWERTOOLS_METRICS_NAMESPACE",
+        "POWERTOOLS_SERVICE_NAME",
+    ], "test_observing.py says what these do"
 
 
 def _variables(block: dict[str, Any]) -> dict[str, Any]:

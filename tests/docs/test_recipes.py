@@ -20,7 +20,7 @@ import pytest
 from pydantic import BaseModel
 
 from functions.get_weather import app as get_weather
-from mcp_functions import Elicit, Step, serve, tool, well_known
+from mcp_functions import Elicit, Step, serve, settings, tool, well_known
 from mcp_functions import catalog as catalogs
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.gateway import Endpoint, LambdaFunction
@@ -84,12 +84,13 @@ def test_every_template_is_linted_and_so_is_what_it_becomes(recipes: list[dict[s
     path.write_text(json.dumps(written), encoding="utf-8")
     test_build.run("sam", "validate", "--lint", "--template", path)
     translated = tmp_path / "translated.json"
-    translated.write_text(test_build.run("python", "-c", test_build.TRANSLATE, path), encoding="utf-8")
+    translated.write_text(test_build.run("python", test_build.TRANSLATE, path), encoding="utf-8")
     test_build.run("cfn-lint", translated)
     if CANARY in recipes:
         resources = json.loads(translated.read_text(encoding="utf-8"))["Resources"]
-        uri = resources["UpdateWorkItemIntegration"]["Properties"]["IntegrationUri"]
-        assert uri == {"Ref": "UpdateWorkItemAliaslive"}
+        alias = resources["UpdateWorkItemAliaslive"]
+        assert alias["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"]
+        assert alias["Properties"]["Name"] == "live"
 
 
 @pytest.mark.parametrize("recipe", [EDGE, DOMAIN, URL, CANARY, PRIMARY, REPLICA])
@@ -377,14 +378,15 @@ def test_a_step_that_one_version_recorded_is_not_run_by_the_other(seed: int) -> 
     assert len(booked) == 1
 
 
-def test_the_endpoint_invokes_without_an_alias() -> None:
-    lambdas = Lambdas(book=version())
+@pytest.mark.parametrize("qualifier", ["", ":live"])
+def test_the_endpoint_invokes_the_alias_if_it_is_told_to(qualifier: str) -> None:
+    lambdas = Lambdas(**{f"book{qualifier}": version()})
     offered = catalogs.of(version().handlers, "book")
-    found = Settings(stack="local", auth_mode="none")
+    found = settings.read({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
     door = LambdaFunction(lambda _name: Endpoint(found, FrontDoor(offered, found, lambda: lambdas, None).answer))
     sent = gateways.http_api(gateways.sent(wire.message("tools/call", {"name": "book", "arguments": {"city": "Rome"}})))
     assert door(sent, wire.Context("local-mcp"))["statusCode"] == 200
-    assert lambdas.invoked == ["local-book"]
+    assert lambdas.invoked == [f"local-book{qualifier}"]
 
 
 # ---- Two Regions

@@ -19,7 +19,7 @@ from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[
 from mcp_functions.envelope import MAX_CHARS
 from mcp_functions.keys import KmsKey, Rules
 from mcp_functions.keys import Reason as OfTokens
-from mcp_functions.local import opening_command
+from mcp_functions.local import opening_command, template
 from mcp_functions.request_state import FLOW_FACTOR
 from mcp_functions.request_state import Reason as OfClaims
 from mcp_functions.testing import Conversation, deployed
@@ -74,10 +74,11 @@ def test_every_link_leads_somewhere() -> None:
 
 
 def test_the_policies_are_quoted_as_the_template_has_them() -> None:
-    template = (ROOT / "template.yaml").read_text(encoding="utf-8")
-    statement, key_policy, _alarm = YAML
-    assert statement in template
-    assert key_policy in template
+    resources = template.read(ROOT / "template.yaml")["Resources"]
+    statement, key_policy = (template.parse(f"Resources:\n  Statement:\n{quoted}") for quoted in YAML[:2])
+    assert statement["Resources"]["Statement"] == [resources["UpdateWorkItem"]["Properties"]["Policies"]["Statement"]]
+    key = resources["RequestStateKey"]["Properties"]["KeyPolicy"]
+    assert key_policy["Resources"]["Statement"] == key["Statement"]
 
 
 def test_every_reason_that_the_page_explains_is_one_of_the_log() -> None:

@@ -313,8 +313,8 @@ def test_what_somebody_wrote_into_the_template_stays_there(own: Path) -> None:
     block = blocks.block(samples.sample("tool", "track_parcel")).splitlines()
     start = after.index(block[0])
     assert after[start : start + len(block)] == block
-    left = after[: start - 1] + after[start + len(block) :]
-    left.remove("                - !GetAtt TrackParcel.Arn")
+    left = after[:start] + after[start + len(block) :]
+    left.remove("                  - !Sub ${TrackParcel.Arn}${Qualifier}")
     assert left == before
     assert after.index(block[0]) < after.index("  # My own table.")
 
@@ -412,14 +412,14 @@ def test_a_function_that_does_not_load_is_put_right_first(own: Path, capsys: pyt
     ("usual", "instead", "by_hand"),
     [
         (
-            "              Resource:\n                - !GetAtt BookFlight.Arn\n",
-            "              Resource: [!GetAtt BookFlight.Arn]\n",
-            "Mcp may not invoke X: add !GetAtt X.Arn to its policy",
+            "\n                  - !Sub ${BookFlight.Arn}${Qualifier}\n",
+            " [!Sub '${BookFlight.Arn}${Qualifier}']\n",
+            "Mcp may not invoke X: add !Sub ${X.Arn}${Qualifier} to its policy",
         ),
-        ("  McpPermission:", "  McpAllowed:", None),
+        ("  McpRoute:", "  McpWay:", None),
         (
-            "Type: AWS::Lambda::Permission",
-            "Type: 'AWS::Lambda::Permission'",
+            "Type: AWS::ApiGatewayV2::Route",
+            "Type: 'AWS::ApiGatewayV2::Route'",
             "functions/x has no block in template.yaml",
         ),
         ("\n  ", "\n    ", "functions/x has no block in template.yaml"),
@@ -451,7 +451,7 @@ def test_a_function_added_by_hand_is_a_folder_and_a_block_and_what_is_missing_is
     assert agreement.complaints(agreement.read(own)) == [
         (
             "functions/by_hand has no block in template.yaml: add ByHand with CodeUri functions/by_hand/, its"
-            " Integration, Route and Permission, and name it in the front door's policy"
+            " Integration and its Route, and name it in the front door's policy"
         ),
         "functions/by_hand offers nothing in functions/mcp/catalog.json: run make catalog",
     ]
@@ -465,10 +465,11 @@ def test_a_function_added_by_hand_is_a_folder_and_a_block_and_what_is_missing_is
     path.write_text(text.replace(copied, copied + copy), encoding="utf-8")
     catalog.write(own / "functions", catalog.generate(own / "functions"))
     assert agreement.complaints(agreement.read(own)) == [
-        "Mcp may not invoke ByHand: add !GetAtt ByHand.Arn to its policy"
+        "Mcp may not invoke ByHand: add !Sub ${ByHand.Arn}${Qualifier} to its policy",
+        "ApiRole may not invoke ByHand: add !Sub ${ByHand.Arn}${Qualifier} to its policy",
     ]
-    fix(path, "                - !GetAtt BookFlight.Arn\n", "                - !GetAtt BookFlight.Arn\n" * 2)
-    path.write_text(path.read_text().replace("- !GetAtt BookFlight.Arn", "- !GetAtt ByHand.Arn", 1), encoding="utf-8")
+    invoked = "                  - !Sub ${BookFlight.Arn}${Qualifier}\n"
+    fix(path, invoked, invoked + invoked.replace("BookFlight", "ByHand"))
     assert agreement.complaints(agreement.read(own)) == []
 
 
@@ -526,13 +527,13 @@ def test_several_handlers_in_one_lambda_need_no_endpoint_before_them(own: Path) 
     path = own / "template.yaml"
     text = path.read_text(encoding="utf-8")
     start, end = text.index("  Mcp:\n"), text.index("  # ---- The functions:")
-    text = text[:start] + text[end:].replace("BookFlight", "Mcp").replace("/mcp/book_flight", "/mcp")
+    text = (text[:start] + text[end:]).replace("BookFlight", "Mcp").replace("/mcp/book_flight", "/mcp")
     path.write_text(text.replace("book_flight", "mcp"), encoding="utf-8")
     assert agreement.complaints(agreement.read(own)) == []
 
 
 def test_an_open_route_is_named(own: Path) -> None:
-    fix(own / "template.yaml", "AuthorizerId: !If [UsesJwt, !Ref JwtAuthorizer, !Ref AWS::NoValue]\n", "\n")
+    fix(own / "template.yaml", "      AuthorizerId: !If [UsesJwt, !Ref JwtAuthorizer, !Ref AWS::NoValue]}\n", "    }\n")
     said = agreement.complaints(agreement.read(own))
     assert [line.partition(" must carry")[0] for line in said] == ["McpRoute", "BookFlightRoute"]
 
@@ -561,14 +562,15 @@ def derived() -> str:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     start = text.index("\n  # ---- The functions:")
     functions = text[start : text.index("\n  # ---- The key", start)]
-    layers = text[text.index("  # ---- The layers:") : text.index("Outputs:")]
+    layers = section(text, "  # ---- The layers:", "  # ---- What operators")
     own = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
     description = text[text.index("Description:") : text.index("Parameters:")]
     ours = text.replace(functions, section(own, "\n  # ---- The functions:", "\n  # ---- The key"))
-    ours = ours.replace(layers, section(own, "  # ---- The layer:", "Outputs:"))
+    ours = ours.replace(layers, section(own, "  # ---- The layer:", "  # ---- What operators"))
     ours = ours.replace(description, section(own, "Description:", "Parameters:"))
     ours = ours.replace("Layers: [!Ref DependenciesLayer, !Ref SharedLayer]", "Layers: [!Ref DependenciesLayer]")
-    return re.sub(r"( +- )(?:!GetAtt \w+\.Arn\n +- )*!GetAtt \w+\.Arn\n", r"\1!GetAtt BookFlight.Arn\n", ours, count=1)
+    one = r"!Sub \$\{\w+\.Arn\}\$\{Qualifier\}\n"
+    return re.sub(rf"( +- )(?:{one} +- )*{one}", r"\1!Sub ${BookFlight.Arn}${Qualifier}\n", ours, count=1)
 
 
 def section(text: str, first: str, following: str) -> str:

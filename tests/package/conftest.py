@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.package.stack import NAME, REGION, Stack, client
-from tests.test_build import ROOT, SAM_BIN, build
+from tests.test_build import ROOT, SAM_BIN, TRANSLATE, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,18 +27,6 @@ if TYPE_CHECKING:
 
 BUCKET = "zips"
 PATIENCE = 120  # seconds
-
-# As CloudFormation's SAM transform does, offline.
-TRANSLATE = """
-import json, sys
-from samtranslator.translator.transform import transform
-from samtranslator.yaml_helper import yaml_parse
-
-class NoManagedPolicies:
-    load = staticmethod(dict)
-
-json.dump(transform(yaml_parse(open(sys.argv[1], encoding="utf-8").read()), {}, NoManagedPolicies), sys.stdout)
-"""
 
 
 @pytest.fixture(scope="session")
@@ -88,7 +76,7 @@ def packaged(moto: tuple[str, Path], built: Path, tmp_path_factory: pytest.TempP
     template, translated = directory / "packaged.yaml", directory / "translated.json"
     source = ("--template-file", built / "template.yaml")
     _run(url, "sam", "package", *source, "--s3-bucket", BUCKET, "--output-template-file", template)
-    translated.write_text(_run(url, "python", "-c", TRANSLATE, template), encoding="utf-8")
+    translated.write_text(_run(url, "python", TRANSLATE, template), encoding="utf-8")
     return translated
 
 

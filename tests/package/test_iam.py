@@ -6,7 +6,6 @@ The policies are those that were deployed; the judge is a simulator of IAM.
 from __future__ import annotations
 
 import importlib
-import json
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from tests.package.stack import Stack
 
 FRONT_DOOR = "mcp"
-API = "a1b2c3d4e5"  # moto makes no API, so it is given an id here
+API = "the API"  # its role
 ASKING = [
     folder
     for folder in FOLDERS
@@ -34,6 +33,15 @@ SEALS = ["kms:Decrypt", "kms:GenerateDataKey"]
 ADMIN, STRANGER = f"arn:aws:iam::{ACCOUNT}:role/admin", "arn:aws:iam::999999999999:role/stranger"
 EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 LOGS = {"logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"}
+TRACES = {
+    "xray:PutTraceSegments",
+    "xray:PutTelemetryRecords",
+    "xray:PutSpans",
+    "xray:PutSpansForIndexing",
+    "xray:GetSamplingRules",
+    "xray:GetSamplingTargets",
+    "xray:GetSamplingStatisticSummaries",
+}
 
 
 @dataclass(frozen=True)
@@ -62,14 +70,14 @@ def context(folder: str, **other: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def deployed(stack: Stack) -> Deployed:
-    iam, kms, lambdas = stack.client("iam"), stack.client("kms"), stack.client("lambda")
-    names = {folder: stack.physical[f"{logical_id(folder)}Role"] for folder in FOLDERS}
+    iam, kms = stack.client("iam"), stack.client("kms")
+    names = {folder: stack.physical[f"{logical_id(folder)}Role"] for folder in FOLDERS} | {
+        API: stack.physical["ApiRole"]
+    }
     roles = {folder: f"arn:aws:iam::{ACCOUNT}:role/{name}" for folder, name in names.items()}
     key = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{stack.physical['RequestStateKey']}"
     resources = {key: policy(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])}
-    for folder in FOLDERS:
-        written = lambdas.get_policy(FunctionName=f"{NAME}-{folder}")["Policy"]
-        resources[f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{NAME}-{folder}"] = _of_function(written)
+    for folder in names:
         resources[roles[folder]] = policy(iam.get_role(RoleName=names[folder])["Role"]["AssumeRolePolicyDocument"])
     policies = {roles[folder]: list(_of_role(stack, folder, name)) for folder, name in names.items()}
     return Deployed(Account({**policies, ADMIN: [EVERYTHING], STRANGER: [EVERYTHING]}, resources), roles, key)
@@ -77,18 +85,12 @@ def deployed(stack: Stack) -> Deployed:
 
 def _of_role(stack: Stack, folder: str, name: str) -> Iterator[Policy]:
     iam = stack.client("iam")
-    for arn in stack.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"]["ManagedPolicyArns"]:
+    written = stack.of_type("AWS::IAM::Role")["ApiRole" if folder == API else f"{logical_id(folder)}Role"]
+    for arn in written.get("ManagedPolicyArns", []):
         version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
         yield policy(iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"])
     for inline in iam.list_role_policies(RoleName=name)["PolicyNames"]:
         yield policy(iam.get_role_policy(RoleName=name, PolicyName=inline)["PolicyDocument"])
-
-
-def _of_function(written: str) -> Policy:
-    read = json.loads(written.replace("${HttpApi}", API))
-    for statement in read["Statement"]:
-        del statement["FunctionName"]  # moto's own; no policy has that
-    return {"Version": read["Version"], "Statement": read["Statement"]}
 
 
 # ---- What each must
@@ -133,7 +135,7 @@ def test_a_role_names_no_action_but_these(folder: str, deployed: Deployed) -> No
         for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
     }
     special = {"lambda:InvokeFunction"} if folder == FRONT_DOOR else set(SEALS) if folder in ASKING else set()
-    assert named == LOGS | special
+    assert named - TRACES == LOGS | special
 
 
 # ---- What none may
@@ -216,21 +218,23 @@ def test_an_administrator_of_the_account_can_open_states_and_nobody_of_another(d
 # ---- Who may call a function
 
 
+def test_the_api_may_invoke_every_function_and_do_nothing_else(deployed: Deployed) -> None:
+    role = deployed.roles[API]
+    found = deployed.account.allows(*(Question(role, "lambda:*", deployed.function(folder)) for folder in FOLDERS))
+    assert found == [["lambda:InvokeFunction"]] * len(FOLDERS)
+    asked = [deployed.kms(API, action, **context(folder)) for folder in ASKING for action in SEALS]
+    assert deployed.account.allows_any(*asked) == []
+
+
+def test_the_role_of_the_api_is_for_api_gateway_alone(deployed: Deployed) -> None:
+    who = ["lambda.amazonaws.com", "apigateway.amazonaws.com", ADMIN, STRANGER, *deployed.roles.values()]
+    questions = [Question(principal, "sts:AssumeRole", deployed.roles[API]) for principal in who]
+    assert [question.principal for question in deployed.account.allows_any(*questions)] == ["apigateway.amazonaws.com"]
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_only_the_own_route_of_this_api_reaches_a_function(folder: str, deployed: Deployed) -> None:
-    path = "mcp" if folder == FRONT_DOOR else f"mcp/{folder}"
-
-    def question(principal: str, api: str, route: str) -> Question:
-        source = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{api}/$default/POST/{route}"
-        return Question(principal, "lambda:InvokeFunction", deployed.function(folder), {"aws:SourceArn": source})
-
-    gateway = "apigateway.amazonaws.com"
-    allowed = question(gateway, API, path)
-    refused = [
-        question(gateway, "anotherapi", path),
-        question(gateway, API, f"{path}/more"),
-        question(gateway, API, "elsewhere"),
-        question("events.amazonaws.com", API, path),
-        question(STRANGER, API, path),
-    ]
-    assert deployed.account.allows_any(allowed, *refused) == [allowed]
+def test_nobody_else_may_invoke_a_function(folder: str, deployed: Deployed) -> None:
+    services = ["apigateway.amazonaws.com", "events.amazonaws.com", STRANGER]
+    others = [role for name, role in deployed.roles.items() if name not in {API, FRONT_DOOR}]
+    asked = [Question(who, "lambda:InvokeFunction", deployed.function(folder)) for who in services + others]
+    assert deployed.account.allows_any(*asked) == []

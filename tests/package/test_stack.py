@@ -30,6 +30,8 @@ SKIPPED = {
     "AWS::ApiGatewayV2::Route",
     "AWS::ApiGatewayV2::Stage",
 }
+WATCHING = {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter"}
+TRACES = "arn:aws:iam::aws:policy/AWSXrayWriteOnlyAccess"
 
 
 def logical_id(folder: str) -> str:
@@ -55,15 +57,22 @@ def test_what_moto_leaves_out_of_functions_and_roles_is_known(stack: Stack) -> N
 
 
 def test_every_resource_is_of_a_type_that_is_looked_at(stack: Stack) -> None:
-    assert {resource["Type"] for _, resource in stack.resources(AuthMode="jwt")} == {
+    assert {resource["Type"] for _, resource in stack.resources(AuthMode="jwt", AlarmTopic="arn")} == {
         *SKIPPED,
+        *WATCHING,
         "AWS::ApiGatewayV2::Authorizer",
         "AWS::IAM::Role",
         "AWS::KMS::Key",
+        "AWS::Lambda::Alias",
         "AWS::Lambda::Function",
         "AWS::Lambda::LayerVersion",
-        "AWS::Lambda::Permission",
+        "AWS::Lambda::Version",
+        "AWS::Logs::LogGroup",
     }
+
+
+def test_nobody_watches_unless_somebody_is_told(stack: Stack) -> None:
+    assert {resource["Type"] for _, resource in stack.resources()}.isdisjoint(WATCHING)
 
 
 # ---- Functions
@@ -160,7 +169,7 @@ def test_the_key_rotates_and_has_the_policy_of_the_template(stack: Stack) -> Non
 
 def test_the_key_outlives_the_stack(stack: Stack) -> None:
     key = dict(stack.resources())["RequestStateKey"]
-    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
 
 # ---- Roles and permissions; what they amount to is asked in test_iam.py
@@ -172,23 +181,23 @@ def test_a_role_holds_its_functions_policies_and_may_write_logs(folder: str, sta
     written = stack.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"]
     trust = policy(iam.get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"])
     assert trust == written["AssumeRolePolicyDocument"]
-    assert written["ManagedPolicyArns"] == [BASIC]
+    assert written["ManagedPolicyArns"] == [BASIC, TRACES]
     there = iam.list_role_policies(RoleName=name)["PolicyNames"]
     assert sorted(there) == sorted(one["PolicyName"] for one in written.get("Policies", []))
 
 
+def test_no_function_has_a_policy_of_its_own(stack: Stack) -> None:
+    lambdas = stack.client("lambda")
+    for folder in FOLDERS:
+        with pytest.raises(lambdas.exceptions.ResourceNotFoundException):
+            lambdas.get_policy(FunctionName=f"{NAME}-{folder}")
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_function_has_the_permission_of_the_template(folder: str, stack: Stack) -> None:
-    ((_, written),) = [
-        one
-        for one in stack.of_type("AWS::Lambda::Permission").items()
-        if one[1]["FunctionName"]["Ref"] == logical_id(folder)
-    ]
-    (found,) = policy(stack.client("lambda").get_policy(FunctionName=f"{NAME}-{folder}")["Policy"])["Statement"]
-    source = written["SourceArn"]["Fn::Sub"].replace("${AWS::Partition}", "aws")
-    source = source.replace("${AWS::Region}", REGION).replace("${AWS::AccountId}", ACCOUNT)
-    assert found["Condition"] == {"ArnLike": {"AWS:SourceArn": source}}, "moto leaves the id of the API that it has not"
-    assert (found["Action"], found["Principal"]) == (written["Action"], {"Service": written["Principal"]})
+def test_the_api_calls_a_function_in_its_role(folder: str, stack: Stack) -> None:
+    written = stack.of_type("AWS::ApiGatewayV2::Integration")[f"{logical_id(folder)}Integration"]
+    assert written["CredentialsArn"] == {"Fn::GetAtt": ["ApiRole", "Arn"]}
+    assert written["IntegrationUri"]["Fn::Sub"].endswith(f":function:${{{logical_id(folder)}}}${{Qualifier}}")
 
 
 # ---- Routes, in the translated template

@@ -176,7 +176,8 @@ class FrontDoor:
         return self._repeated[tool]
 
     def _forward(self, function: str, request: Request) -> Forwarded:
-        name, event = f"{self._settings.stack}-{function}", _payload(request.event)
+        name = f"{self._settings.stack}-{function}{self._settings.qualifier}"
+        event = _payload(request.event)
 
         def invoke() -> tuple[bytes, bool]:
             invoked = self._client().invoke(FunctionName=name, Payload=event)

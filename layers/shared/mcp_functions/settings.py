@@ -36,6 +36,7 @@ class Settings(NamedTuple):
     """One deployment's decisions, the same in all of its functions."""
 
     stack: str
+    qualifier: str = ""  # of the functions behind the endpoint: "" is the newest code, ":live" an alias
     kms_keys: tuple[str, ...] = ()
     table: str = ""
     stage: str = "prod"
@@ -90,6 +91,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         _check_tokens(environ)
     return Settings(
         stack=stack,
+        qualifier=environ.get("MCP_QUALIFIER", ""),
         kms_keys=_listed(environ.get("MCP_KMS_KEYS", "")),
         table=environ.get("MCP_TABLE", ""),
         stage=environ.get("MCP_STAGE", "prod"),

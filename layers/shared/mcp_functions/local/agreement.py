@@ -7,6 +7,7 @@ beside its MCP functions, other resources and other routes, is its own affair.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ AUTHORIZER = {
     "AuthorizerId": {"Fn::If": ["UsesJwt", {"Ref": "JwtAuthorizer"}, {"Ref": "AWS::NoValue"}]},
 }
 KEY = {"Fn::GetAtt": "RequestStateKey.Arn"}
+KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-]+")  # one key, no pattern, no alias
+INVOKE = "lambda:InvokeFunction"
+API_ROLE = "ApiRole"
 METADATA = "/.well-known/oauth-protected-resource"
 OPEN = {  # route -> the condition under which anybody may use it: it says nothing that is anybody's
     "OPTIONS /mcp": "HasOrigins",
@@ -100,7 +104,7 @@ def every_folder_is_deployed(project: Project) -> Iterator[str]:
     for folder in sorted(project.folders - project.functions.keys()):
         yield (
             f"functions/{folder} has no block in template.yaml: add {pascal(folder)} with CodeUri functions/{folder}/,"
-            f" its Integration, Route and Permission, and name it in the front door's policy"
+            f" its Integration and its Route, and name it in the front door's policy"
         )
     for folder in sorted(project.functions.keys() - project.folders):
         yield f"template.yaml deploys functions/{folder}, but there is no functions/{folder}/app.py"
@@ -126,10 +130,12 @@ def a_function_may_seal_if_and_only_if_it_can_ask(project: Project) -> Iterator[
         sealing = [statement for statement in _statements(block) if any(map(_touches_keys, _actions(statement)))]
         keys = block.get("Environment", {}).get("Variables", {}).get("MCP_KMS_KEYS")
         if folder in project.asking:
-            if sealing != [may_seal_as(folder)]:
+            if not sealing or any(_but_for_keys(one) != _but_for_keys(may_seal_as(folder)) for one in sealing):
                 exactly = json.dumps(may_seal_as(folder))
                 yield f"functions/{folder} asks: {logical_id} needs exactly this statement: {exactly}"
-            if keys != KEY:
+            elif loose := [key for key in _keys_of(sealing) if not _is_a_key(key)]:
+                yield f"functions/{folder} asks: {logical_id} may use more than keys of yours: {loose[0]}"
+            if KEY not in _listed_keys(keys):
                 yield f"functions/{folder} asks: {logical_id} needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"
         else:
             if sealing:
@@ -145,16 +151,34 @@ def the_front_door_may_invoke_the_others_and_nothing_else(project: Project) -> I
     others = {block_id for folder, (block_id, _) in project.functions.items() if folder != FRONT_DOOR}
     front_door, block = project.front_door
     statements = _statements(block)
-    if [_actions(statement) for statement in statements] != [["lambda:InvokeFunction"]]:
-        yield f"{front_door} must have one statement, which allows lambda:InvokeFunction"
+    if [_actions(statement) for statement in statements] != [[INVOKE]]:
+        yield f"{front_door} must have one statement, which allows {INVOKE}"
         return
-    resources = statements[0]["Resource"]
-    listed = resources if isinstance(resources, list) else [resources]
-    allowed = {_named(resource) for resource in listed}
+    allowed = _invoked(statements)
     for block_id in sorted(others - allowed):
-        yield f"{front_door} may not invoke {block_id}: add !GetAtt {block_id}.Arn to its policy"
+        yield f"{front_door} may not invoke {block_id}: add !Sub ${{{block_id}.Arn}}${{Qualifier}} to its policy"
     for block_id in sorted(allowed - others):
         yield f"{front_door} may invoke {block_id}, which is no handler: remove it from its policy"
+
+
+def the_api_may_invoke_the_functions_and_nothing_else(project: Project) -> Iterator[str]:
+    """Claim that the API's role may invoke every function, by name, and nothing else, and that nobody else may."""
+    role = project.of_type("AWS::IAM::Role").get(API_ROLE)
+    if role is None:
+        yield f"there is no {API_ROLE}: the API cannot invoke a function"
+        return
+    written = [policy.get("PolicyDocument", {}) for policy in role.get("Policies", [])]
+    statements = _statements({"Policies": written})
+    if role.get("ManagedPolicyArns") or any(_actions(statement) != [INVOKE] for statement in statements):
+        yield f"{API_ROLE} must be allowed {INVOKE} alone"
+    functions = {block_id for block_id, _ in project.functions.values()}
+    for block_id in sorted(functions - _invoked(statements)):
+        yield f"{API_ROLE} may not invoke {block_id}: add !Sub ${{{block_id}.Arn}}${{Qualifier}} to its policy"
+    for block_id in sorted(_invoked(statements) - functions):
+        yield f"{API_ROLE} may invoke {block_id}, which is no function of functions/: remove it from its policy"
+    for name, permission in project.of_type("AWS::Lambda::Permission").items():
+        if _named(permission.get("FunctionName")) in functions:
+            yield f"{name} lets others than the API and the endpoint invoke a function: they could claim to be anybody"
 
 
 def every_function_has_its_route_and_every_route_its_authorizer(project: Project) -> Iterator[str]:
@@ -175,7 +199,7 @@ def every_function_has_its_route_and_every_route_its_authorizer(project: Project
             yield f"{block_id} has no route: add {block_id}Route with RouteKey: {key}"
         elif reached.get("Target") != {"Fn::Sub": f"integrations/${{{block_id}Integration}}"}:
             yield f"the route {key} must go to {block_id}Integration"
-        yield from _reaches(project, block_id, path=key.split()[1])
+        yield from _reaches(project, block_id)
 
 
 def the_way_in_is_open(project: Project) -> Iterator[str]:
@@ -196,18 +220,15 @@ def the_way_in_is_open(project: Project) -> Iterator[str]:
             yield f"the route {key} must go to {block_id}Integration"
 
 
-def _reaches(project: Project, block_id: str, path: str) -> Iterator[str]:
+def _reaches(project: Project, block_id: str) -> Iterator[str]:
     integration = project.of_type("AWS::ApiGatewayV2::Integration").get(f"{block_id}Integration", {})
-    uri, alias = integration.get("IntegrationUri"), {"Ref": f"{block_id}.Alias"}
-    if uri != alias and not str(_sub(uri)).endswith(f":function:${{{block_id}}}"):
-        yield f"{block_id}Integration must have an IntegrationUri that ends in :function:${{{block_id}}}"
+    ending = f":function:${{{block_id}}}${{Qualifier}}"
+    if not str(_sub(integration.get("IntegrationUri"))).endswith(ending):
+        yield f"{block_id}Integration must have an IntegrationUri that ends in {ending}"
     if integration.get("PayloadFormatVersion") != "2.0":
         yield f'{block_id}Integration must have PayloadFormatVersion: "2.0"'
-    permission = project.of_type("AWS::Lambda::Permission").get(f"{block_id}Permission", {})
-    if permission.get("FunctionName") not in ({"Ref": block_id}, alias):
-        yield f"{block_id}Permission must be there, for FunctionName: !Ref {block_id}"
-    if not str(_sub(permission.get("SourceArn"))).endswith(f":${{HttpApi}}/*/*{path}"):
-        yield f"{block_id}Permission must have a SourceArn, only of this API: it ends in :${{HttpApi}}/*/*{path}"
+    if integration.get("CredentialsArn") != {"Fn::GetAtt": f"{API_ROLE}.Arn"}:
+        yield f"{block_id}Integration must have CredentialsArn: !GetAtt {API_ROLE}.Arn"
 
 
 def functions_end_before_those_that_wait_for_them(project: Project) -> Iterator[str]:
@@ -228,6 +249,7 @@ CLAIMS: tuple[Callable[[Project], Iterator[str]], ...] = (
     every_folder_is_listed,
     a_function_may_seal_if_and_only_if_it_can_ask,
     the_front_door_may_invoke_the_others_and_nothing_else,
+    the_api_may_invoke_the_functions_and_nothing_else,
     every_function_has_its_route_and_every_route_its_authorizer,
     the_way_in_is_open,
     functions_end_before_those_that_wait_for_them,
@@ -268,14 +290,55 @@ def _route_key(folder: str) -> str:
     return "ANY /mcp" if folder == FRONT_DOOR else f"ANY /mcp/{folder}"
 
 
+def _invoked(statements: list[dict[str, Any]]) -> set[str]:
+    return {_named(resource) for statement in statements for resource in _flat(statement.get("Resource", []))}
+
+
 def _named(resource: object) -> str:
-    """Say which function a policy's resource is: !GetAtt X.Arn, or its alias, !Ref X.Alias."""
+    """Say which function is meant: !Sub ${X.Arn}${Qualifier}, !GetAtt X.Arn, !Ref X."""
+    match resource:
+        case {"Fn::Sub": str(name)}:
+            return name.removesuffix("${Qualifier}").removeprefix("${").removesuffix("}").removesuffix(".Arn")
+        case {"Fn::GetAtt": str(name)} | {"Ref": str(name)}:
+            return name.removesuffix(".Arn").removesuffix(".Alias")
+    return str(resource)
+
+
+# ---- Keys: one as a rule, several while one is rotated
+
+
+def _but_for_keys(statement: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in statement.items() if name != "Resource"}
+
+
+def _keys_of(statements: list[dict[str, Any]]) -> list[Any]:
+    return [key for statement in statements for key in _flat(statement.get("Resource", []))]
+
+
+def _is_a_key(resource: object) -> bool:
     match resource:
         case {"Fn::GetAtt": str(name)}:
-            return name.removesuffix(".Arn")
-        case {"Ref": str(name)}:
-            return name.removesuffix(".Alias")
-    return str(resource)
+            return name.endswith(".Arn")
+        case {"Ref": str()}:
+            return True
+        case str(arn) | {"Fn::Sub": str(arn)}:
+            return KEY_ARN.fullmatch(arn) is not None
+    return False
+
+
+def _listed_keys(variable: object) -> list[Any]:
+    """Take MCP_KMS_KEYS apart: one key, or a list that is joined."""
+    match variable:
+        case {"Fn::Join": [",", list(keys)]}:
+            return keys
+        case {"Fn::Sub": str(text)}:
+            return [{"Fn::GetAtt": found} for found in re.findall(r"\$\{(\w+\.Arn)\}", text)]
+    return [variable]
+
+
+def _flat(value: Any) -> list[Any]:  # noqa: ANN401 - IAM writes one as itself
+    listed = _listed(value)
+    return [one for each in listed for one in (_flat(each) if isinstance(each, list) else [each])]
 
 
 def _sub(value: object) -> object:

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from mcp_functions.local.scaffold.samples import Sample
 
 RESOURCE = re.compile(r"  ([A-Za-z0-9]+):")
-PERMISSION = re.compile(r"    Type: *AWS::Lambda::Permission\b")
-FRONT_DOOR = re.compile(r"      CodeUri: *(?:\./)?functions/mcp/?\s*$")
-INVOKED = re.compile(r"( *- )!GetAtt \w+\.Arn\s*$")
+ROUTE = re.compile(r".*\bType: *AWS::ApiGatewayV2::Route\b")
+CALLERS = re.compile(rf"  {agreement.API_ROLE}:")
+INVOKED = re.compile(r"( *- )!Sub \$\{\w+\.Arn\}\$\{Qualifier\}\s*$")
 DEPLOYED = [claim for claim in agreement.CLAIMS if claim is not agreement.every_folder_is_listed]
-PARTS = ("", "Integration", "Route", "Permission")
+PARTS = ("", "Integration", "Route")
 
 
 def block(sample: Sample) -> str:
-    """Write what deploys a function: itself, its integration, route and permission."""
+    """Write what deploys a function: itself, its integration and its route."""
     values = {"name": sample.name, "id": sample.logical_id, "remark": sample.remark}
     seal = files.template("seal.yaml", values) if sample.asks else ""
     return files.template("block.yaml", {**values, "seal": seal})
@@ -59,7 +59,7 @@ def _disagreement(project: Project, sample: Sample, grown: str) -> str | None:
     try:
         parsed = template.parse(grown)
     except ValueError:
-        return f"add {sample.logical_id}, its Integration, Route and Permission, as other functions have them"
+        return f"add {sample.logical_id}, its Integration and its Route, as other functions have them"
     name = frozenset({sample.name})
     asking = project.asking | (name if sample.asks else frozenset())
     after = replace(project, folders=project.folders | name, asking=asking, template=parsed)
@@ -70,19 +70,19 @@ def _disagreement(project: Project, sample: Sample, grown: str) -> str | None:
 def _with_policy(text: str, logical_id: str) -> str:
     lines = text.splitlines(keepends=True)
     for first, last in _resources(lines):
-        if any(map(FRONT_DOOR.match, lines[first:last])):
+        if CALLERS.match(lines[first]):
             listed = [number for number in range(first, last) if INVOKED.match(lines[number])]
             if listed and (found := INVOKED.match(lines[listed[-1]])):
-                lines.insert(listed[-1] + 1, f"{found[1]}!GetAtt {logical_id}.Arn\n")
+                lines.insert(listed[-1] + 1, f"{found[1]}!Sub ${{{logical_id}.Arn}}${{Qualifier}}\n")
             break
     return "".join(lines)
 
 
 def _with_block(text: str, block_: str) -> str:
     lines = text.splitlines(keepends=True)
-    ends = [last for first, last in _resources(lines) if any(map(PERMISSION.match, lines[first:last]))]
+    ends = [last for first, last in _resources(lines) if any(map(ROUTE.match, lines[first:last]))]
     if ends:
-        lines.insert(ends[-1], f"\n{block_}")
+        lines.insert(ends[-1], block_)
     return "".join(lines)
 
 
