@@ -41,6 +41,12 @@ def originals() -> list[tuple[Any, dict[str, Any]]]:
     return events + [(front_door, wire.event(wire.message(method))) for method in lists]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _prepared() -> None:
+    """Seal the true states beforehand: KMS draws lots, and while hypothesis draws nobody else may."""
+    originals()
+
+
 @st.composite
 def mutated(draw: st.DrawFn) -> tuple[Any, dict[str, Any], object]:
     """One valid request with one to three wounds; and its id, or ... where that was hit too."""

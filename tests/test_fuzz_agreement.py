@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -62,6 +63,12 @@ def originals() -> list[Sent]:
         if state := wire.read(response, method)["result"].get("requestState"):
             messages.append(wire.message(method, {**params, "inputResponses": ANSWERS, "requestState": state}))
     return [gateways.sent(message) for message in messages]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _prepared() -> None:
+    """Seal the true states beforehand: KMS draws lots, and while hypothesis draws nobody else may."""
+    originals()
 
 
 # --- wounds -------------------------------------------------------------------------------------------------------
