@@ -53,10 +53,12 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
 
 
 def _read(event: Mapping[str, Any]) -> HttpRequest | None:
+    if event.get("version") == "2.0":
+        http = event["requestContext"].get("http", {}) if "requestContext" in event else {}
+        if isinstance(method := http.get("method"), str):
+            began = event["requestContext"].get("timeEpoch")
+            return _request("2.0", event, method, _headers(event), http.get("sourceIp"), began)
     match event:
-        case {"version": "2.0", "requestContext": {"http": {"method": str(method), **http}, **more}}:
-            received = _headers(event)
-            return _request("2.0", event, method, received, http.get("sourceIp"), more.get("timeEpoch"))
         case {"httpMethod": str(method), "requestContext": {"elb": _}}:
             received = _headers(event)
             # the load balancer appends whom it saw; what stands before that, anybody can write
@@ -87,15 +89,15 @@ def _request(  # noqa: PLR0913, PLR0917 - one constructor for three shapes
     began: Any,  # noqa: ANN401 - whatever stands there
 ) -> HttpRequest:
     return HttpRequest(
-        source=source,
-        method=method,
-        path=str(event.get("rawPath" if source == "2.0" else "path") or ""),
-        headers=headers,
-        body=event.get("body") or "",
-        is_base64=bool(event.get("isBase64Encoded")),
-        address=address if isinstance(address, str) else "",
-        began=began if isinstance(began, int) else 0,
-        context=event["requestContext"],
+        source,
+        method,
+        str(event.get("rawPath" if source == "2.0" else "path") or ""),
+        headers,
+        event.get("body") or "",
+        bool(event.get("isBase64Encoded")),
+        address if isinstance(address, str) else "",
+        began if isinstance(began, int) else 0,
+        event["requestContext"],
     )
 
 
@@ -104,9 +106,10 @@ def _headers(event: Mapping[str, Any]) -> dict[str, str]:
     many = event.get("multiValueHeaders") or {}
     single = event.get("headers") or {}
     if not many:
-        lowered = {name.lower(): value for name, value in single.items()}
-        if len(lowered) == len(single) and all(type(value) is str for value in lowered.values()):
-            return lowered
+        names = "".join(single)
+        "".join(single.values())  # nothing but strings, or an error
+        if names == names.lower():  # as API Gateway writes them
+            return dict(single)
     joined: dict[str, str] = {}
     for name, values in many.items() if many else ((name, [value]) for name, value in single.items()):
         lower, text = name.lower(), ",".join(values)

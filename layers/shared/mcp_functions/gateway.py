@@ -139,7 +139,7 @@ class LambdaFunction:
     def _notes(self, http: HttpRequest, context: Any) -> Notes:  # noqa: ANN401 - Lambda's context object
         cold, self._cold = self._cold, False
         return observing.Notes(
-            cold_start=observing.is_cold(first=cold),
+            cold_start=cold and observing.is_cold(first=True),
             correlation_id=http.context.get("requestId"),
             request_id=getattr(context, "aws_request_id", None),
             request_bytes=len(http.body) * 3 // 4 if http.is_base64 else observing.size(http.body),
@@ -187,8 +187,7 @@ class LambdaFunction:
             method=WORK_METHOD,
             status=200,
             cold_start=observing.is_cold(first=cold),
-            request_id=observing.correlation(getattr(context, "aws_request_id", None)),
-            trace_id=observing.trace(None),
+            request_id=getattr(context, "aws_request_id", None),
         )
         with observing.noting(notes):
             done = self._done(order, context, notes)
@@ -273,7 +272,7 @@ def _by_http(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Response | 
         notes.reason = "not_found"
         return _empty(http, 404)
     method = "POST" if document is None else "GET"
-    if cors.is_preflight(http):
+    if http.method == "OPTIONS" and cors.is_preflight(http):
         notes.method = "preflight"
         return _empty(http, 204, cors.preflight(method, settings.auth_mode, endpoint.parameters))
     if http.method != method:
@@ -294,19 +293,22 @@ def _parsed(http: HttpRequest, limit: int) -> JSONRPCRequest | JSONRPCNotificati
 
 
 def _check_media(http: HttpRequest) -> None:
-    media = http.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    media = http.headers.get("content-type", "application/json")
+    if media != "application/json":
+        media = media.partition(";")[0].strip().lower()
     if media != "application/json" or http.headers.get("content-encoding", "identity") != "identity":
         raise UnsupportedMediaType
 
 
-def _body(http: HttpRequest, limit: int) -> bytes:
+def _body(http: HttpRequest, limit: int) -> str | bytes:
     if len(http.body) > limit * 2:  # no need to look closer: base64 adds a third
         raise ContentTooLarge
     try:
-        body = binascii.a2b_base64(http.body, strict_mode=True) if http.is_base64 else http.body.encode()
+        body = binascii.a2b_base64(http.body, strict_mode=True) if http.is_base64 else http.body
+        size = len(body) if isinstance(body, bytes) or body.isascii() else len(body.encode())
     except ValueError:  # not base64, or half of a surrogate pair
         raise ParseError from None
-    if len(body) > limit:
+    if size > limit:
         raise ContentTooLarge
     return body
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Declared: TypeAlias = "Mapping[str, tuple[tuple[str, ...], str]]"  # header to path of a property, and its JSON type
 
+MARKS = ("", " ", "\t", "=")
 PREFIX, SUFFIX = "=?base64?", "?="
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 INTEGRAL = re.compile(r"(-?\d+)\.0+")
@@ -187,8 +188,8 @@ def _check_meta(message: JSONRPCRequest) -> str:
 
 def _check_equal(name: str, headers: Mapping[str, str], expected: str, *, number: bool = False) -> None:
     value = headers.get(name.lower())
-    # What says it in so many words needs no decoding; that is every header but a name beyond ASCII.
-    if value == expected and value.isprintable() and not value.startswith(PREFIX) and value.strip(" ") == value:
+    # What says it in so many words, without blanks around it or a mark of base64 before it, needs no decoding.
+    if value == expected and value[:1] not in MARKS and value[-1:] not in MARKS:
         return
     if value is None:
         text = f"The header {name} is missing"

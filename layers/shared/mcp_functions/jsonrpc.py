@@ -32,11 +32,17 @@ def parse(body: str | bytes) -> JSONRPCRequest | JSONRPCNotification:
         InvalidRequest: it is JSON, but not one request or notification (basic, "Messages").
 
     """
-    match loads(body):
-        # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
-        case {"jsonrpc": "2.0", "method": str(), "id": id_} as message if _is_id(id_):
-            _check_params(message, id_)
-            return cast("JSONRPCRequest", message)
+    read = loads(body)
+    # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
+    if (
+        type(read) is dict
+        and read.get("jsonrpc") == "2.0"
+        and type(read.get("method")) is str
+        and _is_id(read.get("id"))
+    ):
+        _check_params(read, read["id"])
+        return cast("JSONRPCRequest", read)
+    match read:
         case {"jsonrpc": "2.0", "method": str()} as message if "id" not in message:
             _check_params(message, None)
             return cast("JSONRPCNotification", message)
@@ -69,7 +75,7 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
         string = text if isinstance(text, str) else text.decode()
         if not string.isascii():
             string.encode()  # a string of Python can hold half of a surrogate pair
-        value = (_decode_counting if DIGITS.search(string) else _decode)(string)
+        value = _read(string.strip(" \t\r\n"))
     except ParseError:
         raise
     except (ValueError, RecursionError) as error:
@@ -84,11 +90,20 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
 
 def dumps(value: object) -> str:
     """Write JSON on one line, without blanks; NaN is refused, for no JSON reader takes it."""
-    return _encode(value)
+    return int.__repr__(value) if type(value) is int else _encode(value)
+
+
+def _read(string: str) -> Any:  # noqa: ANN401 - JSON is any value
+    decoder = _counting if DIGITS.search(string) else _decoder
+    value, end = decoder.raw_decode(string)  # `decode` would look for blanks twice more, with a pattern
+    if end != len(string):
+        extra = "Extra data"
+        raise json.JSONDecodeError(extra, string, end)
+    return value
 
 
 def _is_id(value: object) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
+    return type(value) in (str, int)
 
 
 def _check_params(message: dict[str, Any], id_: str | int | None) -> None:
@@ -138,10 +153,10 @@ def _depth(value: object) -> int:
 
 
 # json.loads and json.dumps would make these anew for every message.
-_decode = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_constant=_constant).decode
-_decode_counting = json.JSONDecoder(
+_decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_constant=_constant)
+_counting = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_constant
-).decode
+)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 

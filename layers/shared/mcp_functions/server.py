@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 NO_TABLE = "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies"
 
+NONE: Mapping[str, Any] = {}
+
 
 class Server:
     """Answers for the handlers of one Lambda.
@@ -276,21 +278,25 @@ class Server:
 
 def _check_shape(request: Request) -> None:
     params, meta = request.params, request.params["_meta"]
-    arguments, responses = params.get("arguments"), params.get("inputResponses", {})
-    if not isinstance(arguments, dict | None):
+    arguments, responses = params.get("arguments"), params.get("inputResponses", NONE)
+    if not (arguments is None or isinstance(arguments, dict)):
         text = "params.arguments must be an object"
     elif request.message["method"] == "prompts/get" and not all(isinstance(v, str) for v in (arguments or {}).values()):
         text = "The arguments of a prompt must be strings"
     # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
-    elif not isinstance(responses, dict) or not all(isinstance(response, dict) for response in responses.values()):
+    elif responses is not NONE and not _are_objects(responses):
         text = "params.inputResponses must be an object of objects"
-    elif meta.get(META_LOG_LEVEL, LOG_LEVELS[0]) not in LOG_LEVELS:
+    elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
-    elif not isinstance(meta.get("progressToken", ""), str | int) or isinstance(meta.get("progressToken"), bool):
+    elif "progressToken" in meta and type(meta["progressToken"]) not in (str, int):
         text = "_meta.progressToken must be a string or an integer"
     else:
         return
     raise InvalidParams(text)
+
+
+def _are_objects(responses: object) -> bool:
+    return isinstance(responses, dict) and all(isinstance(response, dict) for response in responses.values())
 
 
 def _uncached(result: Mapping[str, Any]) -> Mapping[str, Any]:
