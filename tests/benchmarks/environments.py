@@ -25,6 +25,7 @@ BUILT = ROOT / "build" / "bench"
 RUNTIME = "3.13"  # Lambda's, of the template
 PEERS = ("awslabs", "boto3", "mcp", "fastmcp")
 LAYERS = ("dependencies", "shared")
+DEVELOPERS = {"attack", "local", "testing"}  # in no layer
 COMPILE = ("-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash")
 
 
