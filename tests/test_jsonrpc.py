@@ -213,6 +213,12 @@ def test_nan_is_not_written(value: object) -> None:
         jsonrpc.dumps(value)
 
 
+@pytest.mark.parametrize("before", range(40))
+def test_a_number_too_large_is_found_wherever_it_stands(before: int) -> None:
+    with pytest.raises(ParseError):
+        jsonrpc.loads(f'{{"{"a" * before}": {"9" * 309}}}')
+
+
 @given(values)
 def test_what_is_written_is_read_back(value: object) -> None:
     assert jsonrpc.loads(jsonrpc.dumps(value)) == value
