@@ -33,6 +33,7 @@ SAMPLES = {
     "briefing",
     "ticket",
     "book_trip",
+    "pay_invoice",
     "plan_trip",
     "summarize_year",
     "house_rules",
@@ -169,6 +170,13 @@ def test_a_person_who_finds_the_trip_too_dear_books_nothing(at: At) -> None:
 def test_no_trip_is_booked_for_a_person_who_does_not_say(at: At, answer: ElicitResult, did: str) -> None:
     result = Person(answer).call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
     assert (text(result), result.is_error) == (f"The user {did}: {PRICE}", True)
+
+
+def test_an_invoice_is_paid_for_a_person_who_approves(at: At) -> None:
+    person = Person(accept(pay=True))
+    result = person.call_tool(at("pay_invoice"), "pay_invoice", {"number": "2026-001"})
+    assert re.fullmatch("Paid: transfer [0-9a-f]{8} of 1290 EUR for 2026-001.", text(result))
+    assert [message for message, _form in person.asked] == ["Pay invoice 2026-001, 1290 EUR?"]
 
 
 def test_where_and_when_are_asked_in_one_round(at: At, harness: Harness) -> None:

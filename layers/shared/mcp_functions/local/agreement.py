@@ -27,6 +27,15 @@ AUTHORIZER = {
     "AuthorizerId": {"Fn::If": ["UsesJwt", {"Ref": "JwtAuthorizer"}, {"Ref": "AWS::NoValue"}]},
 }
 KEY = {"Fn::GetAtt": "RequestStateKey.Arn"}
+TABLE = {"Ref": "Table"}
+TABLE_TYPE = "AWS::DynamoDB::Table"
+TABLE_PROPERTIES = {
+    "BillingMode": "PAY_PER_REQUEST",
+    "AttributeDefinitions": [{"AttributeName": "key", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "key", "KeyType": "HASH"}],
+    "TimeToLiveSpecification": {"AttributeName": "expires", "Enabled": True},
+    "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+}
 KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-]+")  # one key, no pattern, no alias
 INVOKE = "lambda:InvokeFunction"
 API_ROLE = "ApiRole"
@@ -48,6 +57,7 @@ class Project:
     folders: frozenset[str]  # of functions/ that hold an app.py
     offering: frozenset[str]  # those with a handler: all but the front door, as a rule
     asking: frozenset[str]  # those with a handler that can ask
+    keeping: frozenset[str]  # those with a handler that keeps something in the table
     catalog: dict[str, Any]
     template: dict[str, Any]
 
@@ -86,6 +96,7 @@ def read(root: Path) -> Project:
         folders=frozenset(handlers),
         offering=frozenset(folder for folder, offered in handlers.items() if offered),
         asking=frozenset(folder for folder, offered in handlers.items() if any(made.asks for made in offered)),
+        keeping=frozenset(folder for folder, offered in handlers.items() if any(made.keeps for made in offered)),
         catalog=catalogs.read(root / FOLDER),
         template=written,
     )
@@ -142,6 +153,36 @@ def a_function_may_seal_if_and_only_if_it_can_ask(project: Project) -> Iterator[
                 yield f"functions/{folder} never asks: {logical_id} must have no permission for KMS{STOPPED}"
             if keys is not None:
                 yield f"functions/{folder} never asks: {logical_id} must have no MCP_KMS_KEYS{STOPPED}"
+
+
+def a_function_has_the_table_if_and_only_if_it_keeps_something(project: Project) -> Iterator[str]:
+    """Claim that the table belongs to functions that keep something, to each the items under its own name."""
+    for folder, (logical_id, block) in sorted(project.functions.items()):
+        keeping = [statement for statement in _statements(block) if any(map(_touches_items, _actions(statement)))]
+        table = block.get("Environment", {}).get("Variables", {}).get("MCP_TABLE")
+        if folder in project.keeping:
+            if keeping != [may_keep_as(folder)]:
+                exactly = json.dumps(may_keep_as(folder))
+                yield f"functions/{folder} keeps something: {logical_id} needs exactly this statement: {exactly}"
+            if table != TABLE:
+                yield f"functions/{folder} keeps something: {logical_id} needs MCP_TABLE: !Ref Table"
+        elif keeping or table is not None:
+            yield f"functions/{folder} keeps nothing: {logical_id} must have no MCP_TABLE, nor permission for DynamoDB"
+
+
+def the_table_keeps_what_is_written_and_lets_go_what_has_ended(project: Project) -> Iterator[str]:
+    """Claim that the table has the key and the end that the toolkit writes, is billed by use, and stays."""
+    if not project.keeping:
+        return
+    table, written = project.of_type(TABLE_TYPE).get(TABLE["Ref"]), project.template["Resources"].get(TABLE["Ref"], {})
+    if table is None:
+        yield "functions keep something: template.yaml needs a Table of type AWS::DynamoDB::Table"
+        return
+    for name, expected in TABLE_PROPERTIES.items():
+        if table.get(name) != expected:
+            yield f"Table must have {name}: {json.dumps(expected)}"
+    if not str(written.get("DeletionPolicy")).startswith("Retain") or written.get("UpdateReplacePolicy") != "Retain":
+        yield "Table must have DeletionPolicy and UpdateReplacePolicy Retain: without it a round could run again"
 
 
 def the_front_door_may_invoke_the_others_and_nothing_else(project: Project) -> Iterator[str]:
@@ -248,6 +289,8 @@ CLAIMS: tuple[Callable[[Project], Iterator[str]], ...] = (
     every_folder_is_deployed,
     every_folder_is_listed,
     a_function_may_seal_if_and_only_if_it_can_ask,
+    a_function_has_the_table_if_and_only_if_it_keeps_something,
+    the_table_keeps_what_is_written_and_lets_go_what_has_ended,
     the_front_door_may_invoke_the_others_and_nothing_else,
     the_api_may_invoke_the_functions_and_nothing_else,
     every_function_has_its_route_and_every_route_its_authorizer,
@@ -277,6 +320,19 @@ def may_seal_as(folder: str) -> dict[str, Any]:
                 "kms:EncryptionContextKeys": ["purpose", "service", "stage", "generation", "born"]
             },
             "Null": {"kms:EncryptionContextKeys": "false"},
+        },
+    }
+
+
+def may_keep_as(folder: str) -> dict[str, Any]:
+    """Write the one statement about DynamoDB that a function may have."""
+    return {
+        "Effect": "Allow",
+        "Action": ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"],
+        "Resource": {"Fn::GetAtt": "Table.Arn"},
+        "Condition": {
+            "ForAllValues:StringLike": {"dynamodb:LeadingKeys": {"Fn::Sub": f"${{AWS::StackName}}/{folder}/*"}},
+            "Null": {"dynamodb:LeadingKeys": "false"},
         },
     }
 
@@ -357,6 +413,10 @@ def _listed(value: Any) -> list[Any]:  # noqa: ANN401 - IAM writes one as itself
 
 def _actions(statement: dict[str, Any]) -> list[str]:
     return _listed(statement.get("Action", []))
+
+
+def _touches_items(action: str) -> bool:
+    return action.startswith("dynamodb:") or action == "*"
 
 
 def _touches_keys(action: str) -> bool:

@@ -1,0 +1,30 @@
+"""A payment. However its rounds are repeated, raced, reordered or rewound, the invoice is paid once."""
+
+from pydantic import BaseModel, Field
+
+from mcp_functions import Elicit, Step, serve, tool
+
+INVOICES = {"2026-001": 1290, "2026-002": 75}
+
+
+class Approval(BaseModel):
+    pay: bool = Field(description="Pay it now")
+
+
+def transfer(number: str, euros: int, key: str) -> str:
+    """Stand in for a bank: it knows a transfer by its key, and makes each once."""
+    return f"transfer {key[:8]} of {euros} EUR for {number}"
+
+
+@tool(single_use="replay")
+def pay_invoice(number: str, *, elicit: Elicit, step: Step) -> str:
+    """Pay an invoice, once the user approves."""
+    if number not in INVOICES:
+        return f"There is no invoice {number}."
+    euros = INVOICES[number]
+    if not elicit("approval", f"Pay invoice {number}, {euros} EUR?", Approval).pay:
+        return f"Invoice {number} was not paid."
+    return f"Paid: {step.keyed('transfer', transfer, number, euros)}."
+
+
+handler = serve(pay_invoice)

@@ -1,0 +1,121 @@
+"""A payment, and a bank that makes a transfer whenever it is asked to."""
+
+from __future__ import annotations
+
+import copy
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pytest
+
+from functions.pay_invoice import app
+from functions.pay_invoice.app import handler
+from mcp_functions.testing import Conversation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.local.events import Moment
+
+    Recorded = Callable[[Conversation, list[str]], None]
+
+ASKED = "Pay invoice 2026-001, 1290 EUR?"
+YES = {"pay": True}
+
+
+class Bank:
+    """It makes a transfer whenever it is called, whatever key it is given."""
+
+    def __init__(self) -> None:
+        self.transfers: list[str] = []
+        self.hold = Event()
+        self.hold.set()
+        self.reached = Event()
+
+    def transfer(self, number: str, euros: int, key: str) -> str:
+        assert key
+        self.reached.set()
+        self.hold.wait(10)
+        self.transfers.append(f"{euros} EUR for {number}")
+        return f"transfer {len(self.transfers)}"
+
+
+@pytest.fixture
+def bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
+    bank = Bank()
+    monkeypatch.setattr(app, "transfer", bank.transfer)
+    return bank
+
+
+def twin(talk: Conversation) -> Conversation:
+    """Let somebody else hold the same state."""
+    other = copy.copy(talk)
+    other.rounds = list(talk.rounds)
+    return other
+
+
+def test_an_invoice_is_paid_when_the_user_approves(
+    recorded: Recorded, moment: Callable[[], Moment], bank: Bank
+) -> None:
+    talk = Conversation(handler, moment=moment).call(number="2026-001")
+    assert talk.requests["approval"]["params"]["message"] == ASKED
+    talk.accept(approval=YES)
+    assert talk.text == "Paid: transfer 1."
+    assert bank.transfers == ["1290 EUR for 2026-001"]
+    recorded(talk, ["call", "approval"])
+
+
+def test_who_lost_the_receipt_asks_again_and_gets_the_same(bank: Bank) -> None:
+    talk = Conversation(handler).call(number="2026-001").accept(approval=YES)
+    for _ in range(3):
+        assert talk.retry().text == "Paid: transfer 1."
+    assert len(bank.transfers) == 1
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_who_approved_cannot_go_back_and_decline_nor_who_declined_approve(bank: Bank, *, first: bool) -> None:
+    talk = Conversation(handler).call(number="2026-001")
+    rewound = twin(talk)
+    said = talk.accept(approval={"pay": first}).text
+    assert rewound.accept(approval={"pay": not first}).error["message"] == "Invalid or expired requestState"
+    assert rewound.status == 400
+    assert talk.retry().text == said
+    assert len(bank.transfers) == first
+
+
+def test_of_two_approvals_at_once_one_pays_and_the_other_hears_of_it(bank: Bank) -> None:
+    bank.hold.clear()
+    talk = Conversation(handler).call(number="2026-001")
+    rival = twin(talk)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(talk.accept, approval=YES)
+        assert bank.reached.wait(10)
+        assert rival.accept(approval=YES).error == {
+            "code": -32603,
+            "message": "Temporarily unavailable",
+            "data": {"retryable": True},
+        }
+        assert (rival.status, rival.rounds[-1][1]["headers"]["retry-after"]) == (503, "1")
+        bank.hold.set()
+        assert first.result().text == "Paid: transfer 1."
+    assert rival.retry().text == "Paid: transfer 1."
+    assert len(bank.transfers) == 1
+
+
+def test_two_invoices_are_two_payments(bank: Bank) -> None:
+    for number in ("2026-001", "2026-002"):
+        Conversation(handler).call(number=number).accept(approval=YES)
+    assert bank.transfers == ["1290 EUR for 2026-001", "75 EUR for 2026-002"]
+
+
+def test_without_approval_and_without_an_invoice_nothing_is_paid(bank: Bank) -> None:
+    assert Conversation(handler).call(number="2026-001").accept(approval={"pay": False}).text == (
+        "Invoice 2026-001 was not paid."
+    )
+    assert Conversation(handler).call(number="1999-001").text == "There is no invoice 1999-001."
+    assert bank.transfers == []
+
+
+def test_the_stand_in_says_what_it_stands_for() -> None:
+    assert app.transfer("2026-002", 75, "0123456789") == "transfer 01234567 of 75 EUR for 2026-002"
