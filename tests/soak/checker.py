@@ -171,8 +171,8 @@ class _Checker:
 
     def _patience(self, delivery: Delivery) -> float:
         """Say how long the endpoint waits, by its own clock: it counts from when the gateway says a request began."""
-        (begin,) = [line for line in self._lines[delivery.name]["begin"] if line["folder"] == "mcp"]
-        ahead = float(self._places[begin["env"]]["skew"])
+        begun = [line for line in self._lines[delivery.name]["begin"] if line["folder"] == "mcp"]
+        ahead = float(self._places[begun[0]["env"]]["skew"]) if begun else 0.0
         return max(LEAST, min(TIMEOUT, GATEWAY - ahead)) if 0 < ahead < GATEWAY else TIMEOUT
 
     def _at(self, delivery: Delivery, kind: str) -> float:
