@@ -169,6 +169,18 @@ def test_the_dependencies_layer_is_lean_and_leaves_boto3_to_lambda(built: Path) 
     assert [path for path in layer.rglob("tests") if path.is_dir()] == []
 
 
+@pytest.mark.parametrize(
+    ("layer", "sources_mb", "all_mb"),
+    [("SharedLayer", 0.7, 2.0), ("DependenciesLayer", 30, 40)],
+)
+def test_a_layer_stays_within_its_bytes(built: Path, layer: str, sources_mb: float, all_mb: float) -> None:
+    files = [path for path in (built / layer).rglob("*") if path.is_file()]
+    compiled = sum(path.stat().st_size for path in files if path.suffix == ".pyc")
+    together = sum(path.stat().st_size for path in files)
+    assert together - compiled <= sources_mb * 1e6
+    assert together <= all_mb * 1e6
+
+
 def test_compiled_modules_are_for_lambdas_python_and_the_default_processor(built: Path) -> None:
     layer = built / "DependenciesLayer"
     assert machines(layer) == {MACHINES["x86_64"]}
