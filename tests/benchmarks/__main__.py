@@ -126,6 +126,7 @@ def _about(trees: environments.Trees, asked: argparse.Namespace) -> dict[str, ob
         "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "python": f"CPython {trees.measured.version}",
         "command": " ".join(words),
+        "load": round(os.getloadavg()[0], 1),
         "seed": asked.seed,
         "rounds": asked.rounds or (QUICK if asked.quick else ROUNDS),
     }

@@ -22,6 +22,7 @@ PAGE, PICTURE, DATA = DOCS / "performance.md", DOCS / "performance.png", DOCS / 
 BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
 COLD = ("contender", "path", "CPU ms", "p10 to p90", "wall ms", "MB", "modules", "x fastest peer", "x floor")
 WARM = ("contender", "path", "CPU µs", "p10 to p90", "wall µs", "x fastest peer", "x floor")
+BUSY = 0.5  # load average, before this run adds its own
 DIRECT, DOOR = "directly", "`/mcp`, then the function"
 
 
@@ -83,9 +84,10 @@ def _crowds(results: Results) -> Iterator[str]:
 def about(results: Results) -> str:
     """Say when, where and how."""
     told = results.about
+    busy = " The machine had other work: read ratios, and no milliseconds." if told["load"] > BUSY else ""
     return (
         f"{told['date']}, {told['machine']}, {told['python']}; `{told['command']}`, seed {told['seed']},"
-        f" {told['rounds']} rounds."
+        f" {told['rounds']} rounds, load average {told['load']} when it began.{busy}"
     )
 
 

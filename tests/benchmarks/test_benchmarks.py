@@ -21,6 +21,7 @@ ABOUT: dict[str, object] = {
     "date": "2026-11-22",
     "machine": "a machine",
     "python": "CPython 3.13.0",
+    "load": 0.1,
     "command": "make bench",
     "seed": 1,
 }
@@ -200,6 +201,13 @@ def test_tables_name_the_path_of_every_cold_figure() -> None:
     assert rows
     assert all(f"| {report.DIRECT} |" in row or f"| {report.DOOR} |" in row for row in rows)
     assert f"| {OURS} | directly | 1.00 | 0.90 to 1.10 | 1.00 | 20 | 60 | 0.10 | 0.10 |" in text
+
+
+def test_a_busy_machine_is_said() -> None:
+    results = whole()
+    assert "other work" not in report.about(results)
+    results.about["load"] = 7.0
+    assert "load average 7.0 when it began. The machine had other work" in report.about(results)
 
 
 def test_what_could_not_be_installed_is_said() -> None:
