@@ -18,8 +18,8 @@ help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 19
 
 .PHONY: demo
-demo: .venv/.demo ## a client holds a conversation of three rounds with a function; PAUSE=1: over three days
-	@.venv/bin/python -m mcp_functions.local demo$(if $(PAUSE), --pause)$(if $(RUNTIME), --runtime)
+demo: .venv/.demo ## a client holds a conversation of three rounds with a function; PAUSE=1: over three days; TASK=1: a task
+	@.venv/bin/python -m mcp_functions.local demo$(if $(PAUSE), --pause)$(if $(TASK), --task)$(if $(RUNTIME), --runtime)
 
 .PHONY: serve
 serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; RUNTIME=1: as processes of the Lambda runtime

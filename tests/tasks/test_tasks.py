@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.gateway import WorkFailed
+from mcp_functions import catalog, serve, settings, tool
+from mcp_functions.errors import UnknownTask
+from mcp_functions.front_door import FrontDoor
+from mcp_functions.gateway import LambdaFunction, WorkFailed
+from mcp_functions.messages import Forwarded, Request
+from mcp_functions.settings import Settings
+from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests import wire
-from tests.tasks.jobs import DONE, JOBS, MEANWHILE
+from tests.placements import Lambdas
+from tests.tasks.jobs import DONE, JOBS, MEANWHILE, publish
 from tests.tasks.world import Client, World, text
 
 if TYPE_CHECKING:
@@ -491,12 +498,92 @@ def test_an_order_that_a_gateway_could_write_is_none(world: World) -> None:
 
 
 def test_a_function_without_tasks_takes_no_orders() -> None:
-    from mcp_functions import serve, tool  # noqa: PLC0415 - as an author does
+    with pytest.raises(WorkFailed, match=r"^$"):
+        serve(greet)({"mcpTask": {"id": "x", "owner": None}}, wire.Context())
 
-    @tool
-    def plain() -> str:
-        """Say nothing."""
+
+# ---- Where it is deployed
+
+
+def test_the_endpoint_hands_a_task_to_the_function_that_keeps_it() -> None:
+    offered = catalog.merge([catalog.of([publish], "books"), catalog.of([greet], "greet")])
+    lambdas = Lambdas(books=LambdaFunction(lambda _name: World(*JOBS, auth_mode="none").endpoint))
+    door = FrontDoor(offered, Settings(stack="local", auth_mode="none"), lambda: lambdas, None)
+
+    def ask(task_id: str) -> object:
+        sent = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.WITH_TASKS)
+        event = wire.event(sent)
+        return door.answer(Request(sent, event["headers"], None, "", float("inf"), event))  # type: ignore[arg-type]
+
+    assert isinstance(ask("books.0123456789abcdef012345"), Forwarded)
+    assert lambdas.invoked == ["local-books"]
+    for task_id in ("greet.0123456789abcdef012345", "mcp.x", "../books.x", ""):
+        with pytest.raises(UnknownTask):
+            ask(task_id)
+    assert len(lambdas.invoked) == 1
+
+
+def test_the_extension_is_advertised_where_a_tool_has_tasks() -> None:
+    told = catalog.discover(catalog.of([publish, greet]), {})["capabilities"]
+    assert told == {"tools": {}, "extensions": {wire.TASKS: {}}}
+    assert "extensions" not in catalog.discover(catalog.of([greet]), {})["capabilities"]
+
+
+@pytest.mark.parametrize("method", ["tasks/list", "tasks/result", "tasks/input_response"])
+def test_the_methods_of_older_tasks_are_unknown(alice: Client, method: str) -> None:
+    assert alice.error(method, {"taskId": "work.0123456789abcdef012345"})["code"] == -32601
+    assert alice.response["statusCode"] == 404
+
+
+def test_a_function_with_tasks_and_no_table_says_what_is_missing(caplog: pytest.LogCaptureFixture) -> None:
+    for missing in ("MCP_TABLE", "MCP_KMS_KEYS"):
+        with deployed(**{missing: None}):
+            response = serve(publish)(wire.event(wire.message("tools/list")), wire.Context())
+        assert response["statusCode"] == 500
+        assert missing in caplog.text
+        assert "is not set" in caplog.text
+
+
+def test_without_sign_in_who_has_the_id_has_the_task() -> None:
+    world = World(*JOBS, auth_mode="none")
+    task = Client(world).begin("publish", title="Lisbon")
+    world.work()
+    assert Client(world, "bob").get(task)["status"] == "input_required"
+
+
+def test_a_worker_opens_what_its_function_sealed() -> None:
+    with deployed():
+        talk = Conversation(serve(publish), capabilities=WITH_TASKS).call(title="Lisbon").poll()
+        assert talk.asked == ["approve"]
+        assert talk.accept(approve=YES).text == "DRAFT LISBON, PUBLISH LISBON"
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"), [({"task": "always"}, "task is"), ({"task": "allowed", "task_ttl": 0}, "task_ttl is")]
+)
+def test_what_means_nothing_is_refused_where_it_is_written(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(TypeError, match=complaint):
+        tool(**options)(publish.function)
+
+
+def test_an_author_who_decides_something_else_hears_so_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    @tool(task=lambda: "perhaps")  # type: ignore[arg-type, return-value]
+    def undecided() -> str:
+        """Be undecided."""
         return ""
 
-    with pytest.raises(WorkFailed, match=r"^$"):
-        serve(plain)({"mcpTask": {"id": "x", "owner": None}}, wire.Context())
+    error = Client(World(undecided)).error("tools/call", {"name": "undecided", "arguments": {}})
+    assert error["code"] == -32603
+    assert "task=" in caplog.text
+
+
+def test_every_setting_of_tasks_is_read() -> None:
+    variables = {"MCP_MAX_OPEN_TASKS": "5", "MCP_MAX_TASK_TTL_SECONDS": "60", "MCP_TASK_LEASE_SECONDS": "9"}
+    found = settings.read({"MCP_STACK": "shop", **variables})
+    assert (found.max_open_tasks, found.max_task_ttl, found.task_lease) == (5, 60, 9)
+
+
+@tool
+def greet() -> str:
+    """Say hello."""
+    return "Hello"

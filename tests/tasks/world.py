@@ -77,8 +77,8 @@ class World:
             handlers, self.settings, "local/work/test", states, now=self.clock, tasks=self.tasks, audit=audit
         )
         parameters = catalog.parameters(catalog.of(handlers))
-        endpoint = Endpoint(self.settings, server.answer, parameters=parameters, work=self.worker.work)
-        self.function = LambdaFunction(lambda _name: endpoint, handlers, now=self.clock)
+        self.endpoint = Endpoint(self.settings, server.answer, parameters=parameters, work=self.worker.work)
+        self.function = LambdaFunction(lambda _name: self.endpoint, handlers, now=self.clock)
 
     def summon(self, task_id: str, owner: str | None) -> None:
         self.summoned.append((task_id, owner))

@@ -80,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", parents=[running], help="watch the official client hold a conversation")
     pause = "answer three days later: another client, the server restarted and upgraded, the KMS key rotated"
     demo.add_argument("--pause", action="store_true", help=pause)
+    demo.add_argument("--task", action="store_true", help="a task that asks, and whose worker is killed on the way")
     demo.set_defaults(run=_demo)
 
     follow = commands.add_parser("next", parents=[common], help="fill a response's requestState into the next event")
@@ -162,12 +163,13 @@ def _readable(line: str) -> str | None:
 
 def _demo(options: argparse.Namespace) -> int:
     try:
-        from mcp_functions.local import demo, pause  # noqa: PLC0415 - the only command that needs the official client
+        from mcp_functions.local import demo, pause, task_demo  # noqa: PLC0415 - only this needs the official client
     except ModuleNotFoundError as error:
         missing = f"{error.name} is not installed: pip install 'mcp-functions[demo]'"
         raise Problem(missing) from error
+    shown = task_demo if options.task else pause if options.pause else demo
     try:
-        (pause if options.pause else demo).run(options.functions, sys.stdout, runtime=options.runtime)
+        shown.run(options.functions, sys.stdout, runtime=options.runtime)
     except Surprise as surprise:
         if options.debug:
             traceback.print_exception(surprise)

@@ -78,6 +78,7 @@ class Harness:
         self._lambdas: Lambdas | None = None
         self._functions: Mapping[str, Function] | None = None
         self._url = ""
+        self._killing: Callable[[str], int] = lambda _folder: 0
 
     @property
     def url(self) -> str:
@@ -100,6 +101,15 @@ class Harness:
     def invocations(self) -> list[Invocation]:
         """The last calls of functions, in the order in which they ended."""
         return self._lambdas.invocations if self._lambdas else []
+
+    def kill(self, folder: str) -> int:
+        """With `runtime`, kill the processes that run a request of a function now; say how many.
+
+        Args:
+            folder: of the function; with WORKER behind it, of its worker.
+
+        """
+        return self._killing(folder)
 
     def __enter__(self) -> Self:
         """Start everything.
@@ -150,6 +160,7 @@ class Harness:
     ) -> Run:
         if self._runtime:
             runtime = Runtime(self._directory, folders, own=own, pointed=pointed, said=self._said, reuse=self._reuse)
+            self._killing = runtime.kill
             return starting.enter_context(runtime).run
         self._functions = starting.enter_context(Functions(self._directory)).by_folder
         return InProcess(self._functions, stack=environment.STACK, debug=self._debug).run

@@ -92,22 +92,8 @@ class Tasks:
         self._settings, self._summon, self._now, self._rand = settings, summon, now, rand
 
     def instead_of(self, handler: Handler[..., Any], request: Request) -> Playable:
-        """Say what plays this round of a call: the handler, or the beginning of a task in its place.
-
-        "A server MUST NOT return CreateTaskResult to a client that did not declare the extension on the request."
-
-        Raises:
-            MissingRequiredClientCapability: the call must become a task, and this client knows none.
-
-        """
-        tool = self.tools[handler.name]
-        try:
-            support = tool.support(request.params)
-        except InvalidArgument:
-            return handler  # it says what is wrong with them
-        if support == "required":
-            request.must_take_tasks()
-        return _Beginning(self, tool, request) if support and request.takes_tasks else handler
+        """Return what plays this round of a call: the handler, or the beginning of a task in its place."""
+        return _Call(self, self.tools[handler.name], request)
 
     def begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> dict[str, Any]:
         """Turn a call into a task; what rounds before it brought goes with it (CreateTaskResult)."""
@@ -227,20 +213,28 @@ class Tasks:
         return int(self._now() * 1000)
 
 
-class _Beginning:
-    """Stands in for a tool whose call becomes a task: asks what the signature declares, and runs nothing."""
+class _Call:
+    """Stands in for a tool whose calls may become tasks: decides, and then asks what the signature declares."""
 
     def __init__(self, tasks: Tasks, tool: Tool[..., Any], request: Request) -> None:
         self._tasks, self._tool, self._request = tasks, tool, request
 
     def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Begin the task, once all that is asked before it has its answer.
+        """Run the round, or begin the task, once all that is asked before it has its answer.
+
+        "A server MUST NOT return CreateTaskResult to a client that did not declare the extension on the request."
 
         Raises:
-            InputRequired: it has not.
+            MissingRequiredClientCapability: the call must become a task, and this client knows none.
+            InputRequired: the round ends with a question.
 
         """
         try:
+            support = self._tool.support(params)
+            if support == "required":
+                self._request.must_take_tasks()
+            if not support or not self._request.takes_tasks:
+                return self._tool.call(params, round_)
             self._tool.ask_first(params, round_)
         except (InvalidArgument, NotAnswered) as error:
             return self._tool.failed(str(error))

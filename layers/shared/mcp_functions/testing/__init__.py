@@ -16,20 +16,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mcp_functions.local.task_client import Refused as Refused
+    from mcp_functions.local.task_client import TaskClient as TaskClient
     from mcp_functions.testing.containers import Context as Context
     from mcp_functions.testing.containers import deployed as deployed
     from mcp_functions.testing.conversation import EVERYTHING as EVERYTHING
+    from mcp_functions.testing.conversation import WITH_TASKS as WITH_TASKS
     from mcp_functions.testing.conversation import Conversation as Conversation
     from mcp_functions.testing.dynamodb import MemoryTable as MemoryTable
 
 _HOME = {
-    "Context": "containers",
-    "Conversation": "conversation",
-    "EVERYTHING": "conversation",
-    "MemoryTable": "dynamodb",
-    "deployed": "containers",
+    "Context": "testing.containers",
+    "Conversation": "testing.conversation",
+    "EVERYTHING": "testing.conversation",
+    "MemoryTable": "testing.dynamodb",
+    "Refused": "local.task_client",
+    "TaskClient": "local.task_client",
+    "WITH_TASKS": "testing.conversation",
+    "deployed": "testing.containers",
 }
-__all__ = ["EVERYTHING", "Context", "Conversation", "MemoryTable", "deployed"]
+__all__ = [
+    "EVERYTHING", "WITH_TASKS", "Context", "Conversation", "MemoryTable", "Refused", "TaskClient", "deployed",
+]  # fmt: skip
 
 
 def __getattr__(word: str) -> object:
@@ -37,5 +45,5 @@ def __getattr__(word: str) -> object:
     if word not in _HOME:
         message = f"module {__name__!r} has no attribute {word!r}"
         raise AttributeError(message)
-    value = globals()[word] = getattr(import_module(f"{__name__}.{_HOME[word]}"), word)
+    value = globals()[word] = getattr(import_module(f"mcp_functions.{_HOME[word]}"), word)
     return value

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import dynamodb, environment, keyfile
+from mcp_functions.local.exchange import HttpResponse, json_response
 from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.testing.dynamodb import MemoryTable
@@ -24,9 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.local.exchange import HttpRequest
     from mcp_functions.table.dynamodb import Call
 
 SECONDS = 60  # for a process to answer one event
+MAX_ORDER = 64 * 1024
+INVOKED = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations")
+
+summoned: deque[tuple[str, bytes]] = deque()  # workers that were called and have not come yet: name, order
 
 
 @contextmanager
@@ -44,12 +52,37 @@ def deployed(table: Call | None = None, /, **changes: str | None) -> Iterator[No
         kms = stack.enter_context(Loopback(max_body=MAX_REQUEST))
         api = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
         kms.start(api.answer)
+        lambdas = stack.enter_context(Loopback(max_body=MAX_ORDER))
+        lambdas.start(_summoned)
         items = stack.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
         items.start(dynamodb.DynamoDbApi(lambda: table or MemoryTable(environment.TABLE)).answer)
         own = environment.settings(port=80, name="tested", key_arn=api.arn)
-        pointed = environment.endpoints(kms=kms.url, invoke=kms.url, dynamodb=items.url)
+        pointed = environment.endpoints(kms=kms.url, invoke=lambdas.url, dynamodb=items.url)
         stack.enter_context(environment.applied(environment.CREDENTIALS | own | pointed | changes))
         yield
+
+
+def _summoned(request: HttpRequest) -> HttpResponse:
+    """Take the call of a worker, which comes when a conversation lets it: `poll`."""
+    invoked = INVOKED.fullmatch(request.target)
+    if invoked and request.header("x-amz-invocation-type") == "Event":
+        summoned.append((invoked[1], request.body or b"{}"))
+        return HttpResponse(202)
+    return json_response(
+        404, {"Message": "only workers are called here"}, ("x-amzn-errortype", "ResourceNotFoundException")
+    )
+
+
+def orders(worker: str) -> Iterator[dict[str, Any]]:
+    """Take the orders of one worker that has not come yet, those that come meanwhile too.
+
+    Args:
+        worker: its physical name.
+
+    """
+    while found := next((order for order in summoned if order[0] == worker), None):
+        summoned.remove(found)
+        yield json.loads(found[1])
 
 
 @dataclass

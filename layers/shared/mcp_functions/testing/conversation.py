@@ -11,8 +11,16 @@ from mcp_functions.local import environment
 from mcp_functions.local.events import Moment, event
 from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.messages import Principal
-from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
-from mcp_functions.testing.containers import Cold, Context, Warm
+from mcp_functions.names import (
+    CALLS,
+    EXTENSION_TASKS,
+    META_CLIENT_CAPABILITIES,
+    META_PROTOCOL_VERSION,
+    PROTOCOL_VERSION,
+    TASKS,
+    WORKER,
+)
+from mcp_functions.testing.containers import Cold, Context, Warm, orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +31,9 @@ METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 RESOURCE = "https://mcp.example/mcp"  # that the tokens of principals are for
 TOKEN_SECONDS = 3600
+WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
+NAMED = CALLS | TASKS
+WORKER_MS = 900_000
 PATIENCE = 10  # rounds that the official clients go on for
 
 
@@ -114,7 +125,12 @@ class Conversation:
         return self.answer(**{key: {"action": "cancel"} for key in keys or self.asked})
 
     def answer(self, **responses: Mapping[str, Any]) -> Self:
-        """Send the next round with these `inputResponses`, whatever they are, and the state as it came."""
+        """Send the next round with these `inputResponses`, whatever they are, and the state as it came.
+
+        In a task: answer with them (`tasks/update`), and poll.
+        """
+        if self.task_id:
+            return self._about("tasks/update", inputResponses=dict(responses)).poll()
         return self._send(inputResponses=dict(responses), requestState=self.state)
 
     def go_on(self) -> Self:
@@ -130,6 +146,18 @@ class Conversation:
             self.answer()
         message = f"the function ended {PATIENCE} rounds without a question: clients give up"
         raise AssertionError(message)
+
+    def poll(self) -> Self:
+        """Let the worker come that was called for the task, and ask how the task is (`tasks/get`)."""
+        worker = f"{environment.STACK}-{self.function}{WORKER}"
+        for order in orders(worker):
+            with environment.applied(self._signed_in()):
+                self._container(order, Context(worker, WORKER_MS))
+        return self._about("tasks/get")
+
+    def cancel_task(self) -> Self:
+        """Say that the task is not wanted any more (`tasks/cancel`), and ask how it is."""
+        return self._about("tasks/cancel").poll()
 
     def retry(self) -> Self:
         """Send the last round again, as a client does that lost the answer."""
@@ -170,7 +198,15 @@ class Conversation:
     @property
     def done(self) -> bool:
         """Whether the last round was the last: a result, or an error."""
+        if self.task_id and "status" in self.body.get("result", {}):
+            return self.result["status"] not in ("working", "input_required")
         return bool(self.body.get("result", {}).get("resultType") != "input_required")
+
+    @property
+    def task_id(self) -> str:
+        """The id of the task that the call became; "" if it became none."""
+        created = [body["result"] for body in self._bodies() if body.get("result", {}).get("resultType") == "task"]
+        return str(created[-1]["taskId"]) if created else ""
 
     @property
     def asked(self) -> list[str]:
@@ -220,7 +256,7 @@ class Conversation:
     def text(self) -> str:
         """The text of the last result: of a tool, a prompt or a resource."""
         match self.result:
-            case {"content": list(blocks)}:
+            case {"content": list(blocks)} | {"result": {"content": list(blocks)}}:
                 return "\n".join(block["text"] for block in blocks if block["type"] == "text")
             case {"messages": list(messages)}:
                 return "\n".join(message["content"]["text"] for message in messages)
@@ -234,6 +270,14 @@ class Conversation:
     def _now(self) -> float:
         return self._handler.now() + self._ahead
 
+    def _about(self, method: str, **more: Any) -> Self:  # noqa: ANN401 - JSON values
+        called = self._method, self._params
+        self._method, self._params = method, {"taskId": self.task_id, **more}
+        try:
+            return self._send()
+        finally:
+            self._method, self._params = called
+
     def _begin(self, method: str, params: dict[str, Any]) -> Self:
         self._method, self._params = method, params
         return self._send()
@@ -246,11 +290,13 @@ class Conversation:
         self._next_id += 1
         sent = self._event(json.dumps(message, ensure_ascii=False).encode())
         context = Context(f"{environment.STACK}-{self.function}")
-        signed_in = environment.for_tokens(issuer=self._principal.iss, resource=RESOURCE) if self._principal else {}
-        with environment.applied(signed_in):
+        with environment.applied(self._signed_in()):
             response = self._container(json.loads(json.dumps(sent)), context)
         self.rounds.append((sent, response))
         return self
+
+    def _signed_in(self) -> Mapping[str, str | None]:
+        return environment.for_tokens(issuer=self._principal.iss, resource=RESOURCE) if self._principal else {}
 
     def _event(self, body: bytes) -> dict[str, Any]:
         headers = {
@@ -259,7 +305,7 @@ class Conversation:
             "Content-Type": "application/json",
             "MCP-Protocol-Version": PROTOCOL_VERSION,
             "Mcp-Method": self._method,
-            "Mcp-Name": self._params[CALLS[self._method]],
+            "Mcp-Name": self._params[NAMED[self._method]],
         }
         route = f"/mcp/{self.function}"
         request = HttpRequest("POST", route, tuple(headers.items()), body)

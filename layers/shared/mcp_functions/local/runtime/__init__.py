@@ -99,6 +99,10 @@ class Runtime:
         """
         return self._fleet.run(folder, _name(folder), event)
 
+    def kill(self, folder: str) -> int:
+        """Kill the processes that run a request of a folder now; say how many."""
+        return self._fleet.kill(folder)
+
     def _template(self) -> Template | None:
         path = template.find(self._directory)
         return Template(path, self._own, stack=surroundings.STACK, shell=os.environ) if path else None

@@ -107,6 +107,14 @@ class Fleet:
                 memory_mb=report.used,
             )
 
+    def kill(self, folder: str) -> int:
+        """Kill the processes that run a request of a folder now, and say how many they were."""
+        with self._lock:
+            killed = [environment for environment, running in self._busy.items() if running == folder]
+        for environment in killed:
+            environment.end()
+        return len(killed)
+
     def _take(self, folder: str) -> Environment:
         stamp = self._stamp(folder)
         with self._lock:

@@ -1,0 +1,33 @@
+"""The page "Tasks": its code runs, and each of its claims names a test that there is."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.docs.pages import ROOT, Page
+
+PAGE = Page.named("tasks.md")
+PLACES = ("tests/tasks", "tests/docs", "tests/local")
+
+
+def every_test() -> set[str]:
+    files = [file for place in PLACES for file in (ROOT / place).rglob("test_*.py")]
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
+    return {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_claim_is_proved() -> None:
+    assert PAGE.unproven == []
+
+
+def test_every_proof_is_a_test() -> None:
+    assert len(PAGE.proofs) > 40
+    assert sorted(PAGE.proofs - every_test()) == []
+
+
+def test_every_link_leads_somewhere() -> None:
+    assert PAGE.dead_links == []
+
+
+def test_the_test_of_the_page_passes_with_the_tool_of_the_page() -> None:
+    PAGE.run()["test_a_book_is_printed"]()

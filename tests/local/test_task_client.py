@@ -1,0 +1,87 @@
+"""A client that knows tasks, over HTTP, against the harness: it polls, answers and cancels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_functions.local import Harness
+from mcp_functions.testing import Refused, TaskClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+APP = '''
+from typing import Annotated
+
+from pydantic import BaseModel
+
+from mcp_functions import Ask, Elicit, serve, tool
+
+
+class Name(BaseModel):
+    name: str
+
+
+@tool(task="allowed")
+def greet(*, first: Annotated[Name, Ask("Who are you?")], elicit: Elicit) -> str:
+    """Greet somebody."""
+    if first.name == "nobody":
+        raise RuntimeError(first.name)
+    return f"Hello {first.name} {elicit('last', 'And then?', Name).name}"
+
+
+handler = serve(greet)
+'''
+
+
+@pytest.fixture
+def url(project: Callable[[dict[str, str]], Path], tmp_path: Path) -> Iterator[str]:
+    with Harness(project({"greet/app.py": APP}), state_dir=tmp_path) as harness:
+        yield harness.url + "/greet"
+
+
+def called(name: str) -> Callable[[str, Mapping[str, Any]], dict[str, Any]]:
+    """Answer every question with a name."""
+    return lambda key, _request: {
+        "action": "accept",
+        "content": {"name": f"{name}-{key}" if name != "nobody" else name},
+    }
+
+
+def test_a_client_that_knows_tasks_sees_a_call_to_its_end(url: str) -> None:
+    told = list[str]()
+    client = TaskClient(url, told=lambda task: told.append(task["status"]), sleep=lambda _seconds: None)
+    result = client.run("greet", {}, called("Ann"))
+    assert result["content"][0]["text"] == "Hello Ann-first Ann-last"
+    assert told[-1] == "completed"
+    assert "input_required" in told
+
+
+def test_a_task_that_fails_is_an_error_and_so_is_one_that_was_cancelled(url: str) -> None:
+    client = TaskClient(url, sleep=lambda _seconds: None)
+    with pytest.raises(Refused, match="Internal error"):
+        client.run("greet", {}, called("nobody"))
+    with pytest.raises(Refused, match="nobody here knows an answer to first"):
+        client.run("greet", {})
+    with pytest.raises(Refused, match="Unknown task"):
+        client.cancel("greet.0123456789abcdef012345")
+
+
+def test_a_task_that_is_not_wanted_any_more_is_cancelled(url: str) -> None:
+    client = TaskClient(url, sleep=lambda _seconds: None)
+    asking = client.call("greet", {})
+    answers = {"first": {"action": "accept", "content": {"name": "Ann"}}}
+    task = client.call("greet", {}, inputResponses=answers, requestState=asking["requestState"])
+    client.cancel(task["taskId"])
+    with pytest.raises(Refused, match="the task was cancelled"):
+        client.follow(task, called("Ann"))
+
+
+def test_a_client_that_declares_less_is_answered_in_rounds(url: str) -> None:
+    told = list[object]()
+    client = TaskClient(url, capabilities={"elicitation": {}}, told=told.append)
+    assert client.run("greet", {}, called("Ann"))["content"][0]["text"] == "Hello Ann-first Ann-last"
+    assert told == []
