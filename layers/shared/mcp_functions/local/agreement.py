@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import environment, template
 from mcp_functions.local.functions import FRONT_DOOR, Functions
+from mcp_functions.names import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,7 +72,19 @@ class Project:
         """Folder -> (logical id, properties)."""
         blocks = self.of_type("AWS::Serverless::Function").items()
         paths = {name: Path(str(block.get("CodeUri"))) for name, block in blocks}
-        return {paths[name].name: (name, block) for name, block in blocks if paths[name].parts[:1] == (FOLDER,)}
+        ours = {name: block for name, block in blocks if paths[name].parts[:1] == (FOLDER,)}
+        return {paths[name].name: (name, block) for name, block in ours.items() if not _is_worker(block)}
+
+    @property
+    def workers(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        """Folder -> (logical id, properties) of the function that goes on with its tasks."""
+        blocks = self.of_type("AWS::Serverless::Function").items()
+        return {Path(str(block.get("CodeUri"))).name: (name, block) for name, block in blocks if _is_worker(block)}
+
+    @property
+    def tasks(self) -> frozenset[str]:
+        """Folders with a handler whose calls may become tasks."""
+        return frozenset(self.catalog.get("tasks", ()))
 
     @property
     def front_door(self) -> tuple[str, dict[str, Any]] | None:
@@ -95,7 +108,9 @@ def read(root: Path) -> Project:
     return Project(
         folders=frozenset(handlers),
         offering=frozenset(folder for folder, offered in handlers.items() if offered),
-        asking=frozenset(folder for folder, offered in handlers.items() if any(made.asks for made in offered)),
+        asking=frozenset(
+            folder for folder, offered in handlers.items() if any(made.asks or made.task for made in offered)
+        ),
         keeping=frozenset(folder for folder, offered in handlers.items() if any(made.keeps for made in offered)),
         catalog=catalogs.read(root / FOLDER),
         template=written,
@@ -285,6 +300,27 @@ def functions_end_before_those_that_wait_for_them(project: Project) -> Iterator[
             yield f"functions/{folder}: Timeout {seconds[folder]} must be under the front door's {seconds[FRONT_DOOR]}"
 
 
+def a_function_has_a_worker_if_and_only_if_it_has_tasks(project: Project) -> Iterator[str]:
+    """Claim that tasks have who goes on with them: the same code under its own name, longer, and without a route."""
+    for folder in sorted(project.tasks & project.functions.keys()):
+        block_id, block = project.functions[folder]
+        worker_id, worker = project.workers.get(folder, ("", {}))
+        if not worker:
+            yield f"functions/{folder} has tasks: add {block_id}Worker, as docs/tasks.md shows it"
+            continue
+        if worker.get("FunctionName") != {"Fn::Sub": f"${{AWS::StackName}}-{folder}{WORKER}"}:
+            yield f"{worker_id} must have FunctionName: !Sub ${{AWS::StackName}}-{folder}{WORKER}"
+        if worker.get("Environment") != block.get("Environment"):
+            yield f"{worker_id} must have the Environment of {block_id}: it opens what that sealed"
+        if worker.get("RecursiveLoop") != "Allow":
+            yield f"{worker_id} needs RecursiveLoop: Allow, for work that takes longer than {worker.get('Timeout')} s"
+        for name, each in ((block_id, block), (worker_id, worker)):
+            if not any(_invokes(statement, f"{folder}{WORKER}") for statement in _statements(each)):
+                yield f"{name} may not invoke {folder}{WORKER}: its tasks would wait for a worker for ever"
+    for folder in sorted(project.workers.keys() - project.tasks):
+        yield f"{project.workers[folder][0]} works for functions/{folder}, which has no tasks"
+
+
 CLAIMS: tuple[Callable[[Project], Iterator[str]], ...] = (
     every_folder_is_deployed,
     every_folder_is_listed,
@@ -296,6 +332,7 @@ CLAIMS: tuple[Callable[[Project], Iterator[str]], ...] = (
     every_function_has_its_route_and_every_route_its_authorizer,
     the_way_in_is_open,
     functions_end_before_those_that_wait_for_them,
+    a_function_has_a_worker_if_and_only_if_it_has_tasks,
 )
 
 
@@ -335,6 +372,15 @@ def may_keep_as(folder: str) -> dict[str, Any]:
             "Null": {"dynamodb:LeadingKeys": "false"},
         },
     }
+
+
+def _is_worker(block: dict[str, Any]) -> bool:
+    return str(_sub(block.get("FunctionName"))).endswith(WORKER)
+
+
+def _invokes(statement: dict[str, Any], function: str) -> bool:
+    named = [str(_sub(resource)) for resource in _flat(statement.get("Resource", []))]
+    return _actions(statement) == [INVOKE] and any(name.endswith(f"-{function}") for name in named)
 
 
 def _is_ours(route_key: str) -> bool:
