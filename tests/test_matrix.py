@@ -71,4 +71,6 @@ def _tests(path: Path) -> frozenset[str]:
         return frozenset()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return frozenset(function.name for function in functions if function.name.startswith("test_"))
+    assigned = (node.targets[0] for node in tree.body if isinstance(node, ast.Assign))
+    machines = {node.id for node in assigned if isinstance(node, ast.Name) and node.id.startswith("Test")}
+    return frozenset({function.name for function in functions if function.name.startswith("test_")} | machines)
