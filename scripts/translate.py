@@ -27,7 +27,6 @@ def main(path: str, *given: str) -> None:
         for uri in {"CodeUri", "ContentUri"} & resource.get("Properties", {}).keys():
             if not str(resource["Properties"][uri]).startswith("s3://"):
                 resource["Properties"][uri] = "s3://bucket/key"
-    template.get("Metadata", {}).pop("shared", None)  # written out by now; moto would look for resources in it
     parameters = dict(one.split("=", 1) for one in given)
     json.dump(transform(template, parameters, NoManagedPolicies), sys.stdout, indent=1)
 
