@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 FRONT_DOOR = "mcp"
 API = "the API"  # its role
-ASKING = [
-    folder
-    for folder in FOLDERS
-    if any(made.asks for made in importlib.import_module(f"functions.{folder}.app").handler.handlers)
-]
+HANDLERS = {folder: importlib.import_module(f"functions.{folder}.app").handler.handlers for folder in FOLDERS}
+ASKING = [folder for folder, made in HANDLERS.items() if any(one.asks for one in made)]
+KEEPING = [folder for folder, made in HANDLERS.items() if any(one.keeps for one in made)]
+WORKING = [folder for folder, made in HANDLERS.items() if any(getattr(one, "task", None) for one in made)]
+WORKERS = {f"{folder}_worker": folder for folder in WORKING}  # the same code under another role
+ITEMS = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
 SEALS = ["kms:Decrypt", "kms:GenerateDataKey"]
 ADMIN, STRANGER = f"arn:aws:iam::{ACCOUNT}:role/admin", "arn:aws:iam::999999999999:role/stranger"
 EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
@@ -51,9 +52,15 @@ class Deployed:
     account: Account
     roles: dict[str, str]  # folder -> ARN
     key: str
+    table: str
 
     def function(self, folder: str) -> str:
-        return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{NAME}-{folder}"
+        name = f"{WORKERS[folder]}-worker" if folder in WORKERS else folder
+        return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{NAME}-{name}"
+
+    def item(self, folder: str, action: str, *keys: str) -> Question:
+        """Ask whether a function's role may do something with items of the table."""
+        return Question(self.roles[folder], action, self.table, {"dynamodb:LeadingKeys": list(keys)} if keys else {})
 
     def kms(self, folder: str, action: str, **context: str) -> Question:
         """Ask whether a function's role may use the key in an encryption context."""
@@ -71,7 +78,7 @@ def context(folder: str, **other: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def deployed(stack: Stack) -> Deployed:
     iam, kms = stack.client("iam"), stack.client("kms")
-    names = {folder: stack.physical[f"{logical_id(folder)}Role"] for folder in FOLDERS} | {
+    names = {folder: stack.physical[f"{logical_id(folder)}Role"] for folder in [*FOLDERS, *WORKERS]} | {
         API: stack.physical["ApiRole"]
     }
     roles = {folder: f"arn:aws:iam::{ACCOUNT}:role/{name}" for folder, name in names.items()}
@@ -80,7 +87,8 @@ def deployed(stack: Stack) -> Deployed:
     for folder in names:
         resources[roles[folder]] = policy(iam.get_role(RoleName=names[folder])["Role"]["AssumeRolePolicyDocument"])
     policies = {roles[folder]: list(_of_role(stack, folder, name)) for folder, name in names.items()}
-    return Deployed(Account({**policies, ADMIN: [EVERYTHING], STRANGER: [EVERYTHING]}, resources), roles, key)
+    account = Account({**policies, ADMIN: [EVERYTHING], STRANGER: [EVERYTHING]}, resources)
+    return Deployed(account, roles, key, f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{stack.physical['Table']}")
 
 
 def _of_role(stack: Stack, folder: str, name: str) -> Iterator[Policy]:
@@ -91,6 +99,12 @@ def _of_role(stack: Stack, folder: str, name: str) -> Iterator[Policy]:
         yield policy(iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"])
     for inline in iam.list_role_policies(RoleName=name)["PolicyNames"]:
         yield policy(iam.get_role_policy(RoleName=name, PolicyName=inline)["PolicyDocument"])
+
+
+def statements(written: Policy) -> list[dict[str, Any]]:
+    """Return the statements of a policy, which may also be one that stands alone."""
+    found = written["Statement"]
+    return found if isinstance(found, list) else [found]
 
 
 # ---- What each must
@@ -131,11 +145,40 @@ def test_a_role_names_no_action_but_these(folder: str, deployed: Deployed) -> No
     named = {
         action
         for written in deployed.account.policies[deployed.roles[folder]]
-        for statement in written["Statement"]
+        for statement in statements(written)
         for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
     }
-    special = {"lambda:InvokeFunction"} if folder == FRONT_DOOR else set(SEALS) if folder in ASKING else set()
+    invokes = {"lambda:InvokeFunction"} if folder == FRONT_DOOR or folder in WORKING else set()
+    special = invokes | set(SEALS if folder in ASKING else []) | set(ITEMS if folder in KEEPING else [])
     assert named - TRACES == LOGS | special
+
+
+@pytest.mark.parametrize("folder", KEEPING)
+def test_a_function_that_keeps_something_may_do_so_under_its_own_name_only(folder: str, deployed: Deployed) -> None:
+    own = f"{NAME}/{folder}/task/-/1"
+    ((*found,),) = deployed.account.allows(deployed.item(folder, "dynamodb:*", own))
+    assert sorted(found) == ITEMS
+    foreign = [f"{NAME}/ticket/task/-/1", f"{NAME}/{folder}x/task/-/1", f"another-{NAME}/{folder}/task/-/1", folder]
+    asked = [deployed.item(folder, action, *keys) for action in ITEMS for keys in ([], *([key] for key in foreign))]
+    assert deployed.account.allows_any(*asked, *(deployed.item(folder, one, own, foreign[0]) for one in ITEMS)) == []
+
+
+@pytest.mark.parametrize(("worker", "folder"), WORKERS.items())
+def test_a_worker_may_do_what_its_function_may_and_tell_of_failures(
+    worker: str, folder: str, deployed: Deployed
+) -> None:
+    own = [*(deployed.kms(folder, action, **context(folder)) for action in SEALS)]
+    own += [deployed.item(folder, action, f"{NAME}/{folder}/task/-/1") for action in ITEMS]
+    own.append(Question(deployed.roles[folder], "lambda:InvokeFunction", deployed.function(worker)))
+    for role in (worker, folder):
+        asked = [replace(question, principal=deployed.roles[role]) for question in own]
+        assert deployed.account.allows_any(*asked) == asked, role
+    named = [{*s["Action"]} if isinstance(s["Action"], list) else {s["Action"]} for s in _named(deployed, worker)]
+    assert set().union(*named) - TRACES - LOGS == {*SEALS, *ITEMS, "lambda:InvokeFunction", "sns:Publish"}
+
+
+def _named(deployed: Deployed, folder: str) -> list[dict[str, Any]]:
+    return [one for written in deployed.account.policies[deployed.roles[folder]] for one in statements(written)]
 
 
 # ---- What none may
@@ -143,7 +186,7 @@ def test_a_role_names_no_action_but_these(folder: str, deployed: Deployed) -> No
 
 @pytest.mark.parametrize("folder", ASKING)
 def test_no_other_role_can_open_a_functions_states(folder: str, deployed: Deployed) -> None:
-    others = [other for other in FOLDERS if other != folder]
+    others = [other for other in [*FOLDERS, *WORKERS] if folder not in {other, WORKERS.get(other)}]
     asked = [deployed.kms(other, action, **context(folder)) for other in others for action in SEALS]
     assert deployed.account.allows_any(*asked) == []
 
@@ -152,7 +195,7 @@ def test_no_other_role_can_open_a_functions_states(folder: str, deployed: Deploy
 def test_without_its_conditions_a_role_could_do_more(operator: str, deployed: Deployed) -> None:
     attacks = {"StringEquals": context("ticket"), "ForAllValues:StringEquals": context("briefing", more="of it")}
     wider = deepcopy(deployed.account.policies[deployed.roles["briefing"]])
-    for statement in (one for written in wider for one in written["Statement"] if "Condition" in one):
+    for statement in (one for written in wider for one in statements(written) if "Condition" in one):
         del statement["Condition"][operator]
     account = replace(deployed.account, policies={**deployed.account.policies, deployed.roles["briefing"]: wider})
     attack = deployed.kms("briefing", "kms:Decrypt", **attacks[operator])
@@ -190,7 +233,13 @@ def test_a_function_that_never_asks_may_do_nothing_with_the_key(folder: str, dep
 
 
 def test_no_function_may_invoke_another_or_change_one(deployed: Deployed) -> None:
-    pairs = [(folder, other) for folder in FOLDERS if folder != FRONT_DOOR for other in FOLDERS]
+    everyone = [*FOLDERS, *WORKERS]
+    pairs = [
+        (one, other)
+        for one in everyone
+        for other in everyone
+        if one != FRONT_DOOR and WORKERS.get(other) not in {one, WORKERS.get(one, "")}
+    ]
     asked = [Question(deployed.roles[folder], "lambda:*", deployed.function(other)) for folder, other in pairs]
     assert deployed.account.allows_any(*asked) == []
 

@@ -23,13 +23,17 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
 BASIC = "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"  # to write logs
 
-# Of an HTTP API moto's CloudFormation knows nothing: these are looked at in the translated template only.
+# Of an HTTP API, of aliases and of asynchronous invocations moto's CloudFormation knows nothing: these are looked at in
+# the translated template only.
 SKIPPED = {
     "AWS::ApiGatewayV2::Api",
     "AWS::ApiGatewayV2::Integration",
     "AWS::ApiGatewayV2::Route",
     "AWS::ApiGatewayV2::Stage",
+    "AWS::Lambda::Alias",
+    "AWS::Lambda::EventInvokeConfig",
 }
+WORKERS = ["audit_year-worker"]  # the same code once more, without a route
 WATCHING = {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter"}
 TRACES = "arn:aws:iam::aws:policy/AWSXrayWriteOnlyAccess"
 
@@ -45,7 +49,7 @@ def test_the_stack_is_complete(stack: Stack) -> None:
     assert stack.physical.keys() == wanted
 
 
-def test_what_moto_skips_is_the_http_api_and_nothing_else(stack: Stack) -> None:
+def test_what_moto_skips_is_known(stack: Stack) -> None:
     assert stack.skipped == SKIPPED
 
 
@@ -61,13 +65,14 @@ def test_every_resource_is_of_a_type_that_is_looked_at(stack: Stack) -> None:
         *SKIPPED,
         *WATCHING,
         "AWS::ApiGatewayV2::Authorizer",
+        "AWS::DynamoDB::Table",
         "AWS::IAM::Role",
         "AWS::KMS::Key",
-        "AWS::Lambda::Alias",
         "AWS::Lambda::Function",
         "AWS::Lambda::LayerVersion",
         "AWS::Lambda::Version",
         "AWS::Logs::LogGroup",
+        "AWS::SNS::Topic",
     }
 
 
@@ -86,7 +91,44 @@ def deployed(stack: Stack) -> Callable[[str], Json]:
 
 def test_there_is_a_function_for_every_folder_and_no_other(stack: Stack) -> None:
     there = stack.client("lambda").list_functions(MaxItems=1000)["Functions"]
-    assert sorted(function["FunctionName"] for function in there) == [f"{NAME}-{folder}" for folder in FOLDERS]
+    assert sorted(function["FunctionName"] for function in there) == sorted(
+        f"{NAME}-{name}" for name in [*FOLDERS, *WORKERS]
+    )
+
+
+def test_a_worker_is_the_code_of_its_function_with_the_longest_time_and_no_second_try(stack: Stack) -> None:
+    functions = stack.of_type("AWS::Lambda::Function")
+    worker, own = functions["AuditYearWorker"], functions["AuditYear"]
+    assert (worker["Timeout"], worker["RecursiveLoop"]) == (900, "Allow")
+    assert {
+        name: value for name, value in worker.items() if name not in {"FunctionName", "Timeout", "RecursiveLoop"}
+    } == {
+        name: value if name != "Role" else {"Fn::GetAtt": ["AuditYearWorkerRole", "Arn"]}
+        for name, value in own.items()
+        if name not in {"FunctionName", "Timeout"}
+    }
+    ((_, invoked),) = stack.of_type("AWS::Lambda::EventInvokeConfig").items()
+    assert invoked["MaximumRetryAttempts"] == 0
+    assert invoked["DestinationConfig"] == {"OnFailure": {"Destination": {"Ref": "TaskFailures"}}}
+
+
+def test_the_table_forgets_by_itself_and_outlives_the_stack(stack: Stack) -> None:
+    dynamodb, name = stack.client("dynamodb"), stack.physical["Table"]
+    found = dynamodb.describe_table(TableName=name)["Table"]
+    assert found["KeySchema"] == [{"AttributeName": "key", "KeyType": "HASH"}]
+    assert found["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    resource = dict(stack.resources())["Table"]
+    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+    written = resource["Properties"]
+    assert written["TimeToLiveSpecification"] == {"AttributeName": "expires", "Enabled": True}
+    assert written["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert "SSESpecification" not in written, "AWS's own key: ours opens nothing but request states"
+
+
+def test_every_alias_is_live(stack: Stack) -> None:
+    aliases = stack.of_type("AWS::Lambda::Alias")
+    assert {alias["Name"] for alias in aliases.values()} == {"live"}
+    assert len(aliases) == len(FOLDERS) + len(WORKERS)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
