@@ -349,7 +349,7 @@ def test_progress_inside_a_step_is_reported_once(page: dict[str, Any], clock: Cl
     assert reported == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
 
 
-def test_tasks_are_not_offered_yet(page: dict[str, Any]) -> None:
+def test_a_function_without_the_word_knows_no_tasks(page: dict[str, Any]) -> None:
     asked = wire.message("tasks/get", {"taskId": "1"})
     response = page["handler"](wire.event(asked), wire.Context("local-open_ticket"))
     assert wire.read(response, "tasks/get")["error"]["code"] == -32601

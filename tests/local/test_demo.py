@@ -13,14 +13,14 @@ import pytest
 from mcp_functions.local.cli import main
 
 ROOT = Path(__file__).parents[2]
+SKIP = shutil.ignore_patterns("__pycache__")
 
 
 @pytest.fixture
 def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
     """Copy the project's own functions to where a test may change them."""
-    skip = shutil.ignore_patterns("__pycache__")
     for folder in ("mcp", "update_work_item"):
-        shutil.copytree(ROOT / "functions" / folder, tmp_path / "functions" / folder, ignore=skip)
+        shutil.copytree(ROOT / "functions" / folder, tmp_path / "functions" / folder, ignore=SKIP)
     monkeypatch.chdir(tmp_path)
     assert main(["catalog"]) == 0
     capsys.readouterr()
@@ -48,6 +48,25 @@ def test_the_demo_shows_three_rounds_and_a_refusal(functions: Path) -> None:
     assert len(re.findall(r"state {4}ks1\.\S{20}\.\.\.\S{6} {2}sealed, \d{3,4} characters", ran.stdout)) == 2
     assert "result   Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved" in ran.stdout
     assert "refused  -32602 Invalid or expired requestState" in ran.stdout
+    assert not (functions.parent / ".mcp-functions").exists()
+
+
+def test_the_demo_of_a_task_loses_its_worker_asks_and_comes_to_its_end(functions: Path) -> None:
+    """Twelve months of work, and a lease that has to run out: the slowest test here."""
+    shutil.copytree(ROOT / "functions" / "audit_year", functions / "audit_year", ignore=SKIP)
+    shutil.rmtree(functions / "update_work_item")
+    assert main(["catalog"]) == 0
+    command = [sys.executable, "-m", "mcp_functions.local", "demo", "--task"]
+    ran = subprocess.run(command, cwd=functions.parent, text=True, capture_output=True, check=False)  # noqa: S603
+    assert (ran.returncode, ran.stderr) == (0, "")
+    lines = [line.strip() for line in ran.stdout.splitlines() if line]
+    killed = next(number for number, line in enumerate(lines) if "its worker is killed (kill -9)" in line)
+    asked = lines.index("it asks write_off: The first half of 2026 differs by 19 cents. Write that off?")
+    assert re.fullmatch(r"at once: audit_year\.\S{22}, working", lines[1])
+    assert lines[killed - 1].startswith("working: auditing ")
+    assert killed < asked < lines.index("completed")
+    assert lines[-2] == "2026 is audited: 15 cents remain."
+    assert re.fullmatch(r"\d workers, 1 of them killed: no month that was written down was audited again\.", lines[-1])
     assert not (functions.parent / ".mcp-functions").exists()
 
 

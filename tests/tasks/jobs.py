@@ -153,6 +153,24 @@ def keyed(*, step: Step, elicit: Elicit) -> str:
     return f"{charged} {elicit('ok', 'Ok?', Yes).yes}"
 
 
+@tool(task="allowed")
+def musing(then: str, *, step: Step, elicit: Elicit) -> str:
+    """Think, outside of a step, and then do what leaves something to write down."""
+    do("think")
+    match then:
+        case "record" | "renew":
+            step("act", do, "act")
+        case "pause":
+            step("act", do, "act")
+            do("think again")
+            step.shed()
+        case "ask":
+            return f"{elicit('ok', 'Ok?', Yes).yes}"
+        case "fail":
+            raise RuntimeError
+    return "thought"
+
+
 @tool(task="allowed", task_ttl=7 * 24 * 3600)
 def saga(tag: str, *, step: Step, elicit: Elicit) -> str:
     """Act, ask, act, ask two things, act."""
@@ -164,4 +182,4 @@ def saga(tag: str, *, step: Step, elicit: Elicit) -> str:
     return f"{tag}: {first} {left.name} {right.name}"
 
 
-JOBS = (publish, required, counted, both, named, scoped, broken, sampled, low, parallel, keyed)
+JOBS = (publish, required, counted, both, named, scoped, broken, sampled, low, parallel, keyed, musing)

@@ -1,7 +1,7 @@
 """The laws of tasks, whatever becomes of workers, summonses and the table, and whoever else is there.
 
-No answer that was acknowledged is lost; no step runs again once it is recorded; what has ended stays as it is; nobody
-sees another's task; and what is neither cancelled nor given up comes to its end.
+No answer that was acknowledged is lost; no step runs again once it is recorded; who was given up writes nothing more;
+what has ended stays as it is; nobody sees another's task; and what is neither cancelled nor given up comes to its end.
 """
 
 from __future__ import annotations
@@ -170,10 +170,17 @@ class Tasks(RuleBasedStateMachine):
         self._come()
 
     @precondition(lambda self: self.world.summoned)
-    @rule(rounds=st.integers(0, 2))
-    def sleep_through_the_lease_while_another_worker_goes_on(self, rounds: int) -> None:
-        self._during_the_next_step(lambda: self._go_on_without_it(rounds))
+    @rule(rounds=st.integers(0, 2), last=st.sampled_from(["lives", "dies", "never comes"]))
+    def sleep_through_the_lease_while_another_worker_goes_on(self, rounds: int, last: str) -> None:
+        left: list[dict[str, Any]] = []
+
+        def sleep() -> None:
+            self._go_on_without_it(rounds, last)
+            left.append(dict(self.world.table.items))
+
+        self._during_the_next_step(sleep)
         self._come()
+        assert left in ([], [self.world.table.items]), "written by a worker that was given up"
 
     @precondition(lambda self: self.world.summoned)
     @rule()
@@ -229,7 +236,7 @@ class Tasks(RuleBasedStateMachine):
 
     # ---- Parts
 
-    def _go_on_without_it(self, rounds: int) -> None:
+    def _go_on_without_it(self, rounds: int, last: str) -> None:
         self.world.clock.advance(40)
         for known in self.known:
             self._get(known)
@@ -239,7 +246,9 @@ class Tasks(RuleBasedStateMachine):
             for known in self.known:
                 for key in self._get(known).get("inputRequests", {}):
                     self._accept(known, key)
-        while self.world.summoned:
+        if last == "dies":
+            self._during_the_next_step(self._die)
+        while self.world.summoned and last != "never comes":
             self._come()
 
     def _accept(self, known: Known, key: str) -> None:

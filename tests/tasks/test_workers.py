@@ -282,6 +282,78 @@ def test_a_step_that_takes_longer_than_the_lease_keeps_it(world: World, alice: C
     assert alice.get(task)["status"] == "completed"
 
 
+# ---- The fence: what a worker that slept through its lease would write, if it could
+
+SLEEPS = {"record": 2, "renew": 1, "result": 1, "fail": 1, "ask": 1, "pause": 3}  # in which of the things that it does
+
+
+def called(world: World, alice: Client, task: str) -> None:
+    """Let the lease end, and a poll notice it: another worker is on its way."""
+    world.clock.advance(31)
+    assert alice.get(task)["status"] == "working"
+    assert world.summoned
+
+
+def taken_over(world: World, alice: Client, task: str) -> None:
+    """Let another worker take the task, and stop in the middle of its work: its lease has just begun."""
+    called(world, alice, task)
+    MEANWHILE[:] = [lambda _done: die()]
+    killed(world)
+    MEANWHILE.clear()
+
+
+@pytest.mark.parametrize("instead", [called, taken_over])
+@pytest.mark.parametrize("when", ["while it works", "between its read and its write"])
+@pytest.mark.parametrize("writes", SLEEPS)
+def test_nothing_that_a_sleeper_would_write_is_written_once_it_is_given_up(
+    world: World, alice: Client, writes: str, when: str, instead: Callable[[World, Client, str], None]
+) -> None:
+    task = alice.begin("musing", then=writes)
+    left: list[Any] = []
+
+    def sleep() -> None:
+        world.table.weather = lambda _operation: None
+        instead(world, alice, task)
+        left.extend([stored(world), list(world.summoned), list(DONE)])
+        world.clock.advance(16)  # so that its lease has grown old, and it would renew it
+
+    def sleep_before_the_next_write() -> None:
+        world.clock.advance(16)
+        world.table.weather = lambda operation: sleep() if operation == "PutItem" else None
+
+    asleep = sleep if when == "while it works" else sleep_before_the_next_write
+    during(SLEEPS[writes], asleep)
+    world.come(world.summoned.popleft())
+    assert [stored(world), list(world.summoned), DONE] == left
+
+
+def test_an_answer_to_a_question_whose_write_nobody_confirmed_is_not_asked_for_again(
+    world: World, alice: Client
+) -> None:
+    task = alice.begin("musing", then="ask")
+
+    def trouble() -> Iterator[Fault]:
+        yield None  # it reads,
+        yield "lost"  # writes its question, and does not hear that it has,
+        yield "throttled"  # nor can it look;
+        world.table.weather = lambda _operation: None
+        alice.accept(task, ok=YES)  # and when it tries again, the client has answered
+        yield None
+
+    faults = trouble()
+    during(1, lambda: setattr(world.table, "weather", lambda _operation: next(faults)))
+    world.come(world.summoned.popleft())
+    assert alice.get(task)["status"] == "working"
+    world.work()
+    assert text(alice.get(task)["result"]) == "True"
+
+
+def stored(world: World) -> dict[str, Any]:
+    """Return the task's item as the table holds it, with its version."""
+    (item,) = (item for key, item in world.table.items.items() if "/task/" in key)
+    return dict(item)
+
+
 # ---- Calling a worker
 
 
