@@ -120,7 +120,7 @@ def test_a_parameter_alone_publishes_nothing_and_the_description_does(tmp_path: 
 def test_nothing_is_deployed_that_the_template_does_not_show(translated: Path) -> None:
     resources: dict[str, Any] = json.loads(translated.read_text(encoding="utf-8"))["Resources"]
     kinds = [resource["Type"] for resource in resources.values()]
-    functions = len(list((ROOT / "functions").glob("*/app.py")))
+    functions, workers = len(list((ROOT / "functions").glob("*/app.py"))), 1
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "AWS::ApiGatewayV2::Api": 1,
         "AWS::ApiGatewayV2::Authorizer": 1,
@@ -129,14 +129,17 @@ def test_nothing_is_deployed_that_the_template_does_not_show(translated: Path) -
         "AWS::ApiGatewayV2::Stage": 1,
         "AWS::CloudWatch::Alarm": 5,
         "AWS::CloudWatch::Dashboard": 1,
-        "AWS::IAM::Role": functions + 1,  # the API's
+        "AWS::DynamoDB::Table": 1,
+        "AWS::IAM::Role": functions + workers + 1,  # the API's
         "AWS::KMS::Key": 1,
-        "AWS::Lambda::Alias": functions,
-        "AWS::Lambda::Function": functions,
+        "AWS::Lambda::Alias": functions + workers,
+        "AWS::Lambda::EventInvokeConfig": workers,
+        "AWS::Lambda::Function": functions + workers,
         "AWS::Lambda::LayerVersion": 2,
-        "AWS::Lambda::Version": functions,
+        "AWS::Lambda::Version": functions + workers,
         "AWS::Logs::LogGroup": 2,
         "AWS::Logs::MetricFilter": 1,
+        "AWS::SNS::Topic": 1,
     }
 
 

@@ -39,7 +39,7 @@ def test_the_official_types_take_every_request(request_: Any) -> None:  # noqa: 
         "inputRequests": {"key": request_},
         "_meta": {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}},
     }
-    for method in wire.NAMED:
+    for method in wire.NAMED.keys() - wire.OF_TASKS.keys():
         wire.check({"jsonrpc": "2.0", "id": 1, "result": result}, method)
 
 

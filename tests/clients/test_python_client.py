@@ -27,6 +27,7 @@ DUPLICATE = "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved
 PRICE = "Flight MF 106 to Lisbon costs 420 EUR. Book it?"
 SUMMARY = "468 tickets in 2026, most of them in September: 79."
 SAMPLES = {
+    "audit_year",
     "update_work_item",
     "get_weather",
     "add",
@@ -61,6 +62,12 @@ def test_every_sample_function_is_listed_under_its_name(harness: Harness) -> Non
 
 def test_every_sample_function_has_a_conversation_in_this_file(harness: Harness) -> None:
     assert set(harness.functions) == {"mcp", *SAMPLES}
+
+
+def test_a_client_that_knows_no_tasks_is_told_that_audit_year_is_one(at: At) -> None:
+    with pytest.raises(MCPError) as told:
+        Person().call_tool(at("audit_year"), "audit_year", {"year": 2025})
+    assert told.value.error.code == -32021
 
 
 def test_resolving_as_a_duplicate_takes_three_rounds(at: At) -> None:

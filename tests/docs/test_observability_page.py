@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-from dataclasses import fields as fields_of
 
 from mcp_functions.local import cli
 from mcp_functions.observing import Notes
@@ -16,7 +15,14 @@ from tests.docs.pages import ROOT, Page
 PAGE = Page.named("observability.md")
 NOT_RUN = "<!-- not run here -->"
 FORMATS = {"level", "message", "timestamp", "service", "logger"}  # beside what a request's line says
-ALL = Notes(**{field.name: 1 for field in fields_of(Notes)} | {"tool_error": True, "outcome": "complete"})  # type: ignore[arg-type]
+SHAPED = {
+    "outcome": "complete",
+    "tool_error": True,
+    "correlation_id": "JKJaXmPLvHcESHA=",
+    "request_id": "c8fb0cc7-f475-4ff7-b695-c2c2a0109d79",
+    "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+}
+ALL = Notes(**dict.fromkeys(Notes.__annotations__, 1) | SHAPED)
 
 
 def every_test() -> set[str]:

@@ -178,6 +178,7 @@ def test_the_environment_is_the_deployments_while_it_runs_and_the_users_after(
         "MCP_AUTH_MODE": "none",
         "MCP_KMS_KEYS": seen["MCP_KMS_KEYS"],
         "MCP_TABLE": "local-table",
+        "MCP_TASK_LEASE_SECONDS": "3",
         "MCP_SERVER_NAME": tmp_path.name,
         "MCP_SERVER_VERSION": "local",
         "MCP_ALLOWED_ORIGINS": f"http://localhost:{port},http://127.0.0.1:{port}",

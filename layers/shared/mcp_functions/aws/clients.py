@@ -8,7 +8,6 @@ from __future__ import annotations
 import binascii
 import json
 import os
-import random
 import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,6 +34,11 @@ THROTTLED = {
     "EC2ThrottledException",
 }  # fmt: skip
 BLOBS = ("CiphertextBlob", "Plaintext")
+
+
+def _drawn() -> float:
+    """Draw from [0, 1), other than a clone of this machine would: a generator's state is part of a snapshot."""
+    return int.from_bytes(os.urandom(6), "big") / (1 << 48)
 
 
 class Caller:
@@ -103,7 +107,7 @@ class Kms(Caller):
         read_seconds: float,
         attempts: int = 3,
         sleep: Callable[[float], None] = time.sleep,
-        rand: Callable[[], float] = random.random,
+        rand: Callable[[], float] = _drawn,
     ) -> None:
         """Remember the limits; nothing is sent."""
         super().__init__(target, connect_seconds=connect_seconds, read_seconds=read_seconds)
