@@ -51,7 +51,7 @@ lint: .venv-sam/.sam .venv-lint/.lint ## cfn-lint on template.yaml and on what i
 
 .PHONY: conformance
 conformance: .venv/.dev ## the official MCP suite, strictly, in both placements (needs Node.js and npm)
-	CI=true .venv/bin/python -m pytest tests/conformance $(PYTEST_ARGS)
+	CI=true CONFORMANCE=all .venv/bin/python -m pytest tests/conformance $(PYTEST_ARGS)
 
 .PHONY: clients
 clients: .venv/.dev ## the official Python and TypeScript clients against every function

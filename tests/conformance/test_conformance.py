@@ -6,6 +6,7 @@ The suite's exit code alone proves little: it forgives warnings and skips what i
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections import Counter
@@ -61,20 +62,22 @@ class Verdict(NamedTuple):
         ]
 
 
-@pytest.fixture(scope="module", params=modes.MODES)
-def runtime(request: pytest.FixtureRequest) -> bool:
-    return modes.is_runtime(request.param)
+PLACEMENTS = {"functions": "with a Lambda for every handler", "one": "with one Lambda for all"}
+ALL = [(placement, mode) for placement in PLACEMENTS for mode in modes.MODES]
+# Each placement and each mode once: `make conformance` takes every pair of them, and twice the time.
+SOME = [("functions", modes.IN_PROCESS), ("one", modes.RUNTIME)]
+PLACES = ALL if os.environ.get("CONFORMANCE") == "all" else SOME
 
 
-@pytest.fixture(
-    scope="module", params=["functions", "one"], ids=["with a Lambda for every handler", "with one Lambda for all"]
-)
-def url(request: pytest.FixtureRequest, runtime: bool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: FBT001
+@pytest.fixture(scope="module", params=PLACES, ids=[f"{PLACEMENTS[placement]}-{mode}" for placement, mode in PLACES])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    placement, mode = request.param
+    runtime = modes.is_runtime(mode)
     node.needed()
     state_dir = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as shell:
         shell.setenv("PYTHONPATH", str(HERE.parents[1]))  # for one/mcp, which imports the functions of the others
-        with Harness(HERE / request.param, state_dir=state_dir, runtime=runtime) as harness:
+        with Harness(HERE / placement, state_dir=state_dir, runtime=runtime) as harness:
             for tool in HURRIED:
                 Person(accept(confirm=True)).call_tool(harness.url, tool, {})
             yield harness.url

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.soak.run import Seen
     from tests.soak.wires import Delivery
 
-SEED, CONVERSATIONS, WORKERS = 7, 200, 4
+SEED, CONVERSATIONS, WORKERS = 7, 150, 4
 BREAKS = "answers keys orphans principals steps"
 PAGE = report.PAGE.read_text(encoding="utf-8")
 
