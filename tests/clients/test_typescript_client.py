@@ -35,7 +35,7 @@ BRIEFING = "Write a briefing on floor 3 for customers, to be read in 5 minutes."
 WHY = "Why do you need to read IT-42?"
 TICKET = "IT-42: the printer on floor 3 is on fire. (Read because: curious)"
 PRICE = "Flight MF 106 to Lisbon costs 420 EUR. Book it?"
-RECEIPT = re.compile(r"receipt [0-9a-f]{8}")
+RECEIPT = re.compile(r"(receipt|transfer) [0-9a-f]{8}")
 WHERE, WHEN = "Where to?", "In which month?"
 TRIP = "5 days in Lisbon in May."
 LANGUAGE = "In which language would you like to read them?"
@@ -50,6 +50,7 @@ GET_WEATHER = ("tools/call", "get_weather", {"location": "New York"})
 BRIEF = ("prompts/get", "briefing", {"topic": "floor 3"})
 READ = ("resources/read", "ticket", {"uri": "tickets://IT/42"})
 BOOK = ("tools/call", "book_trip", {"city": "Lisbon"})
+PAY = ("tools/call", "pay_invoice", {"number": "2026-001"})
 PLAN = ("tools/call", "plan_trip", {"days": 5})
 SUMMARIZE = ("tools/call", "summarize_year", {"year": 2026})
 READ_RULES = ("resources/read", "house_rules", {"uri": "house://rules"})
@@ -84,6 +85,9 @@ TALKS = {
     "a resource": Talk(READ, [accept(reason="curious")], [WHY], TICKET),
     "a booking": Talk(BOOK, [accept(book=True)], [PRICE], "Booked MF 106 to Lisbon: receipt … for 420 EUR."),
     "no booking": Talk(BOOK, [accept(book=False)], [PRICE], "Nothing was booked."),
+    "a payment": Talk(
+        PAY, [accept(pay=True)], ["Pay invoice 2026-001, 1290 EUR?"], "Paid: transfer … of 1290 EUR for 2026-001."
+    ),
     "two requests in one round": Talk(PLAN, [accept(city="Lisbon"), accept(month="May")], [WHERE, WHEN], TRIP),
     "steps without a question": Talk(SUMMARIZE, [], [], "468 tickets in 2026, most of them in September: 79."),
     "a resource with a fixed URI": Talk(READ_RULES, [accept(language="Português")], [LANGUAGE], RULES["Português"]),
@@ -152,7 +156,7 @@ def test_it_calls_every_sample_function(harness: Harness) -> None:
 def test_it_is_asked_and_answered_as_the_function_says(heard: Heard, name: str, place: str) -> None:
     talk, held = TALKS[name], heard.held[name, place]
     assert held["asked"] == talk.asked
-    assert RECEIPT.sub("receipt …", _end(held)) == talk.end  # its number is of the conversation
+    assert RECEIPT.sub(r"\1 …", _end(held)) == talk.end  # its number is of the conversation
 
 
 def _end(held: dict[str, Any]) -> str:

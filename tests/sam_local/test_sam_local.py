@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 EVENTS = ROOT / "events"
+# `kms` serves containers a key, and no table: what keeps something is tried in the harness, in both its modes.
+WITHOUT_TABLE = sorted({*EVENTS.iterdir()} - {EVENTS / "audit_year", EVENTS / "pay_invoice"})
 RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 RESOLVED = "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
 KEPT = ("--warm-containers", "LAZY")
@@ -84,7 +86,7 @@ def _next(response: Path, event: Path) -> str:
     return subprocess.run([*COMMAND, "next", response, event], capture_output=True, text=True, check=True).stdout  # noqa: S603
 
 
-@pytest.mark.parametrize("conversation", sorted(EVENTS.iterdir()), ids=lambda folder: folder.name)
+@pytest.mark.parametrize("conversation", WITHOUT_TABLE, ids=lambda folder: folder.name)
 def test_every_function_ends_its_conversation_in_a_container(conversation: Path, lambdas: str, tmp_path: Path) -> None:
     client, response = lambda_client(lambdas), tmp_path / "response.json"
     result: dict[str, Any] = {}
