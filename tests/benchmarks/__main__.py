@@ -16,6 +16,7 @@ from mcp_functions.local.problems import Problem
 from tests.benchmarks import cases, cost, crowd, dialects, environments, lab, measuring, plot, report, targets
 from tests.benchmarks.entrants import ENTRANTS
 from tests.benchmarks.figures import Results, read
+from tests.pictures import NoMatplotlib
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,7 +60,7 @@ def _write(results: Results) -> None:
     cost.README.write_text(cost.written(readme, cost.markdown(results)), encoding="utf-8")
     try:
         plot.draw(results, report.PICTURE)
-    except plot.NoMatplotlib as missing:
+    except NoMatplotlib as missing:
         sys.stderr.write(f"{missing}\n")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests import pictures
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.entrants import ENTRANTS, OBSERVED, OURS
 from tests.benchmarks.figures import decile
@@ -13,17 +14,12 @@ if TYPE_CHECKING:
 
     from tests.benchmarks.figures import Results
 
-MISSING = "matplotlib is not installed, so no picture is drawn: pip install 'mcp-functions[dev]'"
 PANELS = {
     ("cold-add", "cold-add-door"): "cold: add(a, b), CPU ms",
     ("cold-list",): "cold: a list of 50 tools, CPU ms",
     ("cold-ask", "cold-ask-door"): "cold: first sealed round, CPU ms",
 }
 OUR_COLOR, PEER_COLOR, FLOOR_COLOR = "#1f6f8b", "#b5533c", "#999999"
-
-
-class NoMatplotlib(Exception):
-    """The picture cannot be drawn; the text says what to install."""
 
 
 def draw(results: Results, file: Path) -> None:
@@ -33,14 +29,8 @@ def draw(results: Results, file: Path) -> None:
         NoMatplotlib: it is not installed.
 
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - a second that only pictures need
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ModuleNotFoundError:
-        raise NoMatplotlib(MISSING) from None
     shown = {title: bars(results, names) for names, title in PANELS.items()}
-    figure = Figure(figsize=(8.2, 1.6 + 0.24 * sum(map(len, shown.values()))), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = pictures.figure(8.2, 1.6 + 0.24 * sum(map(len, shown.values())))
     panels = figure.subplots(len(shown), 1, squeeze=False, height_ratios=[max(1, len(rows)) for rows in shown.values()])
     for axes, (title, rows) in zip(panels[:, 0], shown.items(), strict=True):
         labels, middles, low, high, colors = zip(*rows, strict=True) if rows else ((), (), (), (), ())
@@ -50,10 +40,8 @@ def draw(results: Results, file: Path) -> None:
         axes.invert_yaxis()
         axes.set_title(title, loc="left", fontsize=9)
         axes.tick_params(labelsize=7.5)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-        axes.set_axisbelow(b=True)
-    figure.savefig(file, metadata={"Software": None})  # so that the same numbers make the same file
+        pictures.plain(axes, grid="x")
+    pictures.save(figure, file)
 
 
 def bars(results: Results, names: tuple[str, ...]) -> list[tuple[str, float, float, float, str]]:

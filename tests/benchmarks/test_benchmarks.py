@@ -13,6 +13,7 @@ from tests.benchmarks.entrants import AWSLABS, ENTRANTS, FASTMCP, FLOOR, OBSERVE
 from tests.benchmarks.figures import Figure, Key, Results, decile, figure, read
 from tests.benchmarks.lab import write_catalogs
 from tests.benchmarks.measuring import Sample
+from tests.pictures import NoMatplotlib
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -261,7 +262,7 @@ def test_a_missing_matplotlib_is_said_with_its_fix(tmp_path: Path, monkeypatch: 
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(plot.NoMatplotlib, match="pip install"):
+    with pytest.raises(NoMatplotlib, match="pip install"):
         plot.draw(whole(), tmp_path / "drawn.png")
 
 

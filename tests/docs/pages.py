@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROOF = re.compile(r"<!-- proved by\s+([\w\s]+?)\s*-->")
+NOT_RUN = "<!-- not run here -->"  # on a claim that nobody could prove on this machine
 LINK = re.compile(r"\]\((?!https?:)([^)]+)\)")
 NEEDS_NO_PROOF = re.compile(
     r"#|\|.*\n\|[-|]+\|$|- \[[^]]*\]\(#[^)]*\)$"
@@ -82,11 +84,18 @@ class Page:
         ]
 
 
-def named_tests(pattern: str) -> set[str]:
-    """Name the tests in the files beside this one that match a pattern."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(__file__).parent.glob(pattern)]
-    defined = {node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
+def named_tests(pattern: str, folder: Path = Path(__file__).parent) -> set[str]:
+    """Name the tests in a folder's files, the deeper ones too, that match a pattern."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in folder.rglob(pattern)]
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    defined = {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, functions)}
     return {name for name in defined if name.startswith("test_")}
+
+
+@cache
+def every_test() -> set[str]:
+    """Name every test of the project."""
+    return named_tests("test_*.py", ROOT / "tests")
 
 
 def _anchor(heading: str) -> str:

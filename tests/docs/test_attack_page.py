@@ -10,8 +10,7 @@ import tomllib
 import pytest
 
 from mcp_functions.attack import CHECKS, attack, cli
-from tests.docs.pages import ROOT, Page
-from tests.docs.test_security import every_test
+from tests.docs.pages import ROOT, Page, every_test
 from tests.peers.running import COMMANDS, HERE, row, started
 
 PAGE = Page.named("attack.md")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import hmac
 import json
@@ -14,13 +13,12 @@ import anyio
 import httpx2
 
 from tests.conformance import node
-from tests.docs.pages import FENCED, ROOT, Page
+from tests.docs.pages import FENCED, NOT_RUN, Page, every_test
 
 if TYPE_CHECKING:
     import pytest
 
 PAGE = Page.named("identity.md")
-NOT_RUN = "<!-- not run here -->"
 URL = "https://abc.execute-api.eu-central-1.amazonaws.com/mcp"
 METADATA = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"  # noqa: S105 - AWS's own example
@@ -28,11 +26,6 @@ RUN = """
 const asked = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
 exports.handler(asked).then((response) => console.log(JSON.stringify(response)));
 """
-
-
-def every_test() -> set[str]:
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("test_*.py")]
-    return {node_.name for tree in trees for node_ in tree.body if isinstance(node_, ast.FunctionDef)}
 
 
 def test_every_claim_of_this_page_is_proved_or_said_to_be_unproven() -> None:

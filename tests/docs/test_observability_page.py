@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 
@@ -10,10 +9,9 @@ from mcp_functions.local import cli
 from mcp_functions.observing import Notes
 from mcp_functions.observing.measures import measured
 from mcp_functions.observing.notes import fields
-from tests.docs.pages import ROOT, Page
+from tests.docs.pages import NOT_RUN, Page, every_test
 
 PAGE = Page.named("observability.md")
-NOT_RUN = "<!-- not run here -->"
 FORMATS = {"level", "message", "timestamp", "service", "logger"}  # beside what a request's line says
 SHAPED = {
     "outcome": "complete",
@@ -23,11 +21,6 @@ SHAPED = {
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 }
 ALL = Notes(**dict.fromkeys(Notes.__annotations__, 1) | SHAPED)
-
-
-def every_test() -> set[str]:
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("test_*.py")]
-    return {node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def rows(heading: str) -> list[list[str]]:

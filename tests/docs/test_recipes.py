@@ -31,7 +31,7 @@ from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
 from tests import gateways, test_build, wire
 from tests.conformance import node
-from tests.docs.pages import FENCED, ROOT, Page, named_tests
+from tests.docs.pages import FENCED, NOT_RUN, ROOT, Page, named_tests
 from tests.placements import Lambdas
 from tests.strict_kms import StrictKms
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 PAGE = Page.named("recipes.md")
 ROUTE = ROOT / "docs/recipes/route.js"
-NOT_RUN = "<!-- not run here -->"
 TEMPLATES = [template.parse(block) for kind, block in FENCED.findall(PAGE.text) if kind == "yaml"]
 EDGE, DOMAIN, URL, ONE, CANARY, PRIMARY, REPLICA = TEMPLATES
 SEAT = {"action": "accept", "content": {"seat": "window"}}

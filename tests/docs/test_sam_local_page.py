@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.docs.pages import ROOT, Page
-from tests.docs.test_identity_page import NOT_RUN, every_test
+from tests.docs.pages import NOT_RUN, ROOT, Page, every_test
 
 PAGE = Page.named("sam-local.md")
 

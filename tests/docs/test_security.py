@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import base64
 import json
 import logging
 import re
 import shlex
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -23,7 +21,7 @@ from mcp_functions.local import opening_command, template
 from mcp_functions.request_state import FLOW_FACTOR
 from mcp_functions.request_state import Reason as OfClaims
 from mcp_functions.testing import Conversation, deployed
-from tests.docs.pages import LINK, ROOT, Page
+from tests.docs.pages import LINK, ROOT, Page, every_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,16 +34,6 @@ THREATS = [line for line in PAGE.text.partition("## Threats")[2].partition("\n##
     2:
 ]
 SEAT = {"seat": {"seat": "window"}}
-
-
-@cache
-def every_test() -> set[str]:
-    """Name every test of the project."""
-    names = set()
-    for file in (ROOT / "tests").rglob("test_*.py"):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    return {name for name in names if name.startswith("test_")}
 
 
 # ---- What it names and quotes

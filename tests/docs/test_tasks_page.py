@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-
-from tests.docs.pages import ROOT, Page
+from tests.docs.pages import Page, every_test
 
 PAGE = Page.named("tasks.md")
-PLACES = ("tests/tasks", "tests/docs", "tests/local")
-
-
-def every_test() -> set[str]:
-    files = [file for place in PLACES for file in (ROOT / place).rglob("test_*.py")]
-    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
-    return {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
 def test_every_claim_is_proved() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from tests.pictures import NoMatplotlib
 from tests.simulation import plan, plot, report
 
 PICTURE = report.DOCS / "kms-calls.png"
@@ -17,7 +18,7 @@ def main() -> int:
     report.PAGE.write_text(report.written(report.PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
     try:
         plot.draw(results, PICTURE)
-    except plot.NoMatplotlib as missing:
+    except NoMatplotlib as missing:
         sys.stderr.write(f"{missing}\n")
     for line in plan.over(results):
         sys.stderr.write(f"too many: {line}\n")

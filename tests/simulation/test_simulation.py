@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.pictures import NoMatplotlib
 from tests.simulation import plan, plot, report
 from tests.simulation.plan import ALONE, CEILING, NAIVE, OURS, USUAL, Effort
 
@@ -100,5 +101,5 @@ def test_a_missing_matplotlib_is_said_with_its_fix(
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(plot.NoMatplotlib, match="pip install"):
+    with pytest.raises(NoMatplotlib, match="pip install"):
         plot.draw(results, tmp_path / "drawn.png")

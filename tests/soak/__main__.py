@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from mcp_functions.local.problems import Problem
-from tests.simulation.plot import NoMatplotlib
+from tests.pictures import NoMatplotlib
 from tests.soak import checker, plot, report, run
 
 EVERY_SECONDS = 5.0  # a line

@@ -1,4 +1,4 @@
-"""Latency through the faults, as a picture. matplotlib is loaded here alone, when it is drawn."""
+"""Latency through the faults, as a picture."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from statistics import quantiles
 from typing import TYPE_CHECKING
 
-from tests.simulation.plot import MISSING, NoMatplotlib
+from tests import pictures
 from tests.soak.report import is_answered
 
 if TYPE_CHECKING:
@@ -26,13 +26,7 @@ def draw(seen: Seen, file: Path) -> None:
         NoMatplotlib: it is not installed.
 
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - a second that only pictures need
-        from matplotlib.figure import Figure  # noqa: PLC0415
-    except ModuleNotFoundError:
-        raise NoMatplotlib(MISSING) from None
-    figure = Figure(figsize=(7.2, 4.2), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = pictures.figure(7.2, 4.2)
     axes = figure.add_subplot()
     first = min((one.sent for one in seen.deliveries), default=seen.began)
     points = [(one.sent - first, one.seconds * 1000, bool(one.result)) for one in seen.deliveries if is_answered(one)]
@@ -52,11 +46,9 @@ def draw(seen: Seen, file: Path) -> None:
         axes.plot(times, [height + 0.012] * len(times), "|", color=color, ms=6, transform=axes.get_xaxis_transform())
         axes.plot([], [], "|", color=color, label=label)
     axes.set(yscale="log", xlabel="seconds", ylabel="milliseconds until the answer")
-    axes.grid(which="major", color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(b=True)
-    axes.spines[["top", "right"]].set_visible(False)
+    pictures.plain(axes)
     figure.legend(frameon=False, fontsize=8, loc="outside upper center", ncols=3)
-    figure.savefig(file, metadata={"Software": None})
+    pictures.save(figure, file)
 
 
 def _line(points: list[tuple[float, float, bool]], cut: int) -> tuple[list[float], list[float]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import modes
-from tests.simulation.plot import NoMatplotlib
+from tests.pictures import NoMatplotlib
 from tests.soak import __main__ as command
 from tests.soak import checker, growth, plan, plot, report, run
 from tests.soak.watch import Sample

@@ -23,7 +23,7 @@ from mcp_functions.local.exchange import HOST
 from mcp_functions.local.harness import STATE_DIR, Harness
 from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback
-from mcp_functions.local.problems import Problem, Surprise, first_line
+from mcp_functions.local.problems import Problem, Surprise, first_line, not_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -165,8 +165,7 @@ def _demo(options: argparse.Namespace) -> int:
     try:
         from mcp_functions.local import demo, pause, task_demo  # noqa: PLC0415 - only this needs the official client
     except ModuleNotFoundError as error:
-        missing = f"{error.name} is not installed: pip install 'mcp-functions[demo]'"
-        raise Problem(missing) from error
+        raise not_installed(error, "demo") from error
     shown = task_demo if options.task else pause if options.pause else demo
     try:
         shown.run(options.functions, sys.stdout, runtime=options.runtime)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.context import ACCOUNT, REGION
 from mcp_functions.local.exchange import HttpResponse
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import not_installed
 from mcp_functions.table import Refused
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ class Moto:
             from moto.dynamodb.models import DynamoDBBackend  # noqa: PLC0415 - a second, of projects with a table only
             from moto.dynamodb.responses import DynamoHandler  # noqa: PLC0415
         except ModuleNotFoundError as error:
-            missing = f"{error.name} is not installed: pip install 'mcp-functions[local]'"
-            raise Problem(missing) from error
+            raise not_installed(error, "local") from error
 
         class Handler(DynamoHandler):
             dynamodb_backend = DynamoDBBackend(REGION, ACCOUNT)  # moto's own is a property that reads a global

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local.context import ACCOUNT, REGION
 from mcp_functions.local.exchange import HttpResponse
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import not_installed
 
 if TYPE_CHECKING:
     from moto.kms.models import Key, KmsBackend
@@ -57,8 +57,7 @@ class KmsApi:
             from moto.kms.models import KmsBackend  # noqa: PLC0415 - half a second that `catalog` and `next` do not need
             from moto.kms.responses import KmsResponse  # noqa: PLC0415
         except ModuleNotFoundError as error:
-            missing = f"{error.name} is not installed: pip install 'mcp-functions[local]'"
-            raise Problem(missing) from error
+            raise not_installed(error, "local") from error
 
         class Response(KmsResponse):
             kms_backend = KmsBackend(REGION, ACCOUNT)  # moto's own is a property that reads a global

@@ -11,6 +11,11 @@ class Surprise(Exception):
     """The demo's conversation did not go as it must; the text is one line."""
 
 
+def not_installed(error: ModuleNotFoundError, extra: str) -> Problem:
+    """Say which package is missing, and the extra of this project that brings it."""
+    return Problem(f"{error.name} is not installed: pip install 'mcp-functions[{extra}]'")
+
+
 def first_line(error: BaseException) -> str:
     """Say an exception in one line: its type, and the first line of its text."""
     lines = str(error).strip().splitlines()

@@ -115,8 +115,8 @@ class Warm:
         """Answer one event."""
         around = frozenset((name, value) for name, value in os.environ.items() if name.startswith(("MCP_", "AWS_")))
         if around not in self._containers:
-            first = self._now is None and not self._containers
-            self._containers[around] = self._handler if first else self._handler.fresh(now=self._now)
+            # never the function itself: whoever calls it beside a conversation has an environment of his own
+            self._containers[around] = self._handler.fresh(now=self._now)
         return _outside_of_loops(partial(self._containers[around], event, context))
 
 
