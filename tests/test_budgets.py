@@ -39,7 +39,7 @@ EVERY = {
 DOOR = EVERY | CALLS | {"front_door"}
 TOOL = EVERY | {
     "arguments", "authoring", "handlers", "handlers.base", "handlers.playing", "handlers.tools", "kinds", "parameters",
-    "results", "schemas", "server", "serving", "signatures",
+    "results", "schemas", "server", "serving", "signatures", "vault",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "asking", "capabilities", "envelope", "forms", "input_requests", "keys", "keys.choice", "keys.kms", "keys.limits",

@@ -25,11 +25,11 @@ from mcp_functions.local import dynamodb as local
 from mcp_functions.local.dynamodb import Moto
 from mcp_functions.local.environment import TABLE
 from mcp_functions.local.exchange import HttpRequest
-from mcp_functions.serving import Vault
 from mcp_functions.table import Conflict, DynamoDb, ItemTooLarge, Key, Refused, SealedTable, Unreadable
 from mcp_functions.table.dynamodb import MAX_BYTES, OUTAGE
 from mcp_functions.testing import deployed
 from mcp_functions.testing.dynamodb import MemoryTable
+from mcp_functions.vault import Vault
 from tests.strict_kms import SCOPE, Clock, StrictKms, make_keys
 
 if TYPE_CHECKING:

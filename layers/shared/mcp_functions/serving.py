@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from functools import cached_property, lru_cache, partial
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +18,16 @@ from mcp_functions.errors import Misconfigured
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.names import WORKER
 from mcp_functions.server import NO_TABLE, Server
+from mcp_functions.vault import Vault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.envelope import Codec
     from mcp_functions.handlers import Handler
-    from mcp_functions.keys import Keys, Wrapping
-    from mcp_functions.request_state import RequestStates
+    from mcp_functions.keys import Wrapping
     from mcp_functions.rounds import AuditRecord
     from mcp_functions.settings import Settings
-    from mcp_functions.table import Table
     from mcp_functions.tasks import Tasks
 
 ROUNDS = ("input_requests", "request_state", "rounds")  # modules of a function that can do more than return
@@ -124,56 +123,3 @@ def _tasks(  # noqa: PLR0913, PLR0917 - what tasks need of a deployment
     tasks = Tasks(handlers, found, folder, vault.table(found.max_task_ttl), summon, now=now)
     worker = Worker(tasks.tools, tasks.store, summon, now=now, lease_seconds=found.task_lease, audit=audit)
     return tasks, worker.work
-
-
-class Vault:
-    """What one scope seals: the states that clients carry, and the items of a table. Both under the same data keys.
-
-    `states(lifetime)` and `table(max_age)` make one for every number of seconds, and give it again: what they have
-    learnt is worth keeping.
-    """
-
-    def __init__(
-        self,
-        found: Settings,
-        service: str,
-        wrapping: Sequence[Wrapping] | None = None,
-        codec: Codec | None = None,
-        *,
-        now: Callable[[], float],
-    ) -> None:
-        """Remember what the deployment decided; nothing is made before it is asked for.
-
-        Args:
-            found: the deployment's settings.
-            service: `<stack>/<function>`, or a shared audience.
-            wrapping: another KMS than that of the settings.
-            codec: another seal altogether.
-            now: unix seconds.
-
-        """
-        self._found, self._service, self._wrapping, self._codec, self._now = found, service, wrapping, codec, now
-        self.states = lru_cache(self._states)
-        self.table = lru_cache(self._table)
-
-    @cached_property
-    def _keys(self) -> Keys:
-        from mcp_functions.keys import Keys, KmsKey, Scope  # noqa: PLC0415 - only where something is sealed
-
-        wraps = self._wrapping or [KmsKey(arn) for arn in self._found.kms_keys]
-        return Keys(wraps, Scope(self._service, self._found.stage, self._found.generation), now=self._now)
-
-    def _states(self, lifetime: int) -> RequestStates:
-        from mcp_functions.envelope import Envelope  # noqa: PLC0415
-        from mcp_functions.request_state import RequestStates  # noqa: PLC0415
-
-        seal = self._codec or Envelope(self._keys, max_age=lifetime, max_chars=self._found.max_state_chars)
-        anonymous = self._found.auth_mode == "none"
-        return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
-
-    def _table(self, max_age: int) -> Table:
-        from mcp_functions import table  # noqa: PLC0415 - of few functions
-
-        seal = self._codec or table.envelope(self._keys, max_age=max_age)
-        rows = table.DynamoDb(self._found.table, table.boto3_call)
-        return table.SealedTable(rows, seal, self._service, max_age=max_age, now=self._now)
