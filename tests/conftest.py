@@ -55,7 +55,8 @@ def _judged() -> Iterator[None]:
             return response  # a worker answers nobody
         planted.search_response(response)
         for message in wire.messages(response) if response["body"] and not _is_document(event) else ():
-            wire.check(message, _method(event))
+            if "error" in message or not _in_a_dialect(event):
+                wire.check(message, _method(event))
         return response
 
     with pytest.MonkeyPatch.context() as patch:
@@ -78,6 +79,12 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 def _is_document(event: Mapping[str, Any]) -> bool:
     return str(event.get("rawPath") or event.get("path")).startswith("/.well-known/")  # no JSON-RPC there
+
+
+def _in_a_dialect(event: Mapping[str, Any]) -> bool:
+    """Whether its client asked for words that the official types do not know; tests/dialects judges those."""
+    body = str(event.get("body"))
+    return '"sep-' in body or '"method"' not in body
 
 
 def _method(event: Mapping[str, Any]) -> str:

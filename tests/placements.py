@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 import json
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import catalog, serve, settings
+from mcp_functions import catalog, dialects, serve, settings
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from tests import wire
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_functions.handlers import Handler
 
 PLACEMENTS = ["direct", "behind the front door"]
@@ -34,16 +37,17 @@ class Lambdas:
         return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(response).encode())}
 
 
-def place(placement: str, *handlers: Handler[..., Any]) -> LambdaFunction:
+def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float] = time.time) -> LambdaFunction:
     """Deploy handlers, in one of `PLACEMENTS`, and return what clients reach."""
-    function = serve(*handlers)
+    function = serve(*handlers, now=now)
     if placement == "direct":
         return function
     offered = catalog.of(handlers, FOLDER)
 
     def wire_up(_name: str) -> Endpoint:
         found = settings.read(os.environ)
-        door = FrontDoor(offered, found, lambda: Lambdas(all=function), None)
-        return Endpoint(found, door.answer, parameters=catalog.parameters(offered))
+        door = FrontDoor(offered, found, lambda: Lambdas(all=function), None, now=now)
+        endpoint = Endpoint(found, door.answer, parameters=catalog.parameters(offered))
+        return dialects.at_door(endpoint, offered, door.forward) if found.dialects else endpoint
 
-    return LambdaFunction(wire_up, handlers)
+    return LambdaFunction(wire_up, handlers, now=now)

@@ -76,13 +76,21 @@ def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return _sorted(merged)
 
 
-def discover(catalog: Mapping[str, Any], cache: Mapping[str, Any], instructions: str | None = None) -> dict[str, Any]:
+def discover(
+    catalog: Mapping[str, Any],
+    cache: Mapping[str, Any],
+    instructions: str | None = None,
+    *,
+    dialects: Iterable[str] = (),
+) -> dict[str, Any]:
     """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
     # Neither `listChanged` nor `subscribe`: nothing on Lambda lives long enough to tell.
     capabilities: dict[str, Any] = {CAPABILITIES[listed]: {} for listed in KINDS.values() if catalog[listed]}
     capabilities |= {extra: {} for extra in EXTRAS if catalog[extra]}
     if catalog.get("tasks"):
         capabilities["extensions"] = {EXTENSION_TASKS: {}}
+    if spoken := {name: dict[str, Any]() for name in dialects}:
+        capabilities["experimental"] = spoken
     more = {"instructions": instructions} if instructions else {}
     return {"supportedVersions": list(SUPPORTED_VERSIONS), "capabilities": capabilities, **more, **cache}
 
@@ -143,7 +151,8 @@ class Lists:
 
     def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         if method == "server/discover":
-            return discover(self._catalog, self._settings.cache, self._instructions)
+            settings = self._settings
+            return discover(self._catalog, settings.cache, self._instructions, dialects=settings.dialects)
         if method in LISTS:
             return page(self._catalog, method, params, self._settings.cache, self._settings.page_size)
         raise MethodNotFound

@@ -79,7 +79,13 @@ def serve_catalog(
         identity.announce(found)
         door = FrontDoor(offered, found, kept(lambda_client), instructions, now=now)
         documents = well_known.documents(found, offered.get("scopes", ()))
-        return Endpoint(found, door.answer, documents, catalog.parameters(offered) if found.allowed_origins else ())
+        parameters = catalog.parameters(offered) if found.allowed_origins else []
+        endpoint = Endpoint(found, door.answer, documents, parameters)
+        if not found.dialects:
+            return endpoint
+        from mcp_functions import dialects  # noqa: PLC0415 - of few deployments
+
+        return dialects.at_door(endpoint, offered, door.forward)
 
     return LambdaFunction(wire, now=now, observe=observing.observer(os.environ, endpoint=True))
 
@@ -159,15 +165,15 @@ class FrontDoor:
             observing.current().handler = catalog.name_of(self._catalog, method, params[CALLS[method]])
             if method == "tools/call":
                 catalog.check_declared(self._declared(params["name"]), params, request.headers)
-            return self._forward(function, request)
+            return self.forward(function, request)
         if method == "completion/complete":
             function = catalog.completing(self._catalog, params)
             observing.current().handler = catalog.name_of(self._catalog, *catalog.referred(params))
-            return self._forward(function, request)
+            return self.forward(function, request)
         if method in TASKS and self._catalog.get("tasks"):
             headers.admit_task(request.message, request.headers)
             request.must_take_tasks()
-            return self._forward(catalog.keeping(self._catalog, method, params), request)
+            return self.forward(catalog.keeping(self._catalog, method, params), request)
         return self._lists.answer(method, params)
 
     def _declared(self, tool: str) -> Declared:
@@ -175,7 +181,13 @@ class FrontDoor:
             self._repeated[tool] = catalog.declared(self._catalog, tool)
         return self._repeated[tool]
 
-    def _forward(self, function: str, request: Request) -> Forwarded:
+    def forward(self, function: str, request: Request) -> Forwarded:
+        """Pass a request on to a function of the catalog, unchanged.
+
+        Raises:
+            McpError: it could not be reached, or has failed.
+
+        """
         name = f"{self._settings.stack}-{function}{self._settings.qualifier}"
         event = _payload(request.event)
 

@@ -16,6 +16,7 @@ from mcp_functions import cors, events, headers, identity, jsonrpc, observing
 from mcp_functions.errors import (
     ContentTooLarge,
     InternalError,
+    InvalidRequest,
     McpError,
     Misconfigured,
     ParseError,
@@ -23,7 +24,7 @@ from mcp_functions.errors import (
     UnsupportedMediaType,
 )
 from mcp_functions.jsonrpc import is_request
-from mcp_functions.messages import Answer, Forwarded, Request, Written
+from mcp_functions.messages import Answer, Forwarded, Request, Spoken, Written
 from mcp_functions.names import CALLS, METHODS
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 Response: TypeAlias = "dict[str, Any]"
+Said: TypeAlias = Answer | Written | Forwarded | Spoken
+Turn: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # what came in a dialect, as the request that it continues
 
 GATEWAY_SECONDS = 30.0  # API Gateway's own limit for an HTTP API
 MEGABYTE = 1024 * 1024
@@ -54,6 +57,7 @@ COMMON = {  # results may be private and states are; and nothing here is a page
     "x-content-type-options": "nosniff",
 }
 JSON = {**COMMON, "content-type": "application/json"}
+STREAM = {**COMMON, "content-type": "text/event-stream", "x-accel-buffering": "no"}
 
 
 class Endpoint(NamedTuple):
@@ -65,14 +69,16 @@ class Endpoint(NamedTuple):
         documents: that anybody may read, by path.
         parameters: the `Mcp-Param-*` headers that its tools read.
         work: goes on with a task, where calls may become tasks.
+        turn: reads what is no message of this revision, where a dialect is spoken that has such messages.
 
     """
 
     settings: Settings
-    answer: Callable[[Request], Answer | Written | Forwarded]
+    answer: Callable[[Request], Said]
     documents: Mapping[str, Mapping[str, Any]] = {}
     parameters: Sequence[str] = ()
     work: Callable[[Mapping[str, Any], Any], None] | None = None
+    turn: Callable[[HttpRequest, Any], Turn | None] | None = None
 
     def works(self, order: Mapping[str, Any], context: Any) -> None:  # noqa: ANN401 - Lambda's context object
         """Go on with a task.
@@ -160,7 +166,7 @@ class LambdaFunction:
                 http = http._replace(granted=cors.granted(http.headers.get("origin"), allowed))
             if response := _without_message(http, endpoint, notes):
                 return response
-            message = _parsed(http, endpoint.settings.max_body_bytes)
+            http, message = _parsed(http, endpoint)
             _note_message(notes, message)
             if not is_request(message):
                 notes.outcome = "complete"
@@ -233,12 +239,14 @@ class WorkFailed(Exception):
     """A worker could not go on. It says no more than that, because Lambda logs what it says and passes it on."""
 
 
-def _note_answer(notes: Notes, answer: Answer | Written | Forwarded) -> None:
+def _note_answer(notes: Notes, answer: Said) -> None:
     if isinstance(answer, Forwarded):
         notes.outcome = "forwarded"
     elif isinstance(answer, Written):
         notes.outcome = "complete"
-    elif answer.result["resultType"] != "input_required":
+    elif isinstance(answer, Spoken):
+        notes.outcome = answer.outcome
+    elif answer.result.get("resultType") != "input_required":
         notes.outcome, notes.tool_error = "complete", answer.result.get("isError") is True
     else:
         notes.outcome = "input_required" if answer.result.get("inputRequests") else "shed"
@@ -284,12 +292,24 @@ def _by_http(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Response | 
     return _json(http, 200, document)
 
 
-def _parsed(http: HttpRequest, limit: int) -> JSONRPCRequest | JSONRPCNotification:
+def _parsed(http: HttpRequest, endpoint: Endpoint) -> tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]:
     try:
-        return jsonrpc.parse(_body(http, limit))
+        body = _body(http, endpoint.settings.max_body_bytes)
+        return (http, jsonrpc.parse(body)) if endpoint.turn is None else _turned(http, body, endpoint.turn)
     except ParseError:
         _check_media(http)  # if it does not even say that it is JSON, that is what the client should hear
         raise
+
+
+def _turned(
+    http: HttpRequest, body: str | bytes, turn: Callable[[HttpRequest, Any], Turn | None]
+) -> tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]:
+    try:
+        return http, jsonrpc.parse(body)
+    except InvalidRequest:
+        if (turned := turn(http, jsonrpc.loads(body))) is None:
+            raise
+        return turned
 
 
 def _check_media(http: HttpRequest) -> None:
@@ -349,18 +369,19 @@ def _deadline(http: HttpRequest, context: Any, now: float) -> float:  # noqa: AN
     return min(_ends(context, now), began + GATEWAY_SECONDS)
 
 
-def _answered(http: HttpRequest, answer: Answer | Written | Forwarded, id_: RequestId) -> Response:
+def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
     if isinstance(answer, Forwarded):
         return dict(answer.response)
     if isinstance(answer, Written):
         body = f'{{"jsonrpc":"2.0","id":{jsonrpc.dumps(id_)},"result":{answer.text}}}'
         return _fitting(http, events.response(http, 200, JSON, body))
+    if isinstance(answer, Spoken):
+        return _fitting(http, events.response(http, 200, STREAM if answer.stream else JSON, answer.text))
     message = {"jsonrpc": "2.0", "id": id_, "result": answer.result}
     if answer.notifications and _takes_stream(http):
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
         body = "".join(f"event: message\ndata: {jsonrpc.dumps(said)}\n\n" for said in (*answer.notifications, message))
-        stream = {"content-type": "text/event-stream", "x-accel-buffering": "no"}
-        return _fitting(http, events.response(http, 200, {**COMMON, **stream}, body))
+        return _fitting(http, events.response(http, 200, STREAM, body))
     return _fitting(http, _json(http, 200, message))
 
 

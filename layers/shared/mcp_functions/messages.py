@@ -32,6 +32,7 @@ class Request(NamedTuple):
     event: Mapping[str, Any]  # what API Gateway sent, for a front door to pass on unchanged
     scopes: frozenset[str] = frozenset()  # that the caller's token grants
     ends: float = 0.0  # unix seconds at which Lambda ends this function; 0 where nobody knows
+    task_ttl: int = 0  # milliseconds for which a client of a dialect wants a task to be kept; 0: as the tool says
 
     @property
     def params(self) -> dict[str, Any]:
@@ -78,6 +79,21 @@ class Written(NamedTuple):
     """A result that is the same for every request, written as JSON once."""
 
     text: str
+
+
+class Spoken(NamedTuple):
+    """A response in a dialect, whose messages this revision does not have: its body, as it goes out.
+
+    Attributes:
+        text: of the body.
+        stream: whether that is an event stream, and not JSON.
+        outcome: what it is, for the log.
+
+    """
+
+    text: str
+    stream: bool
+    outcome: str
 
 
 def complete(result: Mapping[str, Any], server: Mapping[str, str]) -> dict[str, Any]:

@@ -19,6 +19,8 @@ CALLS = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
 EXTENSION_TASKS = "io.modelcontextprotocol/tasks"
 TASKS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
 
+RESUME = "turns/resume"  # how the endpoint names to itself what goes on in a dialect; no request has this method
+
 WORKER = "-worker"  # what the name of a worker's Lambda has behind that of its function
 
 LISTS = {
@@ -32,6 +34,7 @@ LISTS = {
 METHODS = frozenset({
     *CALLS, *LISTS, "server/discover", "completion/complete", "subscriptions/listen", "initialize", "ping",
     "logging/setLevel", "resources/subscribe", "resources/unsubscribe", *TASKS, "tasks/list", "tasks/result",
+    "tasks/input_response", RESUME,
     "notifications/cancelled", "notifications/initialized", "notifications/progress",
     "notifications/roots/list_changed",
 })  # fmt: skip

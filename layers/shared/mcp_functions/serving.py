@@ -86,8 +86,15 @@ def serve(
         service = f"{service}/{found.stage}"
         server = Server(handlers, found, service, states, vault.table, now=now, audit=audit, tasks=tasks)
         documents = well_known.documents(found, offered.get("scopes", ()))
-        parameters = catalog.parameters(offered) if found.allowed_origins else ()
-        return Endpoint(found, server.answer, documents, parameters, work)
+        parameters = catalog.parameters(offered) if found.allowed_origins else []
+        endpoint = Endpoint(found, server.answer, documents, parameters, work)
+        if not found.dialects:
+            return endpoint
+        from mcp_functions import dialects  # noqa: PLC0415 - of few deployments
+
+        waits = max((handler.answer_within for handler in handlers), default=1)
+        place = dialects.Place(folder, found, service, vault.states, waits, now, os.urandom)
+        return dialects.at_function(endpoint, place)
 
     again = partial(serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
     return LambdaFunction(wire, handlers, now=now, again=again, observe=observing.observer(os.environ))

@@ -57,6 +57,7 @@ class Settings(NamedTuple):
     max_open_tasks: int = MAX_OPEN_TASKS
     max_task_ttl: int = MAX_TASK_TTL_SECONDS
     task_lease: int = TASK_LEASE_SECONDS
+    dialects: tuple[str, ...] = ()  # proposals that are spoken to clients that declare them
 
     @property
     def server_info(self) -> dict[str, str]:
@@ -112,6 +113,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         max_task_ttl=max(1, _number(environ, "MCP_MAX_TASK_TTL_SECONDS", MAX_TASK_TTL_SECONDS)),
         task_lease=max(1, _number(environ, "MCP_TASK_LEASE_SECONDS", TASK_LEASE_SECONDS)),
         page_size=max(1, _number(environ, "MCP_PAGE_SIZE", PAGE_SIZE)),
+        dialects=_listed(environ.get("MCP_DIALECTS", "")),
     )
 
 

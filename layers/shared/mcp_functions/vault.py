@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
     from mcp_functions.table import Table
 
+STATES = b"ks1/request-state"
+
 
 class Vault:
     """What one scope seals: the states that clients carry, and the items of a table. Both under the same data keys.
 
     `states(lifetime)` and `table(max_age)` make one for every number of seconds, and give it again: what they have
-    learnt is worth keeping.
+    learnt is worth keeping. `states(lifetime, label)` is for what dialects carry, which is no requestState.
     """
 
     def __init__(
@@ -52,11 +54,10 @@ class Vault:
         wraps = self._wrapping or [KmsKey(arn) for arn in self._found.kms_keys]
         return Keys(wraps, Scope(self._service, self._found.stage, self._found.generation), now=self._now)
 
-    def _states(self, lifetime: int) -> RequestStates:
-        from mcp_functions.envelope import Envelope  # noqa: PLC0415
+    def _states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
         from mcp_functions.request_state import RequestStates  # noqa: PLC0415
 
-        seal = self._codec or Envelope(self._keys, max_age=lifetime, max_chars=self._found.max_state_chars)
+        seal = self.seal(label, max_age=lifetime, max_chars=self._found.max_state_chars)
         anonymous = self._found.auth_mode == "none"
         return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
 
@@ -77,6 +78,8 @@ class Vault:
             max_chars: of a token.
 
         """
-        from mcp_functions.envelope import Envelope  # noqa: PLC0415
+        if self._codec:
+            return self._codec
+        from mcp_functions.envelope import Envelope  # noqa: PLC0415 - a seal of one's own needs no cryptography
 
-        return self._codec or Envelope(self._keys, label=label, max_age=max_age, max_chars=max_chars)
+        return Envelope(self._keys, label=label, max_age=max_age, max_chars=max_chars)

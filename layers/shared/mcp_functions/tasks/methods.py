@@ -106,7 +106,7 @@ class Tasks:
             declared=request.capabilities,
             flow=round_.flow or self._rand(FLOW_BYTES).hex(),
             created=now,
-            ttl=min(tool.task_ttl, self._settings.max_task_ttl) * 1000,
+            ttl=min(tool.task_ttl * 1000, self._settings.max_task_ttl * 1000, request.task_ttl or tool.task_ttl * 1000),
             updated=now,
             # It names the conversation from its first step on: a repetition is no other conversation.
             record={**left(round_), "began": round_.began},

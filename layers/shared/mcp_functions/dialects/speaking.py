@@ -1,0 +1,104 @@
+"""What every dialect has: its name, what it reads and writes, how a client asks for it, and an event stream's words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+from mcp_functions.jsonrpc import dumps
+from mcp_functions.messages import Answer
+from mcp_functions.names import CALLS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.events import HttpRequest
+    from mcp_functions.gateway import Said, Turn
+    from mcp_functions.messages import Request
+    from mcp_functions.request_state import RequestStates
+    from mcp_functions.settings import Settings
+
+Then: TypeAlias = "Callable[[Request], Said]"
+
+
+class Place(NamedTuple):
+    """The function that speaks.
+
+    Attributes:
+        folder: it lives in, which stands in clear before whatever it seals.
+        settings: of the deployment.
+        audience: who may read what it seals.
+        states: makes what seals, for a lifetime in seconds and a label of its own.
+        answer_within: seconds, the longest that any of its handlers waits for an answer.
+        now: the clock, unix seconds.
+        rand: `n` random bytes.
+
+    """
+
+    folder: str
+    settings: Settings
+    audience: str
+    states: Callable[[int, bytes], RequestStates]
+    answer_within: int
+    now: Callable[[], float]
+    rand: Callable[[int], bytes]
+
+
+class Answering(Protocol):
+    """Answers a request of a client that declares the dialect; whatever else comes, `then` answers."""
+
+    def __call__(self, place: Place, request: Request, *, then: Then) -> Said:
+        """Answer it."""
+
+
+def _no_turn(_place: Place, _http: HttpRequest, _value: object) -> Turn | None:
+    return None
+
+
+def _no_token(_http: HttpRequest, _value: object) -> str | None:
+    return None
+
+
+def _no_task(_request: Request) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One proposal.
+
+    Attributes:
+        answer: a request that declares it.
+        token: reads out of what is no request at all the sealed text that it brings back; None if it is not this one's.
+        turn: opens that text, and reads the request that it continues.
+        task: reads the id of the task that a request of this dialect is about; None if it is about none.
+        headers: that it reads besides those of the released revision.
+
+    """
+
+    answer: Answering
+    token: Callable[[HttpRequest, Any], str | None] = _no_token
+    turn: Callable[[Place, HttpRequest, Any], Turn | None] = _no_turn
+    task: Callable[[Request], str | None] = _no_task
+    headers: tuple[str, ...] = ()
+
+
+def declared(request: Request, name: str) -> Mapping[str, Any] | None:
+    """Read what a client says about a dialect, on this very request; None if it did not ask for it."""
+    experimental = request.capabilities.get("experimental")
+    wish = experimental.get(name) if isinstance(experimental, dict) else None
+    return wish if isinstance(wish, dict) else None
+
+
+def asks(request: Request, said: Said) -> bool:
+    """Tell whether a call was answered with questions, or has to be sent again to go on."""
+    if not isinstance(said, Answer) or request.message["method"] not in CALLS:
+        return False
+    return said.result.get("resultType") == "input_required"
+
+
+def event(message: Mapping[str, Any] | None = None, *, name: str = "message", id_: str | None = None) -> str:
+    """Write one event of a stream: with a message as its data, or data-less."""
+    named = "" if id_ is None else f"id: {id_}\n"
+    data = "" if message is None else f"data: {dumps(message)}\n"
+    return f"event: {name}\n{named}{data}\n"

@@ -1,0 +1,40 @@
+"""A deployment that speaks the dialects that a module of tests names, and what its clients talk over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_functions.testing import deployed
+from tests.dialects.functions import EVERY
+from tests.dialects.wires import Events
+from tests.placements import PLACEMENTS, place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mcp_functions.gateway import LambdaFunction
+    from tests.strict_kms import Clock
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _speaking(request: pytest.FixtureRequest) -> Iterator[None]:
+    with deployed(MCP_DIALECTS=request.module.DIALECTS):
+        yield
+
+
+@pytest.fixture(scope="module", params=PLACEMENTS)
+def placed(request: pytest.FixtureRequest, _speaking: None) -> tuple[str, LambdaFunction]:
+    return request.param, place(request.param, *EVERY)
+
+
+@pytest.fixture
+def over(placed: tuple[str, LambdaFunction]) -> Callable[..., Events]:
+    """Talk to the functions of these tests as somebody, in both placements, and maybe by another clock."""
+    placement, function = placed
+
+    def as_(who: str = "alice", clock: Clock | None = None, *, fresh: bool = False) -> Events:
+        return Events(place(placement, *EVERY, now=clock) if clock else function, who, fresh=fresh)
+
+    return as_

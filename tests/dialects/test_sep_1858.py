@@ -1,0 +1,341 @@
+"""SEP-1858, multi-turn SSE: its example, its client, and what nobody may do to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_functions import serve
+from mcp_functions.dialects import sep_1858
+from tests import wire
+from tests.dialects.clients import Client, MultiTurnClient, accept
+from tests.dialects.functions import EVERY, WORKED
+from tests.dialects.wires import Events
+from tests.strict_kms import START, Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Over = Callable[..., Events]
+
+DIALECTS = "sep-1858"
+RESOLVE = {"name": "update_work_item", "arguments": {"workItemId": 4522, "fields": {"System.State": "Resolved"}}}
+BOTH = {"name": "both", "arguments": {}}
+
+
+def fill(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill in the form of a question by what it says."""
+    match request["params"]["message"]:
+        case message if "How was this bug resolved?" in message:
+            return accept(resolution="Duplicate")
+        case message if "which work item is the original" in message:
+            return accept(duplicateOfId=4301)
+        case message:
+            return accept(name=message[0].lower())
+
+
+def begun(over: Over, call: Mapping[str, Any] = RESOLVE, **who: Any) -> tuple[MultiTurnClient, list[Any], str]:  # noqa: ANN401 - see `over`
+    client = MultiTurnClient(over(**who))
+    turn = client.turn(client.request("tools/call", call))
+    assert turn is not None
+    return client, *turn
+
+
+def respond(requests: list[Any]) -> list[dict[str, Any]]:
+    return [{"jsonrpc": "2.0", "id": one["id"], "result": fill(one)} for one in requests]
+
+
+# ---- As the document says
+
+
+def test_a_turn_is_the_events_of_the_document_in_their_order(over: Over) -> None:
+    client, requests, event_id = begun(over)
+    text = client.replies[0].text
+    first, second, third = text.removesuffix("\n\n").split("\n\n")
+    # "These events are data-less events, having just an event ID"
+    assert first.split("\n")[0] == "event: buffer_input"
+    assert third.split("\n") == ["event: input_required", f"id: {event_id}"]
+    assert [len(data_less.split("\n")) for data_less in (first, third)] == [2, 2]
+    assert second.startswith("event: message\nid: ")
+    (request,) = requests
+    assert request.keys() == {"jsonrpc", "id", "method", "params"}
+    assert request["method"] == "elicitation/create"
+
+
+def test_the_client_of_the_document_gets_its_result_where_it_posts_its_answers(over: Over) -> None:
+    client = MultiTurnClient(over())
+    last = client.run("tools/call", RESOLVE, fill)
+    assert last["id"] == 1, "the result answers the call"
+    assert last["result"]["content"][0]["text"] == (
+        "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
+    )
+    wire.check(last, "tools/call")
+    assert [reply.status for reply in client.replies] == [200, 200, 200], "never 202"
+    kinds = [reply.headers["content-type"] for reply in client.replies]
+    assert kinds == ["text/event-stream", "text/event-stream", "application/json"]
+
+
+def test_all_requests_of_a_round_are_answered_with_one_array(over: Over) -> None:
+    client = MultiTurnClient(over())
+    assert client.run("tools/call", BOTH, fill)["result"]["content"][0]["text"] == "a b c"
+    assert len(client.replies) == 3
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "said"),
+    [
+        ("prompts/get", {"name": "greeting"}, "Say hello to t."),
+        ("resources/read", {"uri": "reports://2025"}, "2025, read by w"),
+    ],
+)
+def test_prompts_and_resources_take_turns_too(over: Over, method: str, params: dict[str, Any], said: str) -> None:
+    last = MultiTurnClient(over()).run(method, params, fill)
+    wire.check(last, method)
+    assert said in str(last["result"])
+
+
+def test_progress_goes_before_the_turn_and_a_model_may_be_asked(over: Over) -> None:
+    client = MultiTurnClient(over())
+    params = {"name": "sampled", "arguments": {}, "_meta": {"progressToken": "p"}}
+    said = {"role": "assistant", "content": {"type": "text", "text": "tree"}, "model": "m"}
+    last = client.run("tools/call", params, lambda _request: said)
+    assert last["result"]["content"][0]["text"] == "tree"
+    assert [event["event"] for event in client.replies[0].events] == [
+        "message", "buffer_input", "message", "input_required",
+    ]  # fmt: skip
+    # what the call said of itself counts in the next turn, too
+    assert [message.get("method") for message in client.replies[1].messages] == ["notifications/progress", None]
+
+
+def test_a_round_without_a_question_is_a_turn_that_is_answered_with_an_empty_array(over: Over) -> None:
+    WORKED.clear()
+    client, requests, event_id = begun(over, {"name": "sheds", "arguments": {}})
+    assert requests == []
+    assert client.answer([], event_id).messages[0]["result"]["content"][0]["text"] == "3"
+    assert WORKED == [1, 2]
+
+
+def test_what_asks_nothing_is_answered_as_ever(over: Over) -> None:
+    call = {"name": "plain", "arguments": {"number": 7}}
+    reply = MultiTurnClient(over()).request("tools/call", call)
+    assert reply.headers["content-type"] == "application/json"
+    wire.check(reply.messages[0], "tools/call")
+
+
+def test_no_event_has_the_id_of_another(over: Over) -> None:
+    texts = [MultiTurnClient(over()).request("tools/call", RESOLVE) for _ in range(2)]
+    ids = [event["id"] for reply in texts for event in reply.events]
+    assert len(set(ids)) == len(ids) == 6
+
+
+# ---- Who asked for it, and who did not
+
+
+@pytest.mark.parametrize("experimental", [{}, {"sep-1858": True}, {"sep-9999": {}}, [], {"sep_1858": {}}])
+def test_who_does_not_ask_for_it_gets_the_released_revision(over: Over, experimental: Any) -> None:  # noqa: ANN401 - JSON
+    client = Client(over(), None)
+    client.capabilities = {**client.capabilities, "experimental": experimental}
+    (message,) = client.request("tools/call", RESOLVE).messages
+    assert message["result"]["resultType"] == "input_required"
+    wire.check(message, "tools/call")
+
+
+def test_a_question_that_the_client_cannot_show_is_not_sent(over: Over) -> None:
+    client = MultiTurnClient(over())
+    client.capabilities = {"experimental": {"sep-1858": {}}}
+    assert client.request("tools/call", RESOLVE).messages[0]["error"]["code"] == -32021
+
+
+# ---- What comes back
+
+
+def test_another_container_goes_on_and_the_answers_may_come_in_any_order(over: Over) -> None:
+    client, requests, event_id = begun(over, BOTH, fresh=True)
+    turn = client.turn(client.answer(list(reversed(respond(requests))), event_id))
+    assert turn is not None
+    assert [one["params"]["message"] for one in turn[0]] == ["C?"]
+
+
+def test_an_answer_that_is_left_out_is_asked_for_again_and_the_other_is_kept(over: Over) -> None:
+    client, requests, event_id = begun(over, BOTH)
+    turn = client.turn(client.answer(respond(requests)[:1], event_id))
+    assert turn is not None
+    assert [one["params"]["message"] for one in turn[0]] == ["B?"]
+
+
+def test_what_was_not_asked_is_ignored(over: Over) -> None:
+    client, requests, event_id = begun(over, BOTH)
+    stray: list[dict[str, Any]] = [{"jsonrpc": "2.0", "id": id_, "result": {}} for id_ in ("nobody", 7)]
+    turn = client.turn(client.answer([*stray, *respond(requests)], event_id))
+    assert turn is not None
+    assert [one["params"]["message"] for one in turn[0]] == ["C?"]
+
+
+def test_the_same_answers_twice_lead_to_the_same_turn(over: Over) -> None:
+    client, requests, event_id = begun(over)
+    turns = [client.turn(client.answer(respond(requests), event_id)) for _ in range(2)]
+    assert [turn[0][0]["params"]["message"] for turn in turns if turn] == [
+        "Since this is a duplicate, which work item is the original?"
+    ] * 2
+
+
+def test_who_closes_the_question_and_a_client_that_fails_to_ask_are_told_apart_from_nobody(over: Over) -> None:
+    client, requests, event_id = begun(over)
+    failed = {"jsonrpc": "2.0", "id": requests[0]["id"], "error": {"code": -1, "message": "no window"}}
+    result = client.answer([failed], event_id).messages[0]["result"]
+    assert result["isError"] is True
+    assert "dismissed" in result["content"][0]["text"]
+
+
+def test_a_client_whose_model_fails_ends_the_call_with_an_error_that_says_so(over: Over) -> None:
+    client, requests, event_id = begun(over, {"name": "sampled", "arguments": {}})
+    failed = {"jsonrpc": "2.0", "id": requests[0]["id"], "error": {"code": -1, "message": "no model"}}
+    reply = client.answer([failed], event_id)
+    assert (reply.status, reply.messages[0]["error"]["code"]) == (200, -32602)
+    assert "sampling/createMessage" in reply.messages[0]["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda responses: [*responses, responses[0]],
+        lambda responses: [{**responses[0], "error": {"code": 1, "message": ""}}],
+        lambda responses: [{**responses[0], "result": "yes"}],
+        lambda responses: [{"id": responses[0]["id"], "result": {}}],
+        lambda responses: [*responses, {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}],
+        lambda responses: responses[0],
+        lambda responses: [responses],
+    ],
+)
+def test_what_is_no_array_of_responses_is_refused(over: Over, spoil: Callable[[Any], Any]) -> None:
+    client, requests, event_id = begun(over)
+    reply = client.answer(spoil(respond(requests)), event_id)
+    assert (reply.status, reply.messages[0]["error"]["code"]) == (400, -32600)
+    assert "id" not in reply.messages[0]
+
+
+def test_an_array_without_the_header_is_told_what_is_missing(over: Over) -> None:
+    client, requests, _event_id = begun(over)
+    for reply in (client.post(respond(requests)), client.answer(respond(requests), "")):
+        assert reply.status == 400
+        assert "Last-Event-ID" in reply.messages[0]["error"]["message"]
+
+
+def test_answers_of_another_revision_are_refused(over: Over) -> None:
+    client, requests, event_id = begun(over)
+    for version in ("2025-11-25", ""):
+        headers = {"last-event-id": event_id, "mcp-protocol-version": version}
+        assert client.post(respond(requests), headers).messages[0]["error"]["code"] == -32020
+
+
+# ---- The seal
+
+
+def refused(client: MultiTurnClient, responses: object, event_id: str) -> None:
+    reply = client.answer(responses, event_id)
+    assert reply.status == 400
+    assert reply.messages[0]["error"] == {
+        "code": -32602,
+        "message": "Invalid or expired requestState",
+        "data": {"reason": "invalid_request_state"},
+    }
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda id_: f"{id_}A",
+        lambda id_: id_[:-9],
+        lambda id_: id_.replace("all.", "", 1),
+        lambda id_: id_.replace("all.", "other.", 1),
+        lambda id_: id_.replace("all.", "all.all.", 1),
+        lambda _id: "4",
+        lambda _id: "all.4",
+    ],
+)
+def test_a_forged_event_id_is_refused(over: Over, forge: Callable[[str], str]) -> None:
+    client, requests, event_id = begun(over)
+    refused(client, respond(requests), forge(event_id))
+
+
+def test_the_id_of_an_earlier_event_of_the_turn_continues_nothing(over: Over) -> None:
+    client, requests, _event_id = begun(over)
+    for event in client.replies[0].events[:-1]:
+        refused(client, respond(requests), event["id"])
+
+
+def test_somebody_elses_event_id_is_refused(over: Over) -> None:
+    _client, requests, event_id = begun(over, who="alice")
+    refused(MultiTurnClient(over("bob")), respond(requests), event_id)
+
+
+def test_an_event_id_expires_as_its_state_does(over: Over) -> None:
+    clock = Clock(START)
+    client, requests, event_id = begun(over, {"name": "both", "arguments": {}}, clock=clock)
+    clock.advance(599)
+    assert client.turn(client.answer(respond(requests), event_id)) is not None
+    clock.advance(2)
+    refused(client, respond(requests), event_id)
+
+
+def test_a_request_state_is_no_event_id_and_an_event_id_no_request_state(over: Over) -> None:
+    client, requests, event_id = begun(over)
+    (modern,) = Client(over(), None).request("tools/call", RESOLVE).messages
+    refused(client, respond(requests), f"all.{modern['result']['requestState']}")
+    sealed = event_id.removeprefix("all.")
+    (message,) = Client(over(), None).request("tools/call", {**RESOLVE, "requestState": sealed}).messages
+    assert message["error"]["data"] == {"reason": "invalid_request_state"}
+
+
+def test_what_was_called_cannot_be_read_from_the_event_id(over: Over) -> None:
+    _client, _requests, event_id = begun(over)
+    assert "4522" not in event_id
+    assert event_id.isascii()
+    assert event_id.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "long", "arguments": {"text": "x" * 5000}}),
+        ("resources/read", {"uri": f"long://{'x' * 5000}"}),
+    ],
+)
+def test_what_does_not_fit_into_a_header_is_refused_when_it_is_sealed_with_the_remedy(
+    over: Over, caplog: pytest.LogCaptureFixture, method: str, params: dict[str, Any]
+) -> None:
+    (message,) = MultiTurnClient(over()).request(method, params).messages
+    told = str(message)
+    assert "more to remember than an event id can carry" in told
+    assert "keep references" in sep_1858.TOO_LARGE
+    assert "xxxx" not in caplog.text
+    if method == "tools/call":
+        assert message["result"]["isError"] is True
+        wire.check(message, method)
+    else:
+        assert message["error"]["code"] == -32602
+    (released,) = Client(over(), None).request(method, params).messages
+    assert released["result"]["resultType"] == "input_required", "in a body there is room"
+
+
+def test_an_event_id_of_a_small_conversation_leaves_room_for_a_token(over: Over) -> None:
+    client, _requests, event_id = begun(over)
+    assert len(event_id) < sep_1858.MAX_EVENT_ID / 2
+    turn = client.turn(client.answer(respond(_requests), event_id))
+    assert turn is not None
+    assert len(turn[1]) < sep_1858.MAX_EVENT_ID / 2
+
+
+# ---- Where it is not spoken
+
+
+def test_a_server_without_the_dialect_knows_nothing_of_it() -> None:
+    from mcp_functions.testing import deployed  # noqa: PLC0415 - around this test alone
+
+    with deployed(MCP_DIALECTS=None):
+        client = MultiTurnClient(Events(serve(*EVERY)))
+        (message,) = client.request("tools/call", RESOLVE).messages
+        assert message["result"]["resultType"] == "input_required"
+        reply = client.answer([{"jsonrpc": "2.0", "id": "1", "result": {}}], "all.x")
+        assert reply.messages[0]["error"]["code"] == -32600

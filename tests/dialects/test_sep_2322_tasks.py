@@ -1,0 +1,423 @@
+"""SEP-2322's persistent workflow as it was proposed: its examples message by message, its client, and its errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_functions.local import environment
+from mcp_functions.testing import Context, deployed
+from mcp_functions.testing.containers import orders
+from tests import wire
+from tests.dialects.clients import EVERYTHING, RELATED, Client, PersistentClient, accept
+from tests.dialects.functions import TASKS
+from tests.dialects.wires import ISSUER, Events
+from tests.placements import PLACEMENTS, place
+from tests.strict_kms import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mcp_functions.gateway import LambdaFunction
+
+DIALECTS = "sep-2322-tasks"
+EXAMPLES = Path(__file__).with_name("examples")
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+HELLO = {"inputResponses": {"echo_input": accept(input="Hello World!")}}
+UNKNOWN = {"code": -32602, "message": "Unknown task"}
+
+
+class World:
+    """The functions of these tests, reached in one placement, and their worker, which comes when a test says so."""
+
+    def __init__(self, placement: str, clock: Clock | None = None) -> None:
+        self.placement, self.clock = placement, clock or Clock(1_767_225_600.0)
+        self.reached = place(placement, *TASKS, now=self.clock)
+        self.own: LambdaFunction = place("direct", *TASKS, now=self.clock)
+
+    def client(self, who: str = "alice") -> PersistentClient:
+        return PersistentClient(Events(self.reached, who))
+
+    def work(self) -> None:
+        for order in orders("local-all-worker"):
+            from_resource = environment.for_tokens(issuer=ISSUER, resource="https://mcp.example/mcp")
+            with environment.applied(from_resource):
+                assert self.own(order, Context("local-all-worker", 900_000)) == {}
+
+    def asked(self, client: PersistentClient, name: str = "echo") -> str:
+        """Begin a task and let it come to its question; return its id."""
+        task_id: str = client.call(name)["task"]["taskId"]
+        self.work()
+        assert client.get(task_id)["status"] == "input_required"
+        return task_id
+
+
+@pytest.fixture(scope="module", params=PLACEMENTS)
+def world(request: pytest.FixtureRequest, _speaking: None) -> World:
+    return World(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _nobody_waits() -> Iterator[None]:
+    yield
+    for _order in orders("local-all-worker"):
+        pass  # of a task that a test has left
+
+
+# ---- The examples
+
+
+def example(name: str) -> list[dict[str, Any]]:
+    shown: list[dict[str, Any]] = json.loads((EXAMPLES / f"{name}.json").read_text(encoding="utf-8"))
+    return shown
+
+
+class Replay:
+    """Sends the requests of an example under the id that the task has here, and judges what comes back.
+
+    What may differ, and nothing else: the task's id, its times, `pollInterval`, which is the server's to say; `_meta`
+    of requests, and `serverInfo` in that of results, as in tests/seeds; `requestState`, "Servers MAY include" it. Once
+    the document writes `_meta` beside a result instead of into it: there it stands in the result, as everywhere else.
+    """
+
+    def __init__(self, client: PersistentClient) -> None:
+        self.client, self.task_id = client, ""
+
+    def request(self, shown: dict[str, Any]) -> dict[str, Any]:
+        sent = self._named(shown)
+        (received,) = self.client.request(sent["method"], sent["params"]).messages
+        result = received["result"]
+        self.task_id = result.get("task", result).get("taskId", self.task_id)
+        return received
+
+    def judge(self, shown: dict[str, Any], received: dict[str, Any]) -> None:
+        expected = self._named(shown)
+        result, got = expected["result"], received["result"]
+        result["_meta"] = {**result.get("_meta", {}), **expected.pop("_meta", {})}
+        result["_meta"][SERVER_INFO] = got["_meta"][SERVER_INFO]
+        if result.get("resultType") == "input_required":
+            result["requestState"] = got["requestState"]
+        told, shown_task = got.get("task", got), result.get("task", result)
+        for differs in ("createdAt", "lastUpdatedAt", "pollInterval"):
+            if differs in shown_task:
+                shown_task[differs] = told[differs]
+        assert {**received, "id": 0} == {**expected, "id": 0}
+
+    def _named(self, shown: dict[str, Any]) -> dict[str, Any]:
+        theirs = "echo_dc792e24-01b5-4c0a-abcb-0559848ca3c5"
+        named: dict[str, Any] = json.loads(json.dumps(shown).replace(theirs, self.task_id))
+        return named
+
+
+def test_the_echo_of_the_document_is_held_message_by_message(world: World) -> None:
+    replay, shown = Replay(world.client()), example("sep-2322-echo")
+    for request, response in zip(shown[::2], shown[1::2], strict=True):
+        received = replay.request(request)
+        replay.judge(response, received)
+        world.work()
+    assert replay.client.get(replay.task_id)["status"] == "completed"
+
+
+def test_information_that_was_not_requested_is_acknowledged_and_the_task_goes_on_waiting(world: World) -> None:
+    replay, shown = Replay(world.client()), example("sep-2322-echo")
+    for request in shown[:2:2]:
+        replay.request(request)
+    world.work()
+    request, response = example("sep-2322-echo-unexpected")
+    replay.judge(response, replay.request(request))
+    world.work()
+    # "leaves the Task status as `input_required`. The next time the client calls `tasks/result`, the server responds
+    # with a new `inputRequest` requesting the necessary information again."
+    assert replay.client.get(replay.task_id)["status"] == "input_required"
+    replay.judge(shown[5], replay.request(shown[4]))
+
+
+# ---- A wish for a task
+
+
+def test_how_long_a_task_is_kept_is_the_clients_wish_within_what_the_server_keeps(world: World) -> None:
+    client = world.client()
+    assert client.call("echo", ttl=5_000)["task"]["ttl"] == 5_000
+    assert client.call("echo", ttl=None)["task"]["ttl"] == 86_400_000
+    assert client.call("echo", ttl=10**15)["task"]["ttl"] == 86_400_000
+
+
+@pytest.mark.parametrize("wish", [[], "x", None, True, {"ttl": 0}, {"ttl": -1}, {"ttl": True}, {"ttl": "60"}])
+def test_a_wish_without_a_shape_is_refused_in_words(world: World, wish: object) -> None:
+    error = world.client().told("tools/call", {"name": "echo", "arguments": {}, "task": wish})
+    assert error["code"] == -32602
+    assert "params.task" in error["message"]
+
+
+def test_what_is_no_task_is_answered_at_once(world: World) -> None:
+    result = world.client().told("tools/call", {"name": "plain", "arguments": {"number": 7}, "task": {"ttl": 5}})
+    assert (result["resultType"], result["content"][0]["text"]) == ("complete", "7")
+
+
+def test_who_wishes_for_no_task_takes_rounds(world: World) -> None:
+    result = world.client().told("tools/call", {"name": "echo", "arguments": {}})
+    assert (result["resultType"], list(result["inputRequests"])) == ("input_required", ["echo_input"])
+
+
+def test_what_can_only_be_a_task_says_how_to_ask_for_one(world: World) -> None:
+    error = world.client().told("tools/call", {"name": "paid", "arguments": {}})
+    assert error["code"] == -32602
+    assert "params.task" in error["message"]
+    assert world.client().call("paid")["task"]["status"] == "working"
+
+
+def test_what_a_signature_asks_is_asked_in_rounds_before_the_task(world: World) -> None:
+    client = world.client()
+    call = {"name": "signed", "arguments": {}, "task": {"ttl": 60_000}}
+    first = client.told("tools/call", call)
+    assert (first["resultType"], list(first["inputRequests"])) == ("input_required", ["who"])
+    answers = {"inputResponses": {"who": accept(name="Ann")}, "requestState": first["requestState"]}
+    task_id = client.told("tools/call", {**call, **answers})["task"]["taskId"]
+    world.work()
+    assert client.result(task_id)["content"][0]["text"] == "signed by Ann"
+
+
+# ---- The four methods
+
+
+def test_a_result_is_never_waited_for(world: World) -> None:
+    client = world.client()
+    task_id = client.call("echo")["task"]["taskId"]
+    error = client.result(task_id)
+    assert error["code"] == -32602
+    assert "poll tasks/get" in error["message"]
+    assert (error["data"]["task"]["taskId"], error["data"]["task"]["status"]) == (task_id, "working")
+
+
+def test_how_a_task_is_does_not_say_what_it_asks_or_found(world: World) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    keys = {"taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttl", "pollInterval", "_meta"}
+    assert client.get(task_id).keys() == keys
+    client.answer(task_id, **HELLO)
+    world.work()
+    assert client.get(task_id).keys() == keys
+    assert client.get(task_id)["status"] == "completed"
+
+
+def test_a_task_that_fails_brings_the_error_of_the_call(world: World) -> None:
+    client = world.client()
+    task_id = client.call("broken")["task"]["taskId"]
+    world.work()
+    assert client.get(task_id)["status"] == "failed"
+    assert client.result(task_id) == {"code": -32603, "message": "Internal error"}
+
+
+def test_a_tool_that_fails_is_a_result(world: World) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    client.answer(task_id, inputResponses={"echo_input": {"action": "decline"}})
+    world.work()
+    assert client.result(task_id)["isError"] is True
+
+
+def test_a_task_can_be_cancelled_and_has_no_result_then(world: World) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    assert client.cancel(task_id)["status"] == "cancelled"
+    assert client.cancel(task_id)["status"] == "cancelled"
+    assert client.result(task_id)["message"] == "The task was cancelled, so it has no result"
+
+
+def test_a_client_that_cannot_show_the_question_hears_so_only_where_it_would_be_shown(world: World) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    client.capabilities = {"experimental": client.capabilities["experimental"]}
+    assert client.get(task_id)["status"] == "input_required"
+    assert client.result(task_id)["code"] == -32021
+
+
+@pytest.mark.parametrize("responses", [None, [], "x", {"echo_input": "Hello"}, {"echo_input": []}])
+def test_malformed_answers_are_an_error(world: World, responses: object) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    sent = {} if responses is None else {"inputResponses": responses}
+    error = client.answer(task_id, **sent)
+    assert (error["code"], client.replies[-1].status) == (-32602, 400)
+    assert "inputResponses" in error["message"]
+    assert client.get(task_id)["status"] == "input_required"
+
+
+@pytest.mark.parametrize(
+    "response",
+    [accept(), accept(input=7), accept(input=["Hello"]), {"action": "accept"}, {"action": "accept", "content": None}],
+)
+def test_an_answer_that_lacks_what_is_required_leaves_the_task_waiting(world: World, response: dict[str, Any]) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    assert client.answer(task_id, inputResponses={"echo_input": response})["_meta"][RELATED] == {"taskId": task_id}
+    world.work()
+    assert client.get(task_id)["status"] == "input_required"
+    assert list(client.result(task_id)["inputRequests"]) == ["echo_input"]
+
+
+def test_an_answer_that_comes_twice_or_late_is_acknowledged_and_changes_nothing(world: World) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    for said in ("Hello World!", "Good bye"):
+        client.answer(task_id, inputResponses={"echo_input": accept(input=said)})
+    world.work()
+    client.answer(task_id, inputResponses={"echo_input": accept(input="Good night")})
+    assert client.result(task_id)["content"][0]["text"] == "Echo: Hello World!"
+
+
+def test_the_task_may_be_named_by_its_params_too_but_not_another(world: World) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    error = client.told("tasks/input_response", {"taskId": task_id, **HELLO, "_meta": {RELATED: {"taskId": "all.x"}}})
+    assert error["code"] == -32602
+    client.told("tasks/input_response", {"taskId": task_id, **HELLO})
+    assert client.get(task_id)["status"] == "working"
+
+
+@pytest.mark.parametrize("about", [{}, {RELATED: {}}, {RELATED: "x"}, {RELATED: {"taskId": 7}}])
+def test_an_answer_that_says_no_task_is_told_where_to_say_it(world: World, about: dict[str, Any]) -> None:
+    error = world.client().told("tasks/input_response", {**HELLO, "_meta": about})
+    assert error["code"] == -32602
+    assert RELATED in error["message"]
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel", "tasks/input_response"])
+@pytest.mark.parametrize("task_id", ["all.0123456789abcdef012345", "other.0123456789abcdef012345", "x", ""])
+def test_a_task_that_nobody_made_is_unknown(world: World, method: str, task_id: str) -> None:
+    assert world.client().told(method, {"taskId": task_id, **HELLO}) == UNKNOWN
+
+
+def test_the_header_may_name_the_task_and_then_says_the_truth(world: World) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    sent = wire.message("tasks/get", {"taskId": task_id}, capabilities=client.capabilities)
+    for named, code in ((task_id, None), ("all.other", -32020)):
+        reply = client.post(sent, {"mcp-method": "tasks/get", "mcp-name": named})
+        assert reply.messages[0].get("error", {}).get("code") == code
+
+
+# ---- Whose it is
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel", "tasks/input_response"])
+def test_somebody_elses_task_is_an_unknown_task(world: World, method: str) -> None:
+    task_id = world.asked(world.client("alice"))
+    assert world.client("bob").told(method, {"taskId": task_id, **HELLO}) == UNKNOWN
+    assert world.client("alice").get(task_id)["status"] == "input_required"
+
+
+def test_the_state_of_a_question_comes_back_with_its_answer(world: World) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    state = client.result(task_id)["requestState"]
+    client.answer(task_id, **HELLO, requestState=state)
+    world.work()
+    assert client.result(task_id)["content"][0]["text"] == "Echo: Hello World!"
+
+
+def refused(told: dict[str, Any]) -> None:
+    assert told == {
+        "code": -32602,
+        "message": "Invalid or expired requestState",
+        "data": {"reason": "invalid_request_state"},
+    }
+
+
+@pytest.mark.parametrize("forge", [lambda state: f"{state}A", lambda _: "x", lambda _: "", lambda _: None, lambda _: 7])
+def test_a_forged_state_is_refused(world: World, forge: Callable[[str], object]) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    refused(client.answer(task_id, **HELLO, requestState=forge(client.result(task_id)["requestState"])))
+    assert client.get(task_id)["status"] == "input_required"
+
+
+def test_the_state_of_another_task_or_person_or_kind_is_refused(world: World) -> None:
+    alice, bob = world.client("alice"), world.client("bob")
+    task_id, other, theirs = world.asked(alice), world.asked(alice), world.asked(bob)
+    call = alice.told("tools/call", {"name": "echo", "arguments": {}})
+    for state in (
+        alice.result(other)["requestState"],
+        bob.result(theirs)["requestState"],
+        call["requestState"],
+    ):
+        refused(alice.answer(task_id, **HELLO, requestState=state))
+
+
+def test_a_state_expires(world: World) -> None:
+    client = world.client()
+    task_id = world.asked(client)
+    state = client.result(task_id)["requestState"]
+    began = world.clock.at
+    world.clock.advance(8 * 24 * 3600)
+    try:
+        refused(client.answer(task_id, **HELLO, requestState=state))
+        assert client.get(task_id) == UNKNOWN
+    finally:
+        world.clock.at = began
+
+
+def test_an_answer_to_an_earlier_question_is_none_to_a_later_one(world: World) -> None:
+    client = world.client()
+    task_id = world.asked(client, "paid")
+    state = client.result(task_id)["requestState"]
+    # it has the shape that the form asks for, and is not what the function takes
+    client.answer(task_id, inputResponses={"amount": accept(amount=-1)}, requestState=state)
+    world.work()
+    (key,) = client.result(task_id)["inputRequests"]
+    assert key != "amount"
+    client.answer(task_id, inputResponses={key: accept(amount=5)}, requestState=state)
+    assert client.get(task_id)["status"] == "input_required"
+    client.answer(task_id, inputResponses={key: accept(amount=5)}, requestState=client.result(task_id)["requestState"])
+    world.work()
+    assert client.result(task_id)["content"][0]["text"] == "5"
+
+
+# ---- Who asked for it, and who did not
+
+
+@pytest.mark.parametrize("method", ["tasks/result", "tasks/input_response"])
+def test_who_does_not_ask_for_it_finds_no_such_method(world: World, method: str) -> None:
+    task_id = world.asked(world.client())
+    for capabilities in (EVERYTHING, wire.WITH_TASKS):
+        client = Client(world.client().over, None)
+        client.capabilities = dict(capabilities)
+        reply = client.request(method, {"taskId": task_id, **HELLO})
+        assert (reply.status, reply.messages[0]["error"]["code"]) == (404, -32601)
+
+
+def test_the_released_extension_is_spoken_as_ever_beside_it(world: World) -> None:
+    task_id = world.asked(world.client())
+    released = Client(world.client().over, None)
+    released.capabilities = dict(wire.WITH_TASKS)
+    sent = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.WITH_TASKS)
+    reply = released.post(sent, {"mcp-method": "tasks/get", "mcp-name": task_id})
+    assert list(reply.messages[0]["result"]["inputRequests"]) == ["echo_input"]
+    wire.check(reply.messages[0], "tasks/get")
+    # "params.task MUST be ignored"
+    call = {"name": "echo", "arguments": {}, "task": {"ttl": 5}}
+    (created,) = released.request("tools/call", call).messages
+    assert (created["result"]["resultType"], created["result"]["ttlMs"]) == ("task", 86_400_000)
+
+
+def test_with_the_dialect_off_its_methods_are_unknown(world: World) -> None:
+    with deployed(MCP_DIALECTS=None):
+        client = World(world.placement).client()
+        for method in ("tasks/result", "tasks/input_response"):
+            reply = client.request(method, {"taskId": "all.0123456789abcdef012345", **HELLO})
+            assert (reply.status, reply.messages[0]["error"]["code"]) == (404, -32601)
+        call = {"name": "echo", "arguments": {}, "task": {"ttl": 5}}
+        (message,) = client.request("tools/call", call).messages
+        assert message["result"]["resultType"] == "input_required"
+        wire.check(message, "tools/call")
+
+
+def test_a_function_without_tasks_has_none_in_this_dialect_either(world: World) -> None:
+    from tests.dialects.functions import plain  # noqa: PLC0415 - of this test alone
+
+    client = PersistentClient(Events(place(world.placement, plain)))
+    reply = client.request("tasks/get", {"taskId": "all.0123456789abcdef012345"})
+    assert (reply.status, reply.messages[0]["error"]["code"]) == (404, -32601)
