@@ -42,7 +42,7 @@ def searching() -> Iterator[None]:
 
     def noted(notes: Notes, response: dict[str, Any]) -> None:
         note(notes, response)
-        search("the line of a request", f"{lines._message(notes)} {fields(notes)}")  # noqa: SLF001 - as it would be told
+        search("the line of a request", f"{lines.message(notes)} {fields(notes)}")  # as it would be told
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logging.Logger, "handle", handled)

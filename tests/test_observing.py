@@ -9,11 +9,15 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 from pydantic import BaseModel
 
@@ -21,7 +25,7 @@ from mcp_functions import Elicit, Step, catalog, observing, prompt, resource, se
 from mcp_functions.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.gateway import Endpoint, LambdaFunction
-from mcp_functions.observing import Notes
+from mcp_functions.observing import Notes, writing
 from mcp_functions.observing.measures import measured
 from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
@@ -329,7 +333,7 @@ def test_a_failure_of_kms_that_an_older_key_bridges_is_counted_all_the_same() ->
     function = serve(book, wrapping=[vault], now=lambda: clock[0])
     function._observe = notes.append  # noqa: SLF001 - what the line does not say, the metrics do
     for _ in range(2):
-        Conversation(function).call(city="Lisbon")
+        send(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}})
         vault.failure = OSError()
         clock[0] += 1000
     assert [(note.outcome, note.kms_failures) for note in notes] == [("input_required", 0), ("input_required", 1)]
@@ -529,7 +533,6 @@ to = logging.StreamHandler(sys.stdout)
 to.setFormatter(JsonFormatter()); to.terminator = ""
 logging.root.addHandler(to); logging.root.setLevel("INFO")
 """
-NO_POWERTOOLS = "import sys; sys.modules['aws_lambda_powertools'] = None"
 
 
 class Ran:
@@ -552,38 +555,34 @@ class Ran:
         self.others = [line for line in written if line not in self.blobs + self.lines]
 
     @property
-    def powertools(self) -> bool:
-        return "aws_lambda_powertools" in self.at_init
-
-    @property
     def fields(self) -> set[str]:
         formats = {"timestamp", "level", "logger", "service", "requestId"}
         return set(self.lines[0]) - formats
 
 
 @pytest.mark.parametrize(
-    ("variables", "powertools", "lines", "blobs"),
+    ("variables", "lines", "blobs"),
     [
-        ({}, False, 0, 0),
-        ({"AWS_LAMBDA_LOG_LEVEL": "WARN"}, False, 0, 0),
-        ({"POWERTOOLS_LOG_LEVEL": "WARNING"}, False, 0, 0),
-        ({**METRICS, "POWERTOOLS_METRICS_DISABLED": "true", "POWERTOOLS_LOG_LEVEL": "WARNING"}, False, 0, 0),
-        ({**METRICS, "POWERTOOLS_DEV": "true"}, False, 0, 0),
-        ({**LINES, "AWS_LAMBDA_LOG_LEVEL": "ERROR"}, False, 0, 0),
-        (LINES, True, 2, 0),
-        ({"POWERTOOLS_LOG_LEVEL": "debug", "AWS_LAMBDA_LOG_LEVEL": "INFO"}, True, 2, 0),
-        (METRICS, True, 0, 3),
-        ({**METRICS, "AWS_LAMBDA_LOG_LEVEL": "INFO"}, True, 2, 3),
-        ({**METRICS, "AWS_LAMBDA_LOG_LEVEL": "INFO", "POWERTOOLS_LOG_LEVEL": "WARNING"}, True, 0, 3),
+        ({}, 0, 0),
+        ({"AWS_LAMBDA_LOG_LEVEL": "WARN"}, 0, 0),
+        ({"POWERTOOLS_LOG_LEVEL": "WARNING"}, 0, 0),
+        ({**METRICS, "POWERTOOLS_METRICS_DISABLED": "true", "POWERTOOLS_LOG_LEVEL": "WARNING"}, 0, 0),
+        ({**METRICS, "POWERTOOLS_DEV": "true"}, 0, 0),
+        ({**LINES, "AWS_LAMBDA_LOG_LEVEL": "ERROR"}, 0, 0),
+        (LINES, 2, 0),
+        ({"POWERTOOLS_LOG_LEVEL": "debug", "AWS_LAMBDA_LOG_LEVEL": "INFO"}, 2, 0),
+        (METRICS, 0, 3),
+        ({**METRICS, "AWS_LAMBDA_LOG_LEVEL": "INFO"}, 2, 3),
+        ({**METRICS, "AWS_LAMBDA_LOG_LEVEL": "INFO", "POWERTOOLS_LOG_LEVEL": "WARNING"}, 0, 3),
     ],
 )
-def test_the_environment_says_who_tells_and_powertools_is_imported_at_init_or_never(
-    tmp_path: Path, variables: dict[str, str], *, powertools: bool, lines: int, blobs: int
+def test_the_environment_says_who_tells_and_powertools_is_never_imported(
+    tmp_path: Path, variables: dict[str, str], *, lines: int, blobs: int
 ) -> None:
     ran = Ran(tmp_path, variables)
-    assert (ran.powertools, len(ran.lines), len(ran.blobs)) == (powertools, lines, blobs)
-    assert not [name for name in ran.after if "powertools" in name]
-    never = ("aws_xray_sdk", "aws_lambda_powertools.event_handler", "boto3", "pydantic", "asyncio")
+    assert (len(ran.lines), len(ran.blobs)) == (lines, blobs)
+    assert not [name for name in ran.after if name.startswith("mcp_functions.observing")]
+    never = ("aws_lambda_powertools", "aws_xray_sdk", "boto3", "pydantic", "asyncio")
     assert not [name for name in ran.at_init | ran.after if name.startswith(never)]
 
 
@@ -609,13 +608,64 @@ def test_lines_and_metrics_have_the_form_that_cloudwatch_reads(tmp_path: Path) -
     ]
 
 
-def test_without_powertools_the_lines_say_the_same(tmp_path: Path) -> None:
-    with_it = Ran(tmp_path, {**LINES, **METRICS})
-    without = Ran(tmp_path, {**LINES, **METRICS}, NO_POWERTOOLS, JSON_LOGS)
+def test_lambdas_own_formatter_says_the_same(tmp_path: Path) -> None:
+    ours = Ran(tmp_path, {**LINES, **METRICS})
     lambdas = Ran(tmp_path, {"AWS_LAMBDA_LOG_LEVEL": "INFO"}, "", JSON_LOGS)
-    assert with_it.fields == without.fields == lambdas.fields
-    assert {line["logger"] for line in without.lines + lambdas.lines} == {"mcp_functions"}
-    assert without.blobs == []
+    both = Ran(tmp_path, {**LINES, "AWS_LAMBDA_LOG_LEVEL": "INFO"}, "", JSON_LOGS)
+    assert ours.fields == lambdas.fields == both.fields
+    assert {line["logger"] for line in lambdas.lines} == {"mcp_functions"}
+    assert (len(both.lines), lambdas.blobs) == (2, [])  # none is written twice
+
+
+KEYS = {"method": "tools/call", "handler": "add", "code": -32602, "kms_ms": 1.5, "cold_start": True, "flow": "é\u2028"}
+
+
+@pytest.mark.parametrize("traced", [None, "Root=1-6a17f3c2-0f7a2bd61f3a1f0c2e4d5b6a;Parent=5;Sampled=1"])
+def test_a_line_is_what_powertools_logger_would_write(monkeypatch: pytest.MonkeyPatch, traced: str | None) -> None:
+    monkeypatch.delenv("_X_AMZN_TRACE_ID", raising=False)
+    if traced:
+        monkeypatch.setenv("_X_AMZN_TRACE_ID", traced)
+    to = io.StringIO()
+    logger = Logger(service=f"shop{traced}", use_rfc3339=True, utc=True, location=None, level="INFO", stream=to)
+    logger.append_keys(service="shop", logger="mcp_functions")
+    logger.error("refused: -32602 expired", extra=KEYS)
+    theirs = json.loads(to.getvalue())
+    at = datetime.fromisoformat(theirs["timestamp"]).timestamp() + 0.0004  # of a millisecond nothing is told
+    assert json.loads(writing.line("shop", "ERROR", "refused: -32602 expired", at, KEYS)) == theirs
+
+
+def test_metrics_are_what_powertools_would_write() -> None:
+    theirs = AmazonCloudWatchEMFProvider(namespace="tools", service="shop")
+    theirs.add_dimension("handler", "add")
+    theirs.add_metric("Requests", "Count", 1)
+    theirs.add_metric("Latency", "Milliseconds", 12.5)
+    at = time.time()
+    theirs.set_timestamp(int(at * 1000))
+    measures = {"Requests": ("Count", 1.0), "Latency": ("Milliseconds", 12.5)}
+    ours = writing.blob("tools", {"handler": "add", "service": "shop"}, measures, at)
+    assert json.loads(ours) == theirs.serialize_metric_set()
+
+
+def test_a_request_is_told_in_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrote: list[str] = []
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(write=wrote.append, flush=lambda: None))
+    notes = Notes(handler="add", outcome="complete", status=200, cold_start=True)
+    tell = writing.observer("shop", logging.INFO, "tools", endpoint=False, now=lambda: 0)
+    try:
+        tell(notes)
+        logging.getLogger("mcp_functions.keys").warning("a key of %s", "yesterday")
+    finally:
+        undone(logging.getLogger("mcp_functions"))
+    told, warned = wrote
+    assert [json.loads(line).get("outcome", "metrics") for line in told.splitlines()] == ["complete", *["metrics"] * 2]
+    assert (json.loads(warned)["message"], json.loads(warned)["level"]) == ("a key of yesterday", "WARNING")
+
+
+def undone(log: logging.Logger) -> None:
+    """Give the package's logger back to whoever else reads it."""
+    log.handlers.clear()
+    log.propagate = True
+    log.setLevel(logging.NOTSET)
 
 
 AUTHORS = """
@@ -642,13 +692,3 @@ def test_an_authors_own_logger_and_metrics_stay_the_authors(tmp_path: Path) -> N
     assert (theirs["Orders"], theirs["shop"]) == ([1.0], "x")
     assert all("Orders" not in blob and "shop" not in blob for blob in ours)
     assert "Requests" not in theirs
-
-
-def test_powertools_own_switch_is_respected_until_the_end(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "true")
-    provider = AmazonCloudWatchEMFProvider(namespace="x", service="y")
-    provider.add_metric("z", "Count", 1)
-    provider.flush_metrics()
-    assert capsys.readouterr().out == ""

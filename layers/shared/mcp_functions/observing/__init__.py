@@ -39,7 +39,9 @@ tell = lines.tell
 
 
 def observer(environ: Mapping[str, str], *, endpoint: bool = False) -> Observer:
-    """Choose who is told of requests, as the environment says. Powertools is imported here, at init, or never.
+    """Choose who is told of requests, as the environment says.
+
+    The variables are those of Powertools for AWS Lambda, and mean the same.
 
     Args:
         environ: the environment, as `os.environ`.
@@ -50,17 +52,14 @@ def observer(environ: Mapping[str, str], *, endpoint: bool = False) -> Observer:
     level = max(asked or 0, lambdas or 0)  # "keep Logger and ALC log level in sync": the stricter one holds
     if asked:
         lines.log.setLevel(level)
-    wanted = _measures(environ)
-    if not wanted and not (asked and level <= lines.INFO):
+    namespace = _namespace(environ)
+    written = level if (asked or namespace) and level <= lines.INFO else 0
+    if not namespace and not written:
         return tell  # Lambda's own formatter writes the same fields, if its LogFormat is JSON
-    try:
-        from mcp_functions.observing import powertools  # noqa: PLC0415 - 40 ms, and only if somebody reads it
-    except ImportError:
-        return tell  # outside our layers: the same lines, and no metrics
+    from mcp_functions.observing import writing  # noqa: PLC0415 - only if somebody reads it
+
     service = environ.get("POWERTOOLS_SERVICE_NAME") or environ.get("MCP_STACK") or "mcp-functions"
-    if 0 < level <= lines.INFO:
-        powertools.write_lines(service, level)
-    return powertools.measuring(service, endpoint=endpoint) if wanted else tell
+    return writing.observer(service, written, namespace, endpoint=endpoint)
 
 
 def redacted(text: str, *values: object) -> str:
@@ -70,7 +69,8 @@ def redacted(text: str, *values: object) -> str:
     return redacting.redacted(text, *values)
 
 
-def _measures(environ: Mapping[str, str]) -> bool:
+def _namespace(environ: Mapping[str, str]) -> str:
+    """Say where metrics go; "" if there are none."""
     # POWERTOOLS_DEV turns metrics off too, unless they are turned on by name
     disabled = environ.get("POWERTOOLS_METRICS_DISABLED") or environ.get("POWERTOOLS_DEV", "")
-    return bool(environ.get("POWERTOOLS_METRICS_NAMESPACE")) and disabled.lower() not in TRUE
+    return "" if disabled.lower() in TRUE else environ.get("POWERTOOLS_METRICS_NAMESPACE", "")

@@ -29,13 +29,19 @@ def level(environ: Mapping[str, str], name: str) -> int | None:
 
 def tell(notes: Notes) -> None:
     """Write the line of one request: at INFO, or at ERROR if it is for the operator or the author."""
-    limited = notes.outcome == "complete" and notes.reason  # what the function remembers found no room
-    told = logging.ERROR if notes.status >= SERVER_ERROR or limited else INFO
+    told = level_of(notes)
     if log.isEnabledFor(told):
-        log.log(told, _message(notes), extra=fields(notes))
+        log.log(told, message(notes), extra=fields(notes))
 
 
-def _message(notes: Notes) -> str:
+def level_of(notes: Notes) -> int:
+    """Say at which level the line of a request is written."""
+    limited = notes.outcome == "complete" and notes.reason  # what the function remembers found no room
+    return logging.ERROR if notes.status >= SERVER_ERROR or limited else INFO
+
+
+def message(notes: Notes) -> str:
+    """Write what a person reads of a request."""
     if notes.place:
         return f"failed: {notes.place}"
     if notes.outcome in {"refused", "failed"}:

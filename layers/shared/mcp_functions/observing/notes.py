@@ -26,7 +26,7 @@ class Notes:
         method: of the specification, else "unknown"; "metadata" or "preflight" if HTTP alone decided; or None.
         handler: its name in the catalog, else "unknown"; None for requests that name none.
         round: of the conversation, from 1.
-        flow: digest of the conversation's name.
+        flow: the conversation's name, which is told as a digest.
         jti: names the presented state, once that proved authentic.
         outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
         code: of the JSON-RPC error.
@@ -166,7 +166,7 @@ def fields(notes: Notes) -> Mapping[str, Any]:
         "code": notes.code,
         "reason": notes.reason,
         "tool_error": notes.tool_error or None,
-        "flow": notes.flow,
+        "flow": None if notes.flow is None else digest(notes.flow),
         "jti": notes.jti,
         "request_bytes": notes.request_bytes,
         "response_bytes": notes.response_bytes,

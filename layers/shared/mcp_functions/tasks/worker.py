@@ -106,7 +106,7 @@ class Worker:
             return  # another has it, or it waits, or it is over
         if task.held:
             notes = observing.current()
-            notes.handler, notes.round, notes.flow = task.tool, task.rounds + 1, observing.digest(task.flow)
+            notes.handler, notes.round, notes.flow = task.tool, task.rounds + 1, task.flow
             self._played(self._hold(task_id, owner, task), task, deadline)
 
     def _taken(self, task: Task) -> Task:
