@@ -42,8 +42,8 @@ TOOL = EVERY | {
     "results", "schemas", "server", "serving", "signatures", "vault",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
-    "asking", "capabilities", "envelope", "forms", "input_requests", "keys", "keys.choice", "keys.kms", "keys.limits",
-    "request_state", "rounds",
+    "asking", "capabilities", "conversing", "envelope", "forms", "input_requests", "keys", "keys.choice", "keys.kms",
+    "keys.limits", "request_state", "rounds",
 }  # fmt: skip
 OWN = {"list": DOOR, "forward": DOOR, "scalar": TOOL, "model": TOOL, "asking": ASKING}
 FORBIDDEN = {"list": LEAN, "forward": LEAN, "scalar": LEAN, "model": NEVER - PYDANTICS, "asking": NEVER - PYDANTICS}

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from mcp_functions import forms
 from mcp_functions.capabilities import Capability
 from mcp_functions.errors import DeveloperError, NotAnswered
 from mcp_functions.forms import InvalidAnswer
-from mcp_functions.input_requests import CreateMessageRequest, ElicitRequest, ListRootsRequest, missing
+from mcp_functions.input_requests import (
+    CreateMessageRequest,
+    ElicitRequest,
+    ListRootsRequest,
+    form_fingerprint,
+    form_request,
+    missing,
+)
 from mcp_functions.rounds import Asking
 
 if TYPE_CHECKING:
@@ -61,8 +68,7 @@ class Questionable(Protocol[Answer]):
         """Exist for type checkers alone: the type of the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question(Generic[Form]):
+class Question(NamedTuple, Generic[Form]):
     """One form among several: `elicit.together(Question("where", "Where to?", City), …)`."""
 
     key: str
@@ -76,7 +82,9 @@ class Question(Generic[Form]):
             _check_accepted(self.key, self.message, response)
             return forms.accept(self.form, response.get("content"), camel_case=camel_case)
 
-        return Asking(self.key, ElicitRequest(self.message, self.form).wire(camel_case=camel_case), read)
+        request = form_request(self.message, self.form, camel_case=camel_case)
+        print_ = form_fingerprint(self.message, self.form, camel_case=camel_case)
+        return Asking(self.key, request, read, fingerprint=print_)
 
     def answer(self) -> Form:
         """Exist for type checkers alone."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from mcp_functions.errors import DeveloperError
-from mcp_functions.jsonrpc import dumps
+from mcp_functions.jsonrpc import dumps, in_order
 from mcp_functions.kinds import camel, first_reason
 
 if TYPE_CHECKING:
@@ -106,6 +106,12 @@ def requested_schema(model: type[BaseModel], *, camel_case: bool = False) -> dic
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
 
+@lru_cache(maxsize=256)
+def schema_text(model: type[BaseModel], *, camel_case: bool = False) -> str:
+    """Write a model's `requestedSchema` as JSON in the one form that fingerprints are taken of."""
+    return in_order(requested_schema(model, camel_case=camel_case))
+
+
 def accept(model: type[Form], content: object, *, camel_case: bool = False) -> Form:
     """Read what the user filled in.
 
@@ -121,12 +127,17 @@ def accept(model: type[Form], content: object, *, camel_case: bool = False) -> F
     if not isinstance(content, dict):
         message = "the form came back without content"
         raise InvalidAnswer(message)
-    names = {wire: key for key, wire in _wire_names(model, camel_case=camel_case).items()}
+    names = _keys(model, camel_case=camel_case)
     known = {names[wire]: value for wire, value in content.items() if wire in names}
     try:
         return model.model_validate_json(dumps(known), strict=True)
     except ValueError as error:
         raise InvalidAnswer(first_reason(error)) from None
+
+
+@lru_cache(maxsize=256)
+def _keys(model: type[BaseModel], *, camel_case: bool) -> dict[str, str]:
+    return {wire: key for key, wire in _wire_names(model, camel_case=camel_case).items()}
 
 
 def _wire_names(model: type[BaseModel], *, camel_case: bool) -> dict[str, str]:

@@ -373,7 +373,7 @@ def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
     if isinstance(answer, Forwarded):
         return dict(answer.response)
     if isinstance(answer, Written):
-        body = f'{{"jsonrpc":"2.0","id":{jsonrpc.dumps(id_)},"result":{answer.text}}}'
+        body = f'{{"jsonrpc":"2.0","id":{id_ if type(id_) is int else jsonrpc.dumps(id_)},"result":{answer.text}}}'
         return _fitting(http, events.response(http, 200, JSON, body))
     if isinstance(answer, Spoken):
         return _fitting(http, events.response(http, 200, STREAM if answer.stream else JSON, answer.text))

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import forms
 from mcp_functions.errors import DeveloperError
+from mcp_functions.jsonrpc import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,11 +54,7 @@ class ElicitRequest(InputRequest):
 
         """
         if self.form:
-            requested = forms.requested_schema(self.form, camel_case=camel_case)
-            return {
-                "method": "elicitation/create",
-                "params": {"mode": "form", "message": self.message, "requestedSchema": requested},
-            }
+            return form_request(self.message, self.form, camel_case=camel_case)
         if not self.page or not _can_be_opened(self.page):
             message = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
             raise DeveloperError(message)
@@ -151,10 +147,34 @@ def _check_tool_results(messages: Sequence[JSONObject]) -> None:
         raise DeveloperError(text)
 
 
+def form_request(message: str, form: type[BaseModel], *, camel_case: bool) -> schema.InputRequest:
+    """Write the question that shows a form.
+
+    Raises:
+        DeveloperError: the form cannot be expressed.
+
+    """
+    requested = forms.requested_schema(form, camel_case=camel_case)
+    return {
+        "method": "elicitation/create",
+        "params": {"mode": "form", "message": message, "requestedSchema": requested},
+    }
+
+
 def fingerprint(request: schema.InputRequest) -> str:
     """Name one exact question, 22 characters: an answer counts only for the question it was asked for."""
-    text = json.dumps(request, sort_keys=True, separators=(",", ":"))
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:16]).rstrip(b"=").decode()
+    return _named(in_order(request))
+
+
+def form_fingerprint(message: str, form: type[BaseModel], *, camel_case: bool) -> str:
+    """Name the question that shows a form, as `fingerprint` does; but for the message it is always the same text."""
+    schema_ = forms.schema_text(form, camel_case=camel_case)
+    params = f'{{"message":{in_order(message)},"mode":"form","requestedSchema":{schema_}}}'
+    return _named(f'{{"method":"elicitation/create","params":{params}}}')
+
+
+def _named(question: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(question.encode()).digest()[:16])[:22].decode()
 
 
 def asked_again(request: schema.InputRequest, reason: str) -> schema.InputRequest:

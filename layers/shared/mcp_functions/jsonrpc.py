@@ -8,12 +8,15 @@ and 1 are the same number to every later reader, the argument digest included.
 from __future__ import annotations
 
 import json
+import json.encoder
 import re
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
 from mcp_functions.errors import InvalidRequest, ParseError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from mcp_functions.schema import JSONRPCNotification, JSONRPCRequest
 
 MAX_DEPTH = 64
@@ -89,9 +92,50 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
     return value
 
 
-def dumps(value: object) -> str:
-    """Write JSON on one line, without blanks; NaN is refused, for no JSON reader takes it."""
-    return int.__repr__(value) if type(value) is int else _encode(value)
+class Writer:
+    """Writes JSON on one line, without blanks; NaN is refused, for no JSON reader takes it.
+
+    `json.dumps` makes an encoder for every call, which takes longer than writing a small value does.
+    """
+
+    __slots__ = ("_chunks",)
+
+    def __init__(self, *, ascii_only: bool = False, sort_keys: bool = False) -> None:
+        """Make the encoder.
+
+        Args:
+            ascii_only: whether every other character becomes an escape.
+            sort_keys: whether the members of an object stand in the order of their names.
+
+        """
+        json_ = json.JSONEncoder(
+            ensure_ascii=ascii_only, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, check_circular=False
+        )
+        string = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
+        in_c: Any = getattr(json.encoder, "c_make_encoder", None)  # as JSONEncoder looks for it
+        self._chunks: Callable[[object, int], Iterable[str]] = (
+            in_c(None, json_.default, string, None, ":", ",", sort_keys, False, False)  # noqa: FBT003 - C knows no names
+            if in_c
+            else lambda value, _level: json_.iterencode(value)
+        )
+
+    def __call__(self, value: object) -> str:
+        """Write a value.
+
+        Raises:
+            TypeError: JSON has nothing like it.
+            ValueError: a number that JSON does not have, or a value that never ends.
+
+        """
+        try:
+            return "".join(self._chunks(value, 0))
+        except RecursionError:
+            message = "nested too deep"
+            raise ValueError(message) from None
+
+
+dumps = Writer()
+in_order = Writer(ascii_only=True, sort_keys=True)  # for digests: one text for every order of members
 
 
 def _read(string: str) -> Any:  # noqa: ANN401 - JSON is any value
@@ -160,7 +204,6 @@ _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, pars
 _counting = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_constant
 )
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def _check_unicode(value: object) -> None:

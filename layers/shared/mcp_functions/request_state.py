@@ -25,6 +25,7 @@ from mcp_functions.errors import (
     Misconfigured,
     TemporarilyUnavailable,
 )
+from mcp_functions.jsonrpc import dumps, in_order
 from mcp_functions.names import CALLS
 
 if TYPE_CHECKING:
@@ -41,9 +42,6 @@ FLOW_FACTOR = 6  # a conversation may last as long as six answers, if an author 
 SKEW_MS = 60_000
 _FLOW_BYTES = 16
 _CLAIMS = {"v", "aud", "m", "t", "a", "p", "iat", "exp", "fx", "f", "r", "q", "s"}
-
-_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_write_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
 class Reason(StrEnum):
@@ -137,10 +135,10 @@ def canonical(value: object) -> bytes:
 
     """
     try:
-        text = _write_sorted(value)
+        text = in_order(value)
         # A float always shows a point or an exponent; without either, what the C encoder wrote is already canonical.
         if "." in text or "e+" in text or "e-" in text:
-            text = _write_sorted(_exact(value))
+            text = in_order(_exact(value))
     except (TypeError, ValueError, RecursionError):
         message = "not a JSON value, or nested too deep"
         raise ValueError(message) from None
@@ -193,6 +191,7 @@ class RequestStates:
         *,
         asked: Mapping[str, str],
         record: Mapping[str, Any],
+        state: str | None = None,
         flow: str | None = None,
         lifetime: int | None = None,
     ) -> str:
@@ -203,6 +202,7 @@ class RequestStates:
             previous: the state that this round began with, or None in the first.
             asked: wire key -> fingerprint of each question now open.
             record: JSON, as the engine left it.
+            state: what a function of the low level keeps, already written as JSON: the record's `state`.
             flow: names a conversation that begins here (`new_flow`); made up, if left out.
             lifetime: the handler's own, in seconds; up to days.
 
@@ -239,7 +239,7 @@ class RequestStates:
             "q": dict(asked),
             "s": dict(record),
         }
-        return self._codec.seal(_encode(claims))
+        return self._codec.seal(_encode(claims, state))
 
     def open(self, token: str, binding: Binding, *, caller: str = "", lifetime: int | None = None) -> Opened:
         """Open a state for the request at hand, or refuse it.
@@ -259,7 +259,7 @@ class RequestStates:
         payload = self._unseal(token, caller)
         claims = _decode(payload)
         notes = observing.current()
-        notes.flow, notes.round = observing.digest(claims["f"]), claims["r"] + 1
+        notes.flow, notes.round = claims["f"], claims["r"] + 1
         _same_request(claims, binding)
         self._in_time(claims, lifetime)
         if not 1 <= claims["r"] <= self._max_rounds:
@@ -327,16 +327,18 @@ def _equal(claim: str | None, expected: str | None) -> bool:
     return hmac.compare_digest(claim.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass"))
 
 
-def _encode(claims: dict[str, Any]) -> bytes:
+def _encode(claims: dict[str, Any], state: str | None) -> bytes:
     """Write the claims as one compact JSON document. A lone surrogate in an answer survives: it is encoded as it is."""
     try:
-        text = _write(claims)
-    except (TypeError, ValueError, RecursionError):
+        text = dumps(claims)
+    except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
     if text.count("[") + text.count("{") > MAX_RECORD_DEPTH and _depth(claims["s"]) > MAX_RECORD_DEPTH:
         message = f"the state is nested deeper than {MAX_RECORD_DEPTH}"
         raise DeveloperError(message)
+    if state is not None:  # the last member of the record, which is the last of the claims; a parser has read it
+        text = f'{text[:-2]}{"," if claims["s"] else ""}"state":{state}}}}}'
     return text.encode("utf-8", "surrogatepass")
 
 

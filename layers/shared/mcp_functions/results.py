@@ -136,7 +136,7 @@ def _message(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own va
 
 def _dumps(value: object) -> str:
     try:
-        return dumps(value)
+        return str(value) if type(value) is int else dumps(value)
     except (TypeError, ValueError):
         message = f"JSON cannot carry what the function returned ({type(value).__name__})"
         raise DeveloperError(message) from None

@@ -17,7 +17,7 @@ from mcp_functions.errors import DeveloperError, ToolError
 from mcp_functions.errors import InputRequired as InputRequired  # noqa: PLC0414 - its home, for who catches it
 from mcp_functions.forms import InvalidAnswer
 from mcp_functions.input_requests import asked_again, fingerprint
-from mcp_functions.jsonrpc import dumps
+from mcp_functions.jsonrpc import dumps, loads
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -40,12 +40,14 @@ class Asking(NamedTuple):
 
     With `once` an answer is good for one reading in a round: who asks again in the same round was not content with it.
     `read` raises InvalidAnswer if the response does not fit; any other exception is the outcome of the question.
+    `fingerprint` is the request's, where that is known already.
     """
 
     key: str
     request: InputRequest
     read: Callable[[Any], Any]
     once: bool = False
+    fingerprint: str = ""
 
 
 class RunningStep(NamedTuple):
@@ -145,7 +147,7 @@ class Round:
     _steps: dict[str, list[Any]] = field(default_factory=dict)
     _new_steps: int = 0
     _began: int | None = None
-    _state: Mapping[str, Any] | None = None
+    _state: str | None = None  # JSON, as the function's model wrote it
 
     def __post_init__(self) -> None:
         """Take over every proven answer at once, so that none is lost if this round ends before it is read."""
@@ -312,14 +314,18 @@ class Round:
 
     def leave(self) -> dict[str, Any]:
         """Say what the next round must know: JSON, to be sealed by whoever carries it."""
+        left, state = self.leave_apart()
+        return left if state is None else {**left, "state": loads(state)}
+
+    def leave_apart(self) -> tuple[dict[str, Any], str | None]:
+        """Say it likewise, but what a function of the low level keeps (`state`) as the JSON that its model wrote."""
         left = {
             "answers": {key: known for key, known in self._answers.items() if known},
             "steps": self._steps,
             "sheds": 0 if self.requests else self._sheds() + 1,
             "began": self._began or 0,
         }
-        state = {} if self._state is None else {"state": dict(self._state)}
-        return {**{name: value for name, value in left.items() if value}, **state}
+        return {name: value for name, value in left.items() if value}, self._state
 
     def leave_asked(self) -> dict[str, str]:
         """Say which questions are open now: key to fingerprint."""
@@ -341,7 +347,8 @@ class Round:
             raise ToolError(self.gave_up)
 
     def _outcome(self, question: Asking) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
-        key, request, print_ = question.key, question.request, fingerprint(question.request)
+        key, request = question.key, question.request
+        print_ = question.fingerprint or fingerprint(request)
         if self._seen.setdefault(key, print_) != print_:
             self.fail(f"two different questions under the key {key!r}: give each question a key of its own")
         known = self._answers.setdefault(key, {})
@@ -379,11 +386,13 @@ class Round:
                 "give it a key of its own each time round a loop"
             )
 
-    def _written(self, state: BaseModel) -> dict[str, Any]:
+    def _written(self, state: BaseModel) -> str:
         name = type(state).__name__
         try:
-            written = state.model_dump(mode="json", by_alias=True, warnings=False)  # which would quote it in the log
-            type(state).model_validate_json(dumps(written))
+            written = state.model_dump_json(by_alias=True, warnings=False)  # which would quote it in the log
+            if "null" in written:  # what pydantic writes for a number that JSON does not have; `dumps` refuses it
+                written = dumps(state.model_dump(mode="json", by_alias=True, warnings=False))
+            type(state).model_validate_json(written)
         except (TypeError, ValueError):
             self.fail(f"request_state: a {name} that holds this cannot be read again from the JSON that it writes")
         return written

@@ -17,7 +17,7 @@ from mcp_functions import aws, catalog, identity, observing, settings, well_know
 from mcp_functions.errors import Misconfigured
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.names import WORKER
-from mcp_functions.server import NO_TABLE, Server
+from mcp_functions.server import Server
 from mcp_functions.vault import Vault
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from mcp_functions.rounds import AuditRecord
     from mcp_functions.settings import Settings
     from mcp_functions.tasks import Tasks
-
-ROUNDS = ("input_requests", "request_state", "rounds")  # modules of a function that can do more than return
 
 
 def serve(
@@ -79,6 +77,8 @@ def serve(
         seals = codec or wrapping or found.kms_keys
         vault = Vault(found, service, wrapping, codec, now=now)
         if any(handler.keeps for handler in handlers) and not (seals and found.table):
+            from mcp_functions.single_use import NO_TABLE  # noqa: PLC0415 - who keeps something has imported it
+
             raise Misconfigured(NO_TABLE)
         identity.announce(found)
         states = vault.states if seals else None
@@ -104,7 +104,7 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
     """Import what signatures prove will be needed, where Lambda gives a full CPU; no call is made for it."""
     asks = any(handler.asks for handler in handlers)
     needed = (
-        (ROUNDS, not all(handler.alone for handler in handlers)),
+        (("conversing",), not all(handler.alone for handler in handlers)),
         (("envelope",), asks),
         (("single_use",), any(handler.keeps for handler in handlers)),
         (("tasks",), any(handler.task for handler in handlers)),
