@@ -14,6 +14,7 @@ from mcp_functions.gateway import LambdaFunction
 from mcp_functions.local.events import Moment
 from mcp_functions.testing import Conversation, deployed
 from tests import planted, wire
+from tests.legacy import judging
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -54,6 +55,9 @@ def _judged() -> Iterator[None]:
         if not response:
             return response  # a worker answers nobody
         planted.search_response(response)
+        if judging.is_earlier(event, response):
+            judging.judge(event, response)
+            return response
         for message in wire.messages(response) if response["body"] and not _is_document(event) else ():
             if "error" in message or not _in_a_dialect(event):
                 wire.check(message, _method(event))

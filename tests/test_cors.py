@@ -70,9 +70,9 @@ def test_a_page_of_ours_may_ask_and_learns_every_header_by_name(function: Lambda
     response = preflight(function)
     assert (response["statusCode"], response["body"]) == (204, "")
     assert response["headers"]["access-control-allow-origin"] == OURS
-    assert response["headers"]["access-control-allow-methods"] == "POST"
+    assert response["headers"]["access-control-allow-methods"] == "POST, GET, DELETE"
     allowed = response["headers"]["access-control-allow-headers"].split(", ")
-    assert set(allowed) == NAMES | {"mcp-param-city", "mcp-param-up-to"}
+    assert set(allowed) == NAMES | {"last-event-id", "mcp-session-id", "mcp-param-city", "mcp-param-up-to"}
     assert response["headers"]["vary"] == "Origin"
     assert int(response["headers"]["access-control-max-age"]) > 0
 
@@ -138,7 +138,7 @@ def test_a_page_of_ours_may_read_what_it_called_for_and_what_it_must_act_on(func
     assert response["statusCode"] == 200
     assert shared(response) == {
         "access-control-allow-origin": OURS,
-        "access-control-expose-headers": "retry-after, www-authenticate",
+        "access-control-expose-headers": "mcp-session-id, retry-after, www-authenticate",
     }
     assert response["headers"]["vary"] == "Origin"
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, MissingRequiredClientCapability, StateTooLarge
 from mcp_functions.handlers.playing import play
-from mcp_functions.input_requests import missing
+from mcp_functions.input_requests import in_words, missing
+from mcp_functions.names import META_EARLIER
 from mcp_functions.request_state import RoundBudgetExceeded, binding
 from mcp_functions.rounds import Round
 
@@ -106,8 +107,9 @@ class Conversations:
         if result is None:
             return handler.failed("This was done before, and its answer was not kept.")
         # whoever asks again may have been restarted, as another client
-        if lacking := missing(result.get("inputRequests", {}).values(), request.capabilities):
-            raise MissingRequiredClientCapability(lacking)
+        asked = result.get("inputRequests", {})
+        if lacking := missing(asked.values(), request.capabilities):
+            raise _unasked(request, lacking, asked)
         return result
 
     def _played(self, turn: _Turn) -> dict[str, Any]:
@@ -162,7 +164,7 @@ class Conversations:
         handler, round_ = turn.handler, turn.round
         # "MUST NOT send an inputRequests that the client has not declared support for in its capabilities"
         if lacking := missing(round_.requests.values(), turn.request.capabilities):
-            raise MissingRequiredClientCapability(lacking)
+            raise _unasked(turn.request, lacking, round_.requests)
         if self._states is None:
             reason = f"{handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             raise Misconfigured(reason)
@@ -177,3 +179,10 @@ class Conversations:
             return handler.failed("This conversation has more to remember than it can carry. Answer more briefly.")
         # `inputRequests` is there even when it is empty: one widespread client takes its absence for a final result.
         return {"resultType": "input_required", "inputRequests": round_.requests, "requestState": token}
+
+
+def _unasked(request: Request, lacking: dict[str, Any], asked: Mapping[str, Any]) -> MissingRequiredClientCapability:
+    """Refuse to ask; for a client of an earlier revision with the questions in words: it reads no capabilities."""
+    earlier = META_EARLIER in request.params["_meta"]
+    asks = {key: in_words(each) for key, each in asked.items()} if earlier else None
+    return MissingRequiredClientCapability(lacking, asks)

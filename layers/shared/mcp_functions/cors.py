@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from mcp_functions.events import HttpRequest
     from mcp_functions.settings import AuthMode
 
-SENT = ("accept", "authorization", "content-type", "mcp-method", "mcp-name", "mcp-protocol-version")
+SENT = (
+    "accept", "authorization", "content-type", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version",
+    "mcp-session-id",
+)  # fmt: skip
 SIGNED = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")  # by a page that signs
-READ = "retry-after, www-authenticate"
+READ = "mcp-session-id, retry-after, www-authenticate"
 KEEP_SECONDS = 600  # a browser may remember the answer to a preflight
 
 

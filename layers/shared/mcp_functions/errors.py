@@ -145,9 +145,9 @@ class MissingRequiredClientCapability(McpError):
 
     code, status, sentence = -32021, 400, "The client lacks a required capability"
 
-    def __init__(self, required: dict[str, object]) -> None:
-        """Take the `ClientCapabilities` object that would have been enough."""
-        super().__init__(data={"requiredCapabilities": required})
+    def __init__(self, required: dict[str, object], asks: dict[str, str] | None = None) -> None:
+        """Take the `ClientCapabilities` object that would have been enough, and perhaps what is asked, in words."""
+        super().__init__(data={"requiredCapabilities": required, **({"asks": asks} if asks else {})})
 
 
 class UnsupportedProtocolVersion(McpError):

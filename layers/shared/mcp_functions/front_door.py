@@ -1,7 +1,8 @@
 """The MCP endpoint: an MCP client knows one URL, and behind it every handler is a Lambda of its own.
 
 It answers `server/discover` and the lists from catalog.json, and hands every call, unchanged, to the function that the
-validated body names. It has no key and cannot read a state; the function checks everything again.
+validated body names. It cannot read a state; the function checks everything again. Its own key is for clients of 2025,
+whose sessions and questions it seals; no request of 2026-07-28 uses it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import logging
 import os
 import time
-from functools import lru_cache
+from functools import cache, lru_cache
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from os import PathLike
 
+    from mcp_functions.events import HttpRequest
+    from mcp_functions.gateway import Response
     from mcp_functions.headers import Declared
+    from mcp_functions.legacy import Legacy
     from mcp_functions.messages import Request, Written
     from mcp_functions.settings import Settings
 
@@ -72,7 +76,7 @@ def serve_catalog(
     """
     aws.prepare(aws.find(os.environ, "lambda"))  # at init, where Lambda gives a full CPU
 
-    def wire(_function_name: str) -> Endpoint:
+    def wire(function_name: str) -> Endpoint:
         found = settings.read(os.environ)
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would be a fifth of what a list imports
             offered = json.load(file)
@@ -80,7 +84,9 @@ def serve_catalog(
         door = FrontDoor(offered, found, kept(lambda_client), instructions, now=now)
         documents = well_known.documents(found, offered.get("scopes", ()))
         parameters = catalog.parameters(offered) if found.allowed_origins else []
-        endpoint = Endpoint(found, door.answer, documents, parameters)
+        service = f"{found.stack}/{function_name.removeprefix(f'{found.stack}-')}"
+        earlier = _earlier(found, service, door, offered, now) if found.earlier_revisions else None
+        endpoint = Endpoint(found, door.answer, documents, parameters, legacy=earlier)
         if not found.dialects:
             return endpoint
         from mcp_functions import dialects  # noqa: PLC0415 - of few deployments
@@ -88,6 +94,22 @@ def serve_catalog(
         return dialects.at_door(endpoint, offered, door.forward)
 
     return LambdaFunction(wire, now=now, observe=observing.observer(os.environ, endpoint=True))
+
+
+def _earlier(
+    found: Settings, service: str, front: FrontDoor, offered: Mapping[str, Any], now: Callable[[], float]
+) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
+    """Make what answers clients of 2025, when the first of them comes. What it seals only it can open."""
+
+    @cache
+    def door() -> Legacy:
+        from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
+        from mcp_functions.vault import Vault  # noqa: PLC0415
+
+        vault = Vault(found, service, now=now) if found.kms_keys else None
+        return Legacy(found, front.answer, offered, vault, now=now)
+
+    return lambda http, event, context: door()(http, event, context)  # noqa: PLW0108 - made when it is needed
 
 
 def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of their own

@@ -25,7 +25,7 @@ from mcp_functions.errors import (
 )
 from mcp_functions.jsonrpc import is_request
 from mcp_functions.messages import Answer, Forwarded, Request, Spoken, Written
-from mcp_functions.names import CALLS, METHODS
+from mcp_functions.names import CALLS, METHODS, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,6 +70,7 @@ class Endpoint(NamedTuple):
         parameters: the `Mcp-Param-*` headers that its tools read.
         work: goes on with a task, where calls may become tasks.
         turn: reads what is no message of this revision, where a dialect is spoken that has such messages.
+        legacy: answers clients of earlier revisions; None from it is for this revision to answer, or to refuse.
 
     """
 
@@ -79,6 +80,7 @@ class Endpoint(NamedTuple):
     parameters: Sequence[str] = ()
     work: Callable[[Mapping[str, Any], Any], None] | None = None
     turn: Callable[[HttpRequest, Any], Turn | None] | None = None
+    legacy: Callable[[HttpRequest, Mapping[str, Any], Any], Response | None] | None = None
 
     def works(self, order: Mapping[str, Any], context: Any) -> None:  # noqa: ANN401 - Lambda's context object
         """Go on with a task.
@@ -164,7 +166,8 @@ class LambdaFunction:
             if endpoint.settings.allowed_origins:
                 allowed = endpoint.settings.allowed_origins
                 http = http._replace(granted=cors.granted(http.headers.get("origin"), allowed))
-            if response := _without_message(http, endpoint, notes):
+            response = _without_message(http, endpoint, notes) or _of_another_era(http, event, context, endpoint, notes)
+            if response:
                 return response
             http, message = _parsed(http, endpoint)
             _note_message(notes, message)
@@ -172,18 +175,16 @@ class LambdaFunction:
                 notes.outcome = "complete"
                 return _empty(http, 202)  # "the server MUST return HTTP status code 202 Accepted with no body"
             id_ = message["id"]
-            _check_media(http)
+            check_media(http)
             request = _request(message, http, event, context, endpoint.settings, self.now())
             answer = endpoint.answer(request)
             _note_answer(notes, answer)
             return _answered(http, answer, id_)
         except McpError as error:
-            _note_error(notes, error)
+            note_error(notes, error)
             return _failed(http, error, error.id if id_ is None else id_)
         except Exception as error:  # noqa: BLE001 - the last door: nothing may pass it
-            # never its text, which may quote anything
-            notes.outcome, notes.code, notes.reason = "crashed", InternalError.code, type(error).__name__
-            notes.place = observing.where(error)
+            note_crash(notes, error)
             return _failed(http, InternalError(), id_)
 
     def _work(self, order: Mapping[str, Any], context: Any) -> Response:  # noqa: ANN401 - Lambda's context object
@@ -208,12 +209,12 @@ class LambdaFunction:
             endpoint = self._endpoint = self._endpoint or self._wire(context.function_name)
             endpoint.works(order, context)
         except McpError as error:
-            _note_error(notes, error)
+            note_error(notes, error)
             notes.status = error.status
             return False
         except Exception as error:  # noqa: BLE001 - Lambda would log its text
-            notes.outcome, notes.code, notes.reason = "crashed", InternalError.code, type(error).__name__
-            notes.place, notes.status = observing.where(error), InternalError.status
+            note_crash(notes, error)
+            notes.status = InternalError.status
             return False
         return True
 
@@ -252,7 +253,14 @@ def _note_answer(notes: Notes, answer: Said) -> None:
         notes.outcome = "input_required" if answer.result.get("inputRequests") else "shed"
 
 
-def _note_error(notes: Notes, error: McpError) -> None:
+def note_crash(notes: Notes, error: Exception) -> None:
+    """Note what nobody expected; never its text, which may quote anything."""
+    notes.outcome, notes.code, notes.reason = "crashed", InternalError.code, type(error).__name__
+    notes.place = observing.where(error)
+
+
+def note_error(notes: Notes, error: McpError) -> None:
+    """Note how a request was refused."""
     notes.outcome = "failed" if error.status >= SERVER_ERROR else "refused"
     notes.code, notes.reason, notes.misconfigured = error.code, error.reason, isinstance(error, Misconfigured)
 
@@ -269,6 +277,21 @@ def _without_message(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Res
     return response
 
 
+def _of_another_era(
+    http: HttpRequest,
+    event: Mapping[str, Any],
+    context: Any,  # noqa: ANN401 - Lambda's context object
+    endpoint: Endpoint,
+    notes: Notes,
+) -> Response | None:
+    """Have a client of an earlier revision answered; None if it is none. A client of this one names it each time."""
+    if endpoint.legacy and http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
+        response = endpoint.legacy(http, event, context)
+        if response:
+            return response
+    return None if http.method == "POST" else _not_allowed(http, "POST", notes)
+
+
 def _by_http(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Response | None:
     settings, origin = endpoint.settings, http.headers.get("origin")
     # "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
@@ -279,25 +302,29 @@ def _by_http(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Response | 
     if document is None and http.path.startswith(WELL_KNOWN):
         notes.reason = "not_found"
         return _empty(http, 404)
-    method = "POST" if document is None else "GET"
     if http.method == "OPTIONS" and cors.is_preflight(http):
         notes.method = "preflight"
-        return _empty(http, 204, cors.preflight(method, settings.auth_mode, endpoint.parameters))
-    if http.method != method:
-        notes.reason = "http_method"
-        return _empty(http, 405, {"allow": method})
+        methods = "GET" if document is not None else "POST, GET, DELETE" if endpoint.legacy else "POST"
+        return _empty(http, 204, cors.preflight(methods, settings.auth_mode, endpoint.parameters))
     if document is None:
         return None
+    if http.method != "GET":
+        return _not_allowed(http, "GET", notes)
     notes.method = "metadata"
     return _json(http, 200, document)
 
 
+def _not_allowed(http: HttpRequest, allowed: str, notes: Notes) -> Response:
+    notes.outcome, notes.reason = "refused", "http_method"
+    return _empty(http, 405, {"allow": allowed})
+
+
 def _parsed(http: HttpRequest, endpoint: Endpoint) -> tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]:
     try:
-        body = _body(http, endpoint.settings.max_body_bytes)
+        body = body_of(http, endpoint.settings.max_body_bytes)
         return (http, jsonrpc.parse(body)) if endpoint.turn is None else _turned(http, body, endpoint.turn)
     except ParseError:
-        _check_media(http)  # if it does not even say that it is JSON, that is what the client should hear
+        check_media(http)  # if it does not even say that it is JSON, that is what the client should hear
         raise
 
 
@@ -312,7 +339,13 @@ def _turned(
         return turned
 
 
-def _check_media(http: HttpRequest) -> None:
+def check_media(http: HttpRequest) -> None:
+    """Refuse a body that is not plain JSON.
+
+    Raises:
+        UnsupportedMediaType: its headers say so.
+
+    """
     media = http.headers.get("content-type", "application/json")
     if media != "application/json":
         media = media.partition(";")[0].strip().lower()
@@ -320,7 +353,14 @@ def _check_media(http: HttpRequest) -> None:
         raise UnsupportedMediaType
 
 
-def _body(http: HttpRequest, limit: int) -> str | bytes:
+def body_of(http: HttpRequest, limit: int) -> str | bytes:
+    """Take the body of a request.
+
+    Raises:
+        ContentTooLarge: it is over `limit`, in bytes.
+        ParseError: it is not the base64 that it says it is.
+
+    """
     if len(http.body) > limit * 2:  # no need to look closer: base64 adds a third
         raise ContentTooLarge
     try:
@@ -349,24 +389,26 @@ def _request(  # noqa: PLR0913, PLR0917 - what makes a request, each from its ow
         headers=http.headers,
         principal=caller.principal,
         address=http.address,
-        deadline=_deadline(http, context, now),
-        ends=_ends(context, now),
+        deadline=deadline(http, context, now),
+        ends=ends(context, now),
         event=event,
         scopes=caller.scopes,
     )
 
 
-def _ends(context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context object
+def ends(context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context object
+    """Say when Lambda ends this function, unix seconds."""
     return float(now + context.get_remaining_time_in_millis() / 1000)
 
 
-def _deadline(http: HttpRequest, context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context object
+def deadline(http: HttpRequest, context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context object
+    """Say until when somebody waits for the answer, unix seconds."""
     # API Gateway writes milliseconds; SAM local writes seconds of its own start, which say nothing about this request.
     # And nobody waits for what came longer ago than the gateway waits: then it is this clock that is ahead.
     began = http.began / 1000
     if not now - GATEWAY_SECONDS < began <= now:
         began = now
-    return min(_ends(context, now), began + GATEWAY_SECONDS)
+    return min(ends(context, now), began + GATEWAY_SECONDS)
 
 
 def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
@@ -374,15 +416,15 @@ def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
         return dict(answer.response)
     if isinstance(answer, Written):
         body = f'{{"jsonrpc":"2.0","id":{id_ if type(id_) is int else jsonrpc.dumps(id_)},"result":{answer.text}}}'
-        return _fitting(http, events.response(http, 200, JSON, body))
+        return fitting(http, events.response(http, 200, JSON, body))
     if isinstance(answer, Spoken):
-        return _fitting(http, events.response(http, 200, STREAM if answer.stream else JSON, answer.text))
+        return fitting(http, events.response(http, 200, STREAM if answer.stream else JSON, answer.text))
     message = {"jsonrpc": "2.0", "id": id_, "result": answer.result}
     if answer.notifications and _takes_stream(http):
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
         body = "".join(f"event: message\ndata: {jsonrpc.dumps(said)}\n\n" for said in (*answer.notifications, message))
-        return _fitting(http, events.response(http, 200, STREAM, body))
-    return _fitting(http, _json(http, 200, message))
+        return fitting(http, events.response(http, 200, STREAM, body))
+    return fitting(http, _json(http, 200, message))
 
 
 def _takes_stream(http: HttpRequest) -> bool:
@@ -406,7 +448,7 @@ def _empty(http: HttpRequest, status: int, more: Mapping[str, str] | None = None
     return events.response(http, status, {**COMMON, **(more or {})}, "")
 
 
-def _fitting(http: HttpRequest, response: Response) -> Response:
+def fitting(http: HttpRequest, response: Response) -> Response:
     """Let nothing out that Lambda would not carry: a crash of the gateway tells a client nothing."""
     body = response["body"]
     if not body.isascii():

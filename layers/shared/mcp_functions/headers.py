@@ -82,6 +82,25 @@ def decode(value: str) -> str:
     return decoded.decode()
 
 
+def encode(value: str) -> str:
+    """Write a header value, as `decode` reads it: in base64, if it could not stand as it is."""
+    if value.isascii() and value.isprintable() and value == value.strip() and not value.startswith(PREFIX):
+        return value
+    return f"{PREFIX}{binascii.b2a_base64(value.encode(), newline=False).decode()}{SUFFIX}"
+
+
+def repeat(found: Declared, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Write the `Mcp-Param-*` headers of a call, as `check_declared` wants them.
+
+    Args:
+        found: what `declared` found in the schema.
+        arguments: of the call.
+
+    """
+    values = {name: _at(path, arguments) for name, (path, _type) in found.items()}
+    return {name: encode(_written(value)) for name, value in values.items() if value is not None}
+
+
 def declared(schema: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], str]]:
     """Find the arguments that clients repeat in headers (server/tools, "x-mcp-header").
 
@@ -122,14 +141,19 @@ def check_declared(found: Declared, arguments: Mapping[str, Any], headers: Mappi
 
     """
     for name, (path, type_) in found.items():
-        value: Any = arguments
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
+        value = _at(path, arguments)
         if value is None and name in headers:
             text = f"The header {name} is there, but the argument is not"
             raise HeaderMismatch(text)
         if value is not None:
             _check_equal(name, headers, _written(value), number=type_ == "integer")
+
+
+def _at(path: tuple[str, ...], arguments: Any) -> Any:  # noqa: ANN401 - JSON is any value
+    value = arguments
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def _declared(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, tuple[tuple[str, ...], str]]]:

@@ -192,6 +192,23 @@ def asked_again(request: schema.InputRequest, reason: str) -> schema.InputReques
     return request
 
 
+def in_words(request: schema.InputRequest) -> str:
+    """Say what is asked, for a model or a person who cannot be asked."""
+    match request:
+        case {"params": {"mode": "url", "message": str(message), "url": str(url)}}:
+            return f"{message} ({url})"
+        case {"params": {"message": str(message), "requestedSchema": {"properties": dict(fields)}}}:
+            return f"{message} ({'; '.join(_field_in_words(name, field) for name, field in fields.items())})"
+        case {"method": "sampling/createMessage"}:
+            return "a message of the client's model"
+    return "the client's roots"
+
+
+def _field_in_words(name: str, field: Mapping[str, Any]) -> str:
+    choices = field.get("enum") or [choice["const"] for choice in field.get("oneOf", ())]
+    return f"{name}: {' | '.join(map(str, choices)) or field.get('description') or field.get('type')}"
+
+
 def missing(requests: Iterable[schema.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
     """Say what of the client's capabilities these requests need and the client did not declare; empty if nothing.
 

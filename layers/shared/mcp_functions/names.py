@@ -9,6 +9,7 @@ META_PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 META_CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 META_CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+META_EARLIER = "mcp-functions/earlier"  # our own: a client of this earlier revision is behind the request
 META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 # The requests that name a handler, and the parameter that holds the name: also what `Mcp-Name` repeats.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.envelope import Codec
+    from mcp_functions.events import HttpRequest
+    from mcp_functions.gateway import Response
     from mcp_functions.handlers import Handler
     from mcp_functions.keys import Wrapping
+    from mcp_functions.legacy import Legacy
     from mcp_functions.rounds import AuditRecord
     from mcp_functions.settings import Settings
     from mcp_functions.tasks import Tasks
@@ -87,7 +90,8 @@ def serve(
         server = Server(handlers, found, service, states, vault.table, now=now, audit=audit, tasks=tasks)
         documents = well_known.documents(found, offered.get("scopes", ()))
         parameters = catalog.parameters(offered) if found.allowed_origins else []
-        endpoint = Endpoint(found, server.answer, documents, parameters, work)
+        earlier = _earlier(found, server, offered, vault if seals else None, now) if found.earlier_revisions else None
+        endpoint = Endpoint(found, server.answer, documents, parameters, work, legacy=earlier)
         if not found.dialects:
             return endpoint
         from mcp_functions import dialects  # noqa: PLC0415 - of few deployments
@@ -114,6 +118,20 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
             import_module(f"mcp_functions.{module}")
     if asks and kms:
         aws.prepare(aws.find(os.environ, "kms"))
+
+
+def _earlier(
+    found: Settings, server: Server, offered: Mapping[str, Any], vault: Vault | None, now: Callable[[], float]
+) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
+    """Make what answers clients of 2025, when the first of them comes."""
+
+    @cache
+    def door() -> Legacy:
+        from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
+
+        return Legacy(found, server.answer, offered, vault, now=now)
+
+    return lambda http, event, context: door()(http, event, context)  # noqa: PLW0108 - made when it is needed
 
 
 def _tasks(  # noqa: PLR0913, PLR0917 - what tasks need of a deployment

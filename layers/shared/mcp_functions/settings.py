@@ -28,6 +28,9 @@ PAGE_SIZE = 100
 MAX_OPEN_TASKS = 100  # of one principal
 MAX_TASK_TTL_SECONDS = 7 * 24 * 3600
 TASK_LEASE_SECONDS = 30  # after which a worker that says nothing is given up
+SESSION_SECONDS = 24 * 3600  # that a client of an earlier revision may go on without initializing again
+QUESTION_SECONDS = 900  # in which the user of such a client may answer: it polls for as long
+QUESTIONS_SINCE = "2025-11-25"  # the first revision whose clients poll
 MAX_STATE_CHARS = 24 * 1024  # of a sealed state: clients carry it twice a round
 MAX_BODY_BYTES = 4 * 1024 * 1024  # of a request, before it is parsed; Lambda itself stops at 6 MB of event
 
@@ -58,6 +61,10 @@ class Settings(NamedTuple):
     max_task_ttl: int = MAX_TASK_TTL_SECONDS
     task_lease: int = TASK_LEASE_SECONDS
     dialects: tuple[str, ...] = ()  # proposals that are spoken to clients that declare them
+    earlier_revisions: bool = True
+    session_seconds: int = SESSION_SECONDS
+    question_seconds: int = QUESTION_SECONDS
+    questions_since: str = QUESTIONS_SINCE
 
     @property
     def server_info(self) -> dict[str, str]:
@@ -112,6 +119,10 @@ def read(environ: Mapping[str, str]) -> Settings:
         max_open_tasks=_number(environ, "MCP_MAX_OPEN_TASKS", MAX_OPEN_TASKS),
         max_task_ttl=max(1, _number(environ, "MCP_MAX_TASK_TTL_SECONDS", MAX_TASK_TTL_SECONDS)),
         task_lease=max(1, _number(environ, "MCP_TASK_LEASE_SECONDS", TASK_LEASE_SECONDS)),
+        earlier_revisions=_switch(environ, "MCP_EARLIER_REVISIONS"),
+        session_seconds=max(1, _number(environ, "MCP_SESSION_SECONDS", SESSION_SECONDS)),
+        question_seconds=max(1, _number(environ, "MCP_QUESTION_SECONDS", QUESTION_SECONDS)),
+        questions_since=environ.get("MCP_QUESTIONS_SINCE", QUESTIONS_SINCE),
         page_size=max(1, _number(environ, "MCP_PAGE_SIZE", PAGE_SIZE)),
         dialects=_listed(environ.get("MCP_DIALECTS", "")),
     )
@@ -141,6 +152,14 @@ def _number(environ: Mapping[str, str], name: str, default: int) -> int:
         message = f"{name} must be a whole number"
         raise Misconfigured(message)
     return int(value)
+
+
+def _switch(environ: Mapping[str, str], name: str) -> bool:
+    value = environ.get(name, "on")
+    if value not in {"on", "off"}:
+        message = f"{name} must be on or off"
+        raise Misconfigured(message)
+    return value == "on"
 
 
 def _listed(value: str) -> tuple[str, ...]:

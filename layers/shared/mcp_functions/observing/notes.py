@@ -24,6 +24,7 @@ class Notes:
 
     Attributes:
         method: of the specification, else "unknown"; "metadata" or "preflight" if HTTP alone decided; or None.
+        revision: of a client that is not of 2026-07-28.
         handler: its name in the catalog, else "unknown"; None for requests that name none.
         round: of the conversation, from 1.
         flow: the conversation's name, which is told as a digest.
@@ -40,6 +41,7 @@ class Notes:
     """
 
     method: str | None = None
+    revision: str | None = None
     handler: str | None = None
     round: int | None = None
     flow: str | None = None
@@ -159,6 +161,7 @@ def fields(notes: Notes) -> Mapping[str, Any]:
     forward = None if notes.forward_seconds is None else milliseconds(notes.forward_seconds)
     written = {
         "method": notes.method,
+        "revision": notes.revision,
         "handler": notes.handler,
         "round": notes.round,
         "outcome": notes.outcome,

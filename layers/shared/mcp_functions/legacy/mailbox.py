@@ -1,0 +1,151 @@
+"""What waits for a client to come for it: one item for each call that asks, sealed, for minutes.
+
+It holds outgoing messages, and how far the call has come; so an answer that is delivered twice counts once, whoever
+brings it. Only a call that has to go on without a question is in there itself: a header could not carry it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from mcp_functions import observing
+from mcp_functions.errors import TemporarilyUnavailable
+from mcp_functions.legacy.running import Call
+from mcp_functions.table import Conflict, Key, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mcp_functions.legacy.tickets import Stream
+    from mcp_functions.table import Item, Table
+
+KIND = "mailbox"
+LEASE_MARGIN = 2  # seconds after the end of a function at which nobody waits for it any more
+ATTEMPTS, PAUSE_SECONDS = 5, 0.2  # at a table that has trouble; each pause is twice the one before
+
+# asked: the client's turn. running: a function's. working: whoever comes next runs it. over: nothing follows.
+Phase: TypeAlias = Literal["asked", "running", "working", "over"]
+
+
+class Letter(NamedTuple):
+    """What the mailbox holds of one call.
+
+    Attributes:
+        nonce: of its stream.
+        step: how many times it has stopped for the client.
+        phase: whose turn it is.
+        messages: what the client has not seen before this step.
+        call: that goes on when the client comes, if it is `working`.
+        until: unix seconds until which an answer counts, or after which whoever runs it is no more.
+
+    """
+
+    nonce: str
+    step: int
+    phase: Phase
+    messages: Sequence[Mapping[str, Any]] = ()
+    call: Call | None = None
+    until: int = 0
+
+
+class Found(NamedTuple):
+    """A letter, and the item that it was in."""
+
+    letter: Letter
+    item: Item
+
+
+class Mailbox:
+    """Keeps letters, each for as long as its client may come for it."""
+
+    def __init__(
+        self, table: Table, *, seconds: int, now: Callable[[], float], sleep: Callable[[float], object]
+    ) -> None:
+        """Take the table, and how many seconds a letter is kept after it was last written."""
+        self._table, self._seconds, self._now, self._sleep = table, seconds, now, sleep
+
+    def open(self, stream: Stream, letter: Letter) -> None:
+        """Begin with a letter; what an earlier call of the same id left is forgotten.
+
+        Raises:
+            ItemTooLarge: it does not fit.
+            TemporarilyUnavailable, Misconfigured: the table cannot take it.
+
+        """
+        try:
+            self._table.create(self._key(stream), letter._asdict(), expires=self._ends())
+        except Conflict:
+            if (found := self._table.get(self._key(stream))) is None:
+                reason = "mailbox_contended"
+                raise TemporarilyUnavailable(reason) from None
+            self._replace(found, letter)
+
+    def find(self, stream: Stream) -> Found | None:
+        """Read the letter of a stream; None if it is gone, or another call's of the same id.
+
+        Raises:
+            TemporarilyUnavailable, Misconfigured: the table cannot tell.
+
+        """
+        try:
+            item = self._table.get(self._key(stream))
+        except Unreadable:
+            return None
+        if item is None or item.payload["nonce"] != stream.nonce:
+            return None
+        call = item.payload["call"]
+        return Found(Letter(**{**item.payload, "call": Call(*call) if call else None}), item)
+
+    def claim(self, found: Found, ends: float) -> Found | None:
+        """Take a call on, until a function ends; None if somebody else was faster.
+
+        Raises:
+            TemporarilyUnavailable, Misconfigured: the table cannot take it, and nothing may run.
+
+        """
+        until = math.ceil(ends) + LEASE_MARGIN
+        return self.replace(found, found.letter._replace(phase="running", messages=(), until=until))
+
+    def replace(self, found: Found, letter: Letter) -> Found | None:
+        """Write a letter in the place of the one that was read; None if somebody else was faster."""
+        try:
+            return Found(letter, self._replace(found.item, letter))
+        except Conflict:
+            return None
+
+    def patiently(self, attempt: Callable[[], Any], deadline: float) -> Any:  # noqa: ANN401 - whatever it returns
+        """Try again while the table has trouble, as long as somebody waits.
+
+        Raises:
+            TemporarilyUnavailable: it had no end.
+
+        """
+        for number in range(ATTEMPTS):
+            pause = PAUSE_SECONDS * 2**number
+            try:
+                return attempt()
+            except TemporarilyUnavailable:
+                if number == ATTEMPTS - 1 or self._now() + pause > deadline:
+                    raise
+                self._sleep(pause)
+        return None
+
+    def forget(self, name: str, principal: str | None) -> None:
+        """Remove what is kept under a name: its client cancelled. Who runs it now keeps its result to itself."""
+        key = Key(KIND, name, principal)
+        try:
+            if found := self._table.get(key):
+                self._table.delete(found)
+                observing.current().reason = "cancelled"
+        except (Conflict, Unreadable):
+            observing.current().reason = "not_cancelled"
+
+    def _replace(self, item: Item, letter: Letter) -> Item:
+        return self._table.replace(item, letter._asdict(), expires=self._ends())
+
+    def _key(self, stream: Stream) -> Key:
+        return Key(KIND, stream.item, stream.principal)
+
+    def _ends(self) -> int:
+        return int(self._now()) + self._seconds

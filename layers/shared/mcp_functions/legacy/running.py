@@ -1,0 +1,233 @@
+"""One modern request on behalf of a legacy client, and what came of it, wherever the handler is."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions import gateway, observing
+from mcp_functions.errors import InsufficientScope, InternalError, McpError, Unauthorized
+from mcp_functions.legacy import lifting
+from mcp_functions.messages import Answer, Forwarded, Request, Written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.events import HttpRequest
+    from mcp_functions.identity import Caller
+    from mcp_functions.legacy.sessions import Session
+    from mcp_functions.schema import RequestId
+
+AGAIN_SECONDS = 15.0  # that must be left for a call that ended without a question to be sent again at once
+SPARE_SECONDS = 1.5  # of the time that the gateway waits: to keep what came of it, and to write it
+OK, UNAUTHORIZED, FORBIDDEN = 200, 401, 403
+
+
+class Exchange(NamedTuple):
+    """One HTTP request of a legacy client.
+
+    Attributes:
+        caller: as the gateway's authorizer vouches.
+        principal: digest of the caller, None on a server that knows nobody.
+        deadline: unix seconds at which nobody waits any longer.
+        ends: unix seconds at which Lambda ends this function.
+
+    """
+
+    http: HttpRequest
+    event: Mapping[str, Any]
+    caller: Caller
+    principal: str | None
+    revision: str
+    session: Session | None
+    deadline: float
+    ends: float
+
+    @property
+    def payer(self) -> str:
+        """Who pays for keys that are none."""
+        return self.principal or self.http.address
+
+
+class Call(NamedTuple):
+    """One call of a client, between its rounds.
+
+    Attributes:
+        id: of the client's request.
+        method: one of `CALLS`.
+        params: as `lifting.params` took them.
+        state: that the next round must bring.
+
+    """
+
+    id: RequestId
+    method: str
+    params: Mapping[str, Any]
+    state: str | None = None
+
+
+class Outcome(NamedTuple):
+    """What came of one modern request: a result, or an error in JSON-RPC's own words."""
+
+    result: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    passed: Mapping[str, Any] | None = None  # an HTTP response about the caller's token
+
+    @property
+    def asks(self) -> Mapping[str, Any]:
+        """The questions that it ended with."""
+        result = self.result or {}
+        questions: Mapping[str, Any] = result.get("inputRequests", {}) if self._goes_on else {}
+        return questions
+
+    @property
+    def sheds(self) -> bool:
+        """Whether it ended without a question, to be sent again."""
+        return self._goes_on and not self.asks
+
+    @property
+    def state(self) -> str | None:
+        """What the next round must bring."""
+        state: str | None = (self.result or {}).get("requestState")
+        return state
+
+    @property
+    def _goes_on(self) -> bool:
+        return (self.result or {}).get("resultType") == "input_required"
+
+
+class Runner:
+    """Runs modern requests."""
+
+    def __init__(
+        self,
+        answer: Callable[[Request], Answer | Written | Forwarded],
+        offered: Mapping[str, Any],
+        now: Callable[[], float],
+    ) -> None:
+        """Take what answers them, the catalog of what is offered, and the clock, unix seconds."""
+        self._answer, self._offered, self._now = answer, offered, now
+
+    def call(
+        self,
+        exchange: Exchange,
+        call: Call,
+        declared: Mapping[str, Any],
+        answers: Mapping[str, Any] | None = None,
+        *,
+        challenging: bool = False,
+    ) -> tuple[Call, Outcome]:
+        """Run a call as far as it comes in this exchange.
+
+        Args:
+            exchange: that it belongs to.
+            call: as it stands.
+            declared: what may be asked of the client now.
+            answers: to the questions of its last round.
+            challenging: as `run` says.
+
+        Returns:
+            The call as it stands then, and what came of it.
+
+        """
+        said: tuple[Mapping[str, Any], ...] = ()
+        while True:
+            state = {"requestState": call.state} if call.state else {}
+            responses = {"inputResponses": dict(answers)} if answers is not None else {}
+            params = {**call.params, **state, **responses}
+            outcome = self.run(exchange, call.id, call.method, params, declared, challenging=challenging)
+            said += outcome.notifications
+            outcome, call, answers = outcome._replace(notifications=said), call._replace(state=outcome.state), None
+            if not outcome.sheds or exchange.deadline - self._now() < AGAIN_SECONDS:
+                return call, outcome
+
+    def run(  # noqa: PLR0913 - one request of one client
+        self,
+        exchange: Exchange,
+        id_: RequestId,
+        method: str,
+        params: Mapping[str, Any],
+        declared: Mapping[str, Any],
+        *,
+        challenging: bool = False,
+    ) -> Outcome:
+        """Run one request.
+
+        Args:
+            exchange: that it belongs to.
+            id_: of the client's request.
+            method: of it.
+            params: as `lifting.params` took them, and what a retry adds.
+            declared: what may be asked of the client now.
+            challenging: whether what is wrong with the caller's token is for HTTP to say.
+
+        Raises:
+            Unauthorized, InsufficientScope: if `challenging`.
+
+        """
+        sent = lifting.message(id_, method, params, exchange.session, declared, revision=exchange.revision)
+        written = lifting.repeated(sent, self._offered, exchange.http.headers)
+        request = Request(
+            message=sent,
+            headers=written,
+            principal=exchange.caller.principal,
+            address=exchange.http.address,
+            deadline=exchange.deadline - SPARE_SECONDS,
+            event=lifting.event(exchange.event, sent, written, spare_ms=int(SPARE_SECONDS * 1000)),
+            scopes=exchange.caller.scopes,
+            ends=exchange.ends,
+        )
+        try:
+            return _noted(_read(self._answer(request), challenging=challenging))
+        except (Unauthorized, InsufficientScope):
+            if challenging:
+                raise
+            return Outcome(error={"code": InsufficientScope.code, "message": InsufficientScope.sentence})
+        except McpError as error:
+            gateway.note_error(observing.current(), error)
+            return Outcome(error={"code": error.code, "message": error.message, "data": error.data})
+        except Exception as error:  # noqa: BLE001 - what raises is an error of this request, and the client must hear so
+            gateway.note_crash(observing.current(), error)
+            return Outcome(error={"code": InternalError.code, "message": InternalError.sentence})
+
+
+def _noted(outcome: Outcome) -> Outcome:
+    notes = observing.current()
+    if outcome.asks:
+        notes.outcome = "input_required"
+    elif outcome.sheds:
+        notes.outcome = "shed"
+    elif outcome.error is not None:
+        notes.outcome, notes.code, notes.reason = "refused", outcome.error.get("code"), "function"
+    else:
+        notes.outcome = "complete"
+        notes.tool_error = (outcome.result or {}).get("isError") is True
+    return outcome
+
+
+def _read(answer: Answer | Written | Forwarded, *, challenging: bool) -> Outcome:
+    if isinstance(answer, Written):
+        return Outcome(json.loads(answer.text))
+    if isinstance(answer, Answer):
+        return Outcome(answer.result, notifications=answer.notifications)
+    response = answer.response
+    if challenging and response["statusCode"] in (UNAUTHORIZED, FORBIDDEN):
+        return Outcome(passed=response)
+    try:
+        *before, last = _messages(response)
+        return Outcome(last.get("result"), last.get("error"), tuple(before)) if "method" not in last else _broken()
+    except (ValueError, AttributeError):
+        return _broken()
+
+
+def _messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Take the messages out of a function's response, be it JSON or a stream."""
+    body: str = response["body"]
+    if not body.startswith("event:"):
+        return [json.loads(body)]
+    return [json.loads(line.removeprefix("data: ")) for line in body.split("\n") if line.startswith("data: ")]
+
+
+def _broken() -> Outcome:
+    return Outcome(error={"code": InternalError.code, "message": InternalError.sentence})

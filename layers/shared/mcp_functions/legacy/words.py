@@ -1,0 +1,48 @@
+"""What a model is told where its user cannot be asked: what was asked, why nobody heard it, and what can be done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Why: TypeAlias = Literal["client", "revision", "mailbox", "trouble", "words", "size", "time", "refused"]
+
+BECAUSE: dict[Why, str] = {
+    "client": "this client did not declare that it can be asked",
+    "revision": "this server asks clients of this revision nothing, because they do not come back for the answer",
+    "mailbox": "this server keeps no mailbox for questions to clients of this revision (its operator can give it one)",
+    "trouble": "the server's mailbox for questions cannot be reached just now",
+    "words": "this client's revision has no words for it",
+    "size": "the call is too large to be carried from question to answer",
+    "time": "the work takes longer than one request, and this server cannot go on with it for this client",
+    "refused": "the client refused",
+}
+STOOD = "What was done before stands; nothing after it was done."
+INSTEAD = (
+    "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
+    "Otherwise tell the user that a client of MCP revision 2026-07-28 can go on here."
+)
+
+
+def unanswered(asked: Iterable[str], why: Why) -> str:
+    """Say that a call cannot go on.
+
+    Args:
+        asked: each question in words, as `input_requests.in_words` writes it.
+        why: one of `BECAUSE`.
+
+    """
+    questions = " ".join(f"It asks: {each}." for each in asked)
+    return f"Not finished: {BECAUSE[why]}. {questions} {STOOD} {INSTEAD}".replace("  ", " ")
+
+
+def lacking(required: Mapping[str, Any]) -> str:
+    """Say which of its capabilities a client did not declare."""
+    names = [
+        f"{family}.{member}" if member else family
+        for family, members in required.items()
+        for member in (list(members) if isinstance(members, dict) and members else [""])
+    ]
+    return f"something that needs the capability {', '.join(names)}"

@@ -1,0 +1,122 @@
+"""What goes out to a legacy client: one JSON object, an array, or an event stream that is already over.
+
+"JSON-RPC errors of a request go out with HTTP 200": these clients take another status for a broken connection, and one
+of them ends its whole session over it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions import events, jsonrpc
+from mcp_functions.errors import McpError
+from mcp_functions.gateway import COMMON, JSON, STREAM, fitting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_functions.events import HttpRequest
+    from mcp_functions.gateway import Response
+    from mcp_functions.schema import RequestId
+
+
+class Event(NamedTuple):
+    """One event of a stream.
+
+    Attributes:
+        message: JSON-RPC; None primes a client to come back with the id ("an event ID and an empty `data` field").
+        id: of the event; "" if nobody has to come back for what follows it.
+        retry: milliseconds after which the client comes back; 0 does not say.
+
+    """
+
+    message: Mapping[str, Any] | None
+    id: str = ""
+    retry: int = 0
+
+    def text(self) -> str:
+        """Write it."""
+        id_ = f"id: {self.id}\n" if self.id else ""
+        retry = f"retry: {self.retry}\n" if self.retry else ""
+        data = "" if self.message is None else jsonrpc.dumps(self.message)
+        return f"{id_}{retry}event: message\ndata: {data}\n\n"
+
+
+class Reply(NamedTuple):
+    """What becomes of one request: messages that end with its response, or events of which more will come.
+
+    Attributes:
+        messages: notifications, and the response at the end.
+        events: in their place, if the client has to come back.
+        headers: of the HTTP response.
+        passed: another function's HTTP response, to be passed on as it is.
+
+    """
+
+    messages: tuple[Mapping[str, Any], ...] = ()
+    events: tuple[Event, ...] = ()
+    headers: Mapping[str, str] = {}
+    passed: Mapping[str, Any] | None = None
+
+
+def answer(id_: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a response that has a result."""
+    return {"jsonrpc": "2.0", "id": id_, "result": dict(result)}
+
+
+def refusal(id_: RequestId, error: McpError) -> dict[str, Any]:
+    """Write a response that has an error."""
+    return failure(id_, {"code": error.code, "message": error.message, "data": error.data})
+
+
+def failure(id_: RequestId, error: Mapping[str, Any]) -> dict[str, Any]:
+    """Write it from the error's parts."""
+    told = {name: error[name] for name in ("code", "message", "data") if error.get(name) is not None}
+    return {"jsonrpc": "2.0", "id": id_, "error": told}
+
+
+def replied(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
+    """Write the reply to one request."""
+    if reply.passed is not None:
+        return dict(reply.passed)
+    if reply.events:
+        return stream(http, reply.events, reply.headers)
+    if len(reply.messages) > 1 and takes_stream(http):
+        written = stream(http, [Event(message) for message in reply.messages], reply.headers)
+    else:
+        written = json(http, reply.messages[-1], reply.headers)
+    try:
+        return fitting(http, written)
+    except McpError as error:  # too large, or not text: the client hears which of its requests that was
+        return json(http, refusal(id_, error), reply.headers)
+
+
+def batched(http: HttpRequest, replies: Sequence[Reply]) -> Response:
+    """Write the replies to a batch, in its order; nothing but 202 if none of it was a request."""
+    messages = [message for reply in replies for message in reply.messages]
+    if not messages:
+        return empty(http, 202)
+    if any("method" in message for message in messages) and takes_stream(http):
+        return fitting(http, stream(http, [Event(message) for message in messages], {}))
+    return fitting(http, json(http, [message for message in messages if "method" not in message], {}))
+
+
+def stream(http: HttpRequest, told: Sequence[Event], more: Mapping[str, str]) -> Response:
+    """Write events."""
+    return events.response(http, 200, {**STREAM, **more}, "".join(event.text() for event in told))
+
+
+def json(http: HttpRequest, message: object, more: Mapping[str, str]) -> Response:
+    """Write one JSON value."""
+    return events.response(http, 200, {**JSON, **more}, jsonrpc.dumps(message))
+
+
+def empty(http: HttpRequest, status: int) -> Response:
+    """Write nothing but a status."""
+    return events.response(http, status, dict(COMMON), "")
+
+
+def takes_stream(http: HttpRequest) -> bool:
+    """Whether the client reads event streams; "The client MUST support both these cases", but may say otherwise."""
+    accepted = http.headers.get("accept", "*/*")
+    return any(media in accepted for media in ("text/event-stream", "text/*", "*/*"))

@@ -1,0 +1,149 @@
+"""A client of 2025, by hand: it keeps its session, reads bodies and streams, and comes back with Last-Event-ID.
+
+It knows nothing of the package; what it reads is judged by the official types of the revision that it negotiated.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tests import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+RESOURCE, ISSUER = "https://mcp.example/mcp", "https://id.example"
+EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+
+
+class Event(NamedTuple):
+    """One event of a stream."""
+
+    id: str
+    retry: int | None
+    data: Any
+
+
+def events(body: str) -> list[Event]:
+    """Read a stream, as the HTML standard says."""
+    found = []
+    for block in body.split("\n\n")[:-1]:
+        fields = dict(line.split(": ", 1) for line in block.split("\n"))
+        assert fields.get("event") == "message"
+        data = json.loads(fields["data"]) if fields.get("data") else None
+        found.append(Event(fields.get("id", ""), int(fields["retry"]) if "retry" in fields else None, data))
+    return found
+
+
+class Client:
+    """Somebody with a client of 2025.
+
+    Attributes:
+        session: Mcp-Session-Id, once the server gave one.
+        version: what it negotiated; sent as MCP-Protocol-Version where the revision knows that header.
+        seen: every event id, in order.
+
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Mapping[str, Any], Any], dict[str, Any]],
+        name: str | None = None,
+        *,
+        context: wire.Context | None = None,
+        now: Callable[[], float] = lambda: 1_785_000_000.0,
+    ) -> None:
+        """Take what answers events, and who signs in (None: nobody has to)."""
+        self.function, self.name, self.now = function, name, now
+        self.context = context or wire.Context("local-mcp")
+        self.session: str | None = None
+        self.version: str | None = None
+        self.seen: list[str] = []
+        self._id = 0
+        self.response: dict[str, Any] = {}
+
+    def http(self, method: str, body: Any = None, **headers: str | None) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        """Send one HTTP request; a header that is None is left out."""
+        named = {
+            "accept": "application/json, text/event-stream" if method == "POST" else "text/event-stream",
+            **({"content-type": "application/json"} if method == "POST" else {}),
+            "mcp-session-id": self.session,
+            "mcp-protocol-version": self.version if self.version != "2025-03-26" else None,
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+        context: dict[str, Any] = {"http": {"method": method, "path": "/mcp", "sourceIp": "192.0.2.1"}}
+        if self.name:
+            claims = {"iss": ISSUER, "sub": self.name, "client_id": "c", "aud": RESOURCE, "scope": ""}
+            claims["exp"] = str(int(self.now()) + 60)
+            context["authorizer"] = {"jwt": {"claims": claims}}
+        event = {
+            "version": "2.0",
+            "routeKey": "ANY /mcp",
+            "rawPath": "/mcp",
+            "rawQueryString": "",
+            "headers": {name: value for name, value in named.items() if value is not None},
+            "requestContext": context,
+            "isBase64Encoded": False,
+            **({"body": body if isinstance(body, str) else json.dumps(body)} if body is not None else {}),
+        }
+        self.response = self.function(event, self.context)
+        if token := self.response["headers"].get("mcp-session-id"):  # as the TypeScript client takes it up
+            self.session = token
+        return self.response
+
+    def initialize(self, version: str = "2025-11-25", capabilities: Mapping[str, Any] = EVERYTHING) -> dict[str, Any]:
+        """Shake hands."""
+        info = {"name": "tester", "version": "1"}
+        params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
+        result = self.result("initialize", params)
+        self.version = result["protocolVersion"]
+        assert self.http("POST", {"jsonrpc": "2.0", "method": "notifications/initialized"})["statusCode"] == 202
+        return result
+
+    def send(self, method: str, params: Mapping[str, Any] | None = None, **headers: str | None) -> list[Event]:
+        """Send one request; return what came as events (without ids, if it was JSON)."""
+        self._id += 1
+        sent = {"jsonrpc": "2.0", "id": self._id, "method": method, **({"params": params} if params else {})}
+        return self.read(self.http("POST", sent, **headers))
+
+    def read(self, response: Mapping[str, Any]) -> list[Event]:
+        """Read the messages of a response."""
+        assert response["statusCode"] == 200, response
+        if response["headers"]["content-type"] == "application/json":
+            return [Event("", None, json.loads(response["body"]))]
+        assert response["headers"]["content-type"] == "text/event-stream"
+        found = events(response["body"])
+        self.seen += [event.id for event in found if event.id]
+        return found
+
+    def message(self, method: str, params: Mapping[str, Any] | None = None, **headers: str | None) -> dict[str, Any]:
+        """Send one request, and return its response."""
+        last = self.send(method, params, **headers)[-1].data
+        assert last["id"] == self._id
+        answered: dict[str, Any] = last
+        return answered
+
+    def result(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Send one request, and return its result."""
+        message = self.message(method, params)
+        assert "result" in message, message
+        result: dict[str, Any] = message["result"]
+        return result
+
+    def call(self, name: str, /, **arguments: Any) -> list[Event]:  # noqa: ANN401 - JSON
+        """Call a tool."""
+        return self.send("tools/call", {"name": name, "arguments": arguments})
+
+    def resume(self, last: str | None = None) -> list[Event]:
+        """Come back with the last event id."""
+        return self.read(self.http("GET", last_event_id=last or self.seen[-1]))
+
+    def answer(self, id_: str, result: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        """Answer a question of the server's."""
+        said = {"result": result} if result is not None else {}
+        return self.http("POST", {"jsonrpc": "2.0", "id": id_, **said, **more})
+
+    def accept(self, id_: str, **content: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        """Answer a form."""
+        return self.answer(id_, {"action": "accept", "content": content})

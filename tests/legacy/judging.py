@@ -1,0 +1,64 @@
+"""The oracle for what goes out to clients of 2025: the official types of each revision, and nothing of 2026-07-28."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+from mcp_types import methods
+
+from tests import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LATEST = "2025-11-25"
+NEW = {"resultType", "ttlMs", "cacheScope"}
+OK = 200
+
+
+def is_earlier(event: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
+    """Whether this was an exchange with a client of 2025: it names no revision of 2026, and it was answered."""
+    headers = {**(event.get("headers") or {}), **(event.get("multiValueHeaders") or {})}
+    named = str({name.lower(): value for name, value in headers.items()}.get("mcp-protocol-version"))
+    if response["statusCode"] != OK or "jsonrpc" not in response["body"] or wire.VERSION in named:
+        return False
+    body = event.get("body") or ""
+    return wire.PREFIX not in (base64.b64decode(body).decode() if event.get("isBase64Encoded") else body)
+
+
+def messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Take the messages out of a response; events that only prime a client hold none."""
+    if response["headers"]["content-type"] == "application/json":
+        found = json.loads(response["body"])
+        return found if isinstance(found, list) else [found]
+    lines = response["body"].split("\n")
+    return [json.loads(line[6:]) for line in lines if line.startswith("data: ") and line[6:]]
+
+
+def judge(event: Mapping[str, Any], response: Mapping[str, Any]) -> None:
+    """Judge all messages of a response, as far as the request says what they answer."""
+    named = (event.get("headers") or {}).get("mcp-protocol-version")
+    sent = json.loads(event["body"]) if event.get("body") and not event.get("isBase64Encoded") else {}
+    every = sent if isinstance(sent, list) else [sent]
+    called = {each["id"]: each["method"] for each in every if "method" in each and "id" in each}
+    for message in messages(response):
+        assert message["jsonrpc"] == "2.0"
+        if "method" in message:
+            parse = methods.parse_server_request if "id" in message else methods.parse_server_notification
+            parse(message["method"], named or LATEST, message.get("params"))
+        elif "error" in message:
+            assert message["error"].keys() <= {"code", "message", "data"}
+            assert type(message["error"]["code"]) is int
+        else:
+            judge_result(message["result"], called.get(message["id"]), named)
+
+
+def judge_result(result: Mapping[str, Any], method: str | None, version: str | None) -> None:
+    """Judge one result."""
+    assert not NEW & result.keys()
+    assert not [name for name in result.get("_meta", {}) if name.startswith(wire.PREFIX)]
+    if method is not None:
+        known = result["protocolVersion"] if method == "initialize" else version or LATEST
+        methods.parse_server_result(method, known, result)

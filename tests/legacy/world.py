@@ -1,0 +1,180 @@
+"""A deployment for clients of 2025, in one process: its clock and its table do what a test says.
+
+Handlers live in one function, which is asked directly, or through the front door; each request can find new containers.
+The seal is the real one, and KMS a box that counts.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import catalog
+from mcp_functions.front_door import FrontDoor
+from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.legacy import Legacy
+from mcp_functions.server import Server
+from mcp_functions.settings import Settings
+from mcp_functions.table import DynamoDb, SealedTable
+from mcp_functions.testing.dynamodb import MemoryTable
+from mcp_functions.vault import Vault
+from tests import wire
+from tests.legacy.clients import ISSUER, RESOURCE, Client
+from tests.strict_kms import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.handlers import Handler
+
+START = 1_785_000_000.0
+DOORS = ["direct", "behind the front door"]
+LAMBDA_MS = 28_000
+
+
+class Kms:
+    """Wraps data keys, as far as a Wrapping has to; it remembers what it was asked."""
+
+    id = "arn:aws:kms:eu-west-1:111122223333:key/0a"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.failure: Exception | None = None
+        self._keys: dict[bytes, tuple[bytes, dict[str, str]]] = {}
+
+    def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
+        self._ask("generate")
+        plaintext, wrapped = os.urandom(32), os.urandom(184)
+        self._keys[wrapped] = (plaintext, context)
+        return plaintext, wrapped
+
+    def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
+        self._ask("unwrap")
+        plaintext, known = self._keys[wrapped]
+        assert known == context
+        return plaintext
+
+    def _ask(self, operation: str) -> None:
+        self.asked.append(operation)
+        if self.failure:
+            raise self.failure
+
+
+class KeptVault(Vault):
+    """A vault whose table is in memory."""
+
+    memory: MemoryTable
+
+    def _table(self, max_age: int) -> Any:  # noqa: ANN401 - a Table
+        from mcp_functions import table  # noqa: PLC0415
+
+        rows = DynamoDb(self.memory.name, lambda: self.memory)
+        return SealedTable(
+            rows, table.envelope(self._keys, max_age=max_age), self._service, max_age=max_age, now=self._now
+        )
+
+
+class World:
+    """One deployment.
+
+    Attributes:
+        clock: of everybody.
+        table: whose weather a test decides.
+        kms: that everybody asks.
+        died: asked before each round whether its function dies in it.
+        ran: rounds that functions ran.
+
+    """
+
+    def __init__(self, *handlers: Handler[..., Any], door: str = "direct", keys: bool = True, **options: Any) -> None:  # noqa: ANN401 - more settings
+        """Deploy some handlers; without `keys` nothing can be sealed, and with `table=""` nothing kept."""
+        self.handlers, self.door, self.keys = handlers, door, keys
+        self.clock, self.table, self.kms = Clock(START), MemoryTable(), Kms()
+        self.slept: list[float] = []
+        known: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
+        known |= {"table": self.table.name, "server_name": "tested"}
+        self.settings = Settings(stack="local", resource_url=RESOURCE, **{**known, **options})
+        self.ran = 0
+        self.died: Callable[[], bool] = lambda: False
+        self.anew()
+
+    def anew(self) -> None:
+        """Let every container be a new one: nothing read, nothing kept."""
+        self._function = self._functions()
+        self._endpoint = self._front() if self.door != "direct" else self._function
+
+    def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - Lambda's context object
+        """Answer one event, as API Gateway would have it answered: what a dead function leaves is a 503."""
+        if "requestContext" in event:
+            event = {**event, "requestContext": {**event["requestContext"], "timeEpoch": int(self.clock() * 1000)}}
+        try:
+            return self._endpoint(event, context)
+        except Died:
+            return {"statusCode": 503, "headers": {"content-type": "application/json"}, "body": '{"message":null}'}
+
+    def client(self, name: str | None = "alice", **options: Any) -> Client:  # noqa: ANN401 - see Client
+        """Bring somebody with a client."""
+        context = wire.Context("local-mcp" if self.door != "direct" else "local-all", LAMBDA_MS)
+        signed = None if self.settings.auth_mode == "none" else name
+        return Client(self, signed, context=context, now=self.clock, **options)
+
+    def _vault(self, folder: str) -> KeptVault:
+        vault = KeptVault(self.settings, f"local/{folder}", [self.kms], now=self.clock)
+        vault.memory = self.table
+        return vault
+
+    def _functions(self) -> LambdaFunction:
+        vault = self._vault("all")
+        server = Server(self.handlers, self.settings, "local/all/prod", vault.states, vault.table, now=self.clock)
+
+        def answer(request: Any) -> Any:  # noqa: ANN401 - as Server.answer has them
+            if request.message["method"] in ("tools/call", "prompts/get", "resources/read"):
+                self.ran += 1
+                if self.died():
+                    raise Died
+            return server.answer(request)
+
+        legacy = Legacy(
+            self.settings, answer, catalog.of(self.handlers), vault if self.keys else None, now=self.clock,
+            sleep=self._sleep,
+        )  # fmt: skip
+        own = legacy if self.door == "direct" else None
+        return LambdaFunction(lambda _name: Endpoint(self.settings, answer, legacy=own), now=self.clock)
+
+    def _front(self) -> LambdaFunction:
+        offered = catalog.of(self.handlers, "all")
+        front = FrontDoor(offered, self.settings, lambda: Invoke(self), "Be nice", now=self.clock)
+        vault = self._vault("mcp") if self.keys else None
+        legacy = Legacy(self.settings, front.answer, offered, vault, now=self.clock, sleep=self._sleep)
+        return LambdaFunction(lambda _name: Endpoint(self.settings, front.answer, legacy=legacy), now=self.clock)
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.clock.advance(seconds)
+
+    def invoke(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the function behind the front door."""
+        assert event["headers"]["mcp-protocol-version"] == "2026-07-28"
+        return self._function(event, wire.Context("local-all", LAMBDA_MS))
+
+
+class Died(BaseException):
+    """Lambda ended a function: it says nothing any more."""
+
+
+class Invoke:
+    """Lambda's Invoke API."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
+        assert FunctionName == "local-all"
+        try:
+            response = self._world.invoke(json.loads(Payload))
+        except Died:
+            told = {"errorType": "Sandbox.Timedout", "errorMessage": "Task timed out"}
+            return {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": io.BytesIO(json.dumps(told).encode())}
+        return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(response).encode())}
