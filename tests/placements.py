@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import catalog, dialects, serve, settings
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.legacy import Legacy
 from tests import wire
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
     def wire_up(_name: str) -> Endpoint:
         found = settings.read(os.environ)
         door = FrontDoor(offered, found, lambda: Lambdas(all=function), None, now=now)
-        endpoint = Endpoint(found, door.answer, parameters=catalog.parameters(offered))
+        earlier = Legacy(found, door.answer, offered, None, now=now)
+        endpoint = Endpoint(found, door.answer, parameters=catalog.parameters(offered), legacy=earlier)
         return dialects.at_door(endpoint, offered, door.forward) if found.dialects else endpoint
 
     return LambdaFunction(wire_up, handlers, now=now)

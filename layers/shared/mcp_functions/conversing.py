@@ -18,7 +18,7 @@ from mcp_functions.request_state import RoundBudgetExceeded, binding
 from mcp_functions.rounds import Round
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers import Handler
     from mcp_functions.messages import Request
