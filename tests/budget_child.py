@@ -103,13 +103,13 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     import json.decoder
     import json.encoder
 
-    from mcp_functions import jsonrpc
+    from mcp_functions.writer import Writer
 
     counts = {"parsed": 0, "serialised": 0}
-    decoder, encoder, writer = json.decoder.JSONDecoder, json.encoder.JSONEncoder, jsonrpc.Writer
+    decoder, encoder = json.decoder.JSONDecoder, json.encoder.JSONEncoder
     decoder.raw_decode = counted(decoder.raw_decode, counts, "parsed")  # type: ignore[method-assign]
     encoder.iterencode = counted(encoder.iterencode, counts, "serialised")  # type: ignore[method-assign]
-    writer.__call__ = counted(writer.__call__, counts, "serialised")  # type: ignore[method-assign]
+    Writer.__call__ = counted(Writer.__call__, counts, "serialised")  # type: ignore[method-assign]
     sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
     answers, works = [first], []
     for event in events:

@@ -35,6 +35,7 @@ CALLS = {"aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.
 EVERY = {
     "aws", "aws.surroundings", "catalog", "cors", "errors", "events", "gateway", "headers", "identity", "jsonrpc",
     "messages", "names", "observing", "observing.lines", "observing.notes", "scopes", "settings", "uris", "well_known",
+    "writer",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door"}
 TOOL = EVERY | {

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import mcp_functions
 from mcp_functions import envelope as module
+from mcp_functions import keys
 from mcp_functions.envelope import CEILING, Codec, Envelope, describe
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge, TemporarilyUnavailable
 from mcp_functions.keys import Keys, Reason, Scope
@@ -606,3 +607,13 @@ def test_the_lint_rule_sees_what_it_forbids(line: str) -> None:
 def test_an_envelope_is_a_codec() -> None:
     codec: Codec = WARM
     assert codec.unseal(codec.seal(b"state")) == b"state"
+
+
+def test_what_salts_are_drawn_from_is_forgotten_with_the_data_keys() -> None:
+    kms = StrictKms()
+    envelope = Envelope(make_keys(kms, kms.create_key()))
+    token = envelope.seal(b"before")
+    assert envelope._hedge is not None  # noqa: SLF001 - derived from a data key, so it must not outlive the process
+    keys._reset_all()  # noqa: SLF001 - as before a snapshot, and in a forked child
+    assert envelope._hedge is None  # noqa: SLF001
+    assert (envelope.unseal(token), envelope.unseal(envelope.seal(b"after"))) == (b"before", b"after")

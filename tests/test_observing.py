@@ -642,7 +642,7 @@ def test_metrics_are_what_powertools_would_write() -> None:
     at = time.time()
     theirs.set_timestamp(int(at * 1000))
     measures = {"Requests": ("Count", 1.0), "Latency": ("Milliseconds", 12.5)}
-    ours = writing.blob("tools", {"handler": "add", "service": "shop"}, measures, at)
+    ours = writing.blob("tools", "shop", {"handler": "add"}, measures, at)
     assert json.loads(ours) == theirs.serialize_metric_set()
 
 

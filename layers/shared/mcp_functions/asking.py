@@ -267,13 +267,13 @@ def _possible(round_: Round, request: Any) -> bool:  # noqa: ANN401 - as much of
 
 
 def _check_accepted(key: str, message: str, response: Mapping[str, Any]) -> None:
-    match response.get("action"):
-        case "accept":
-            return
-        case "decline":
-            raise Declined(key, message)
-        case "cancel":
-            raise Cancelled(key, message)
+    action = response.get("action")
+    if action == "accept":
+        return
+    if action == "decline":
+        raise Declined(key, message)
+    if action == "cancel":
+        raise Cancelled(key, message)
     reason = "the answer was not accept, decline or cancel"
     raise InvalidAnswer(reason)
 

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge
-from mcp_functions.keys import MAX_WRAPPED, Header, Reason, name_of
+from mcp_functions.keys import MAX_WRAPPED, Header, Reason, forgetful, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +96,12 @@ class Envelope:
         self.max_chars, self.max_age = max_chars, max_age
         self._keys, self._rand, self._warned = keys, rand, False
         self._context = label + b"\0" + b"".join(_lp16(part.encode()) for part in keys.scope)
+        self._hedge: tuple[bytes, hmac.HMAC] | None = None  # of the data key that sealed last
+        forgetful(self)
+
+    def reset(self) -> None:
+        """Forget what was derived from a data key."""
+        self._hedge = None
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
         """Seal `payload` into a token.
@@ -114,7 +120,8 @@ class Envelope:
         head = _FIXED.pack(SUITE, INLINE, key.born, key.kek, len(key.wrapped)) + key.wrapped
         self._fits(len(payload), len(head))
         context = self._context + about + head
-        body = head + encrypt(key.plaintext, context, payload, self._rand(32))
+        salt = _salt(self._hedged(key.plaintext), context, payload, self._rand(32))
+        body = head + _encrypt(key.plaintext, context, payload, salt)
         return PREFIX + base64.urlsafe_b64encode(body).rstrip(b"=").decode()
 
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
@@ -142,6 +149,11 @@ class Envelope:
         self._keys.proven(key)
         observing.current().jti = _jti(parts)
         return payload
+
+    def _hedged(self, data_key: bytes) -> hmac.HMAC:
+        if self._hedge is None or not hmac.compare_digest(self._hedge[0], data_key):
+            self._hedge = (data_key, hedge(data_key))
+        return self._hedge[1]
 
     def _fits(self, payload: int, head: int) -> None:
         """Refuse, when sealing, what opening would refuse: "a server never mints a token that it would not accept"."""
@@ -183,7 +195,10 @@ def describe(token: str) -> dict[str, Any]:
 
 def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return salt, commitment and chunks (§4). `entropy` is 32 random bytes; the message hedges them."""
-    salt = hedged_salt(data_key, context, payload, entropy)
+    return _encrypt(data_key, context, payload, hedged_salt(data_key, context, payload, entropy))
+
+
+def _encrypt(data_key: bytes, context: bytes, payload: bytes, salt: bytes) -> bytes:
     key, nonce, commitment = derive(data_key, salt, context)
     gcm = AESGCM(key)
     if len(payload) < _CHUNK:
@@ -228,9 +243,19 @@ def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return 24 bytes: uniform if `entropy` is; if it repeats, still different for every different message (§4.2)."""
-    hedge = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
-    message = b"".join((entropy, len(context).to_bytes(4, "big"), context, payload))
-    return hmac.digest(hedge, message, "sha512")[:_SALT]
+    return _salt(hedge(data_key), context, payload, entropy)
+
+
+def hedge(data_key: bytes) -> hmac.HMAC:
+    """Make what salts are drawn from: the same for every token under one data key."""
+    return hmac.new(HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key), digestmod="sha512")
+
+
+def _salt(drawn: hmac.HMAC, context: bytes, payload: bytes, entropy: bytes) -> bytes:
+    one = drawn.copy()
+    one.update(b"".join((entropy, len(context).to_bytes(4, "big"), context)))
+    one.update(payload)
+    return one.digest()[:_SALT]
 
 
 def _parse(token: str, max_chars: int) -> _Parts:

@@ -54,10 +54,10 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
 
 def _read(event: Mapping[str, Any]) -> HttpRequest | None:
     if event.get("version") == "2.0":
-        http = event["requestContext"].get("http", {}) if "requestContext" in event else {}
+        about = event.get("requestContext", {})
+        http = about.get("http", {})
         if isinstance(method := http.get("method"), str):
-            began = event["requestContext"].get("timeEpoch")
-            return _request("2.0", event, method, _headers(event), http.get("sourceIp"), began)
+            return _request("2.0", event, method, _headers(event), http.get("sourceIp"), about.get("timeEpoch"))
     match event:
         case {"httpMethod": str(method), "requestContext": {"elb": _}}:
             received = _headers(event)

@@ -140,9 +140,12 @@ class LambdaFunction:
         with observing.noting(notes):
             response = self._response(http, event, context, notes)
         _note_response(notes, response)
+        self._tell(notes)
+        return response
+
+    def _tell(self, notes: Notes) -> None:
         with suppress(Exception):  # an answer stands, whatever becomes of the line about it
             self._observe(notes)
-        return response
 
     def _notes(self, http: HttpRequest, context: Any) -> Notes:  # noqa: ANN401 - Lambda's context object
         cold, self._cold = self._cold, False
@@ -198,8 +201,7 @@ class LambdaFunction:
         )
         with observing.noting(notes):
             done = self._done(order, context, notes)
-        with suppress(Exception):  # what is done stands, whatever becomes of the line about it
-            self._observe(notes)
+        self._tell(notes)
         if not done:
             raise WorkFailed
         return {}
@@ -457,6 +459,15 @@ def fitting(http: HttpRequest, response: Response) -> Response:
         except UnicodeEncodeError:  # Lambda would crash on it
             raise InternalError(reason="the function returned half of a surrogate pair") from None
     limit = MAX_RESPONSE[http.source] - SPARE
-    if len(body) * LONGEST_ESCAPE > limit and len(json.dumps(response)) > limit:
+    if len(body) * LONGEST_ESCAPE > limit and _written(response) > limit:
         raise ResultTooLarge(MAX_RESPONSE[http.source] // MEGABYTE)
     return response
+
+
+def _written(response: Response) -> int:
+    """Say how many characters Lambda's runtime makes of a response."""
+    body: str = response["body"]
+    if not body.isascii():
+        return len(json.dumps(response))
+    escaped = sum(map(body.count, '"\\\n'))  # what else needs an escape does not stand in JSON, nor in an event stream
+    return len(body) + escaped + len(json.dumps({**response, "body": ""}))

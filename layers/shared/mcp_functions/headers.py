@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Declared: TypeAlias = "Mapping[str, tuple[tuple[str, ...], str]]"  # header to path of a property, and its JSON type
 
-MARKS = ("", " ", "\t", "=")
+MARKS = " \t="
 PREFIX, SUFFIX = "=?base64?", "?="
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 INTEGRAL = re.compile(r"(-?\d+)\.0+")
@@ -41,12 +41,12 @@ def admit(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         UnsupportedProtocolVersion: headers and body agree on a revision this server does not speak (versioning).
 
     """
-    version = _check_meta(message) if message["method"] != "initialize" else _check_era(message)
-    _check_equal("MCP-Protocol-Version", headers, version)
-    _check_equal("Mcp-Method", headers, message["method"])
-    parameter = CALLS.get(message["method"])
-    if parameter and isinstance(name := message["params"].get(parameter), str):
-        _check_equal("Mcp-Name", headers, name)
+    method = message["method"]
+    version = _check_meta(message) if method != "initialize" else _check_era(message)
+    _check_equal("MCP-Protocol-Version", headers.get("mcp-protocol-version"), version)
+    _check_equal("Mcp-Method", headers.get("mcp-method"), method)
+    if method in CALLS and isinstance(name := message["params"].get(CALLS[method]), str):
+        _check_equal("Mcp-Name", headers.get("mcp-name"), name)
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
 
@@ -62,7 +62,7 @@ def admit_task(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     """
     name = message["params"].get(TASKS[message["method"]])
     if isinstance(name, str):
-        _check_equal("Mcp-Name", headers, name)
+        _check_equal("Mcp-Name", headers.get("mcp-name"), name)
 
 
 def decode(value: str) -> str:
@@ -146,7 +146,7 @@ def check_declared(found: Declared, arguments: Mapping[str, Any], headers: Mappi
             text = f"The header {name} is there, but the argument is not"
             raise HeaderMismatch(text)
         if value is not None:
-            _check_equal(name, headers, _written(value), number=type_ == "integer")
+            _check_equal(name, headers.get(name), _written(value), number=type_ == "integer")
 
 
 def _at(path: tuple[str, ...], arguments: Any) -> Any:  # noqa: ANN401 - JSON is any value
@@ -210,10 +210,9 @@ def _check_meta(message: JSONRPCRequest) -> str:
     raise InvalidParams(text)
 
 
-def _check_equal(name: str, headers: Mapping[str, str], expected: str, *, number: bool = False) -> None:
-    value = headers.get(name.lower())
+def _check_equal(name: str, value: str | None, expected: str, *, number: bool = False) -> None:
     # What says it in so many words, without blanks around it or a mark of base64 before it, needs no decoding.
-    if value == expected and value[:1] not in MARKS and value[-1:] not in MARKS:
+    if value == expected and value and value[0] not in MARKS and value[-1] not in MARKS:
         return
     if value is None:
         text = f"The header {name} is missing"

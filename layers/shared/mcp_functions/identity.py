@@ -29,6 +29,9 @@ class Caller(NamedTuple):
     scopes: frozenset[str] = frozenset()
 
 
+ANYBODY = Caller()
+
+
 def announce(settings: Settings) -> None:
     """Say in the log, once for each container, what it means that everybody may call."""
     if settings.auth_mode == "none":
@@ -50,7 +53,7 @@ def caller(request: HttpRequest, settings: Settings, now: float) -> Caller:
     """
     match settings.auth_mode:
         case "none":
-            return Caller()
+            return ANYBODY
         case "jwt" if (claims := _claims(request)) is not None:
             from mcp_functions import tokens  # noqa: PLC0415 - only where callers bring one
 

@@ -226,11 +226,9 @@ def missing(requests: Iterable[schema.InputRequest], declared: Mapping[str, Any]
 
 
 def _needed(request: schema.InputRequest) -> dict[str, Any]:
+    if request["method"] == "elicitation/create":
+        return {"elicitation": {"url": {}}} if request["params"].get("mode") == "url" else {"elicitation": {"form": {}}}
     match request:
-        case {"method": "elicitation/create", "params": {"mode": "url"}}:
-            return {"elicitation": {"url": {}}}
-        case {"method": "elicitation/create"}:
-            return {"elicitation": {"form": {}}}
         case {"method": "sampling/createMessage", "params": {"tools": _} | {"toolChoice": _}}:
             return {"sampling": {"tools": {}}}
         case {"method": "sampling/createMessage", "params": {"includeContext": "thisServer" | "allServers"}}:
@@ -242,11 +240,13 @@ def _needed(request: schema.InputRequest) -> dict[str, Any]:
 
 def _declares(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
     # "an empty capabilities object is equivalent to declaring support for form mode only"
-    if "elicitation" in declared and declared["elicitation"] == {}:
+    if declared.get("elicitation") == {}:
         declared = {**declared, "elicitation": {"form": {}}}
-    return all(
-        isinstance(found := declared.get(key), dict) and _declares(found, value) for key, value in needed.items()
-    )
+    for key, value in needed.items():
+        found = declared.get(key)
+        if not isinstance(found, dict) or (value and not _declares(found, value)):
+            return False
+    return True
 
 
 def _merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,20 +8,19 @@ and 1 are the same number to every later reader, the argument digest included.
 from __future__ import annotations
 
 import json
-import json.encoder
 import re
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
 from mcp_functions.errors import InvalidRequest, ParseError
+from mcp_functions.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from mcp_functions.schema import JSONRPCNotification, JSONRPCRequest
 
 MAX_DEPTH = 64
 DIGITS = re.compile(r"[0-9]{309}")  # as many as the largest double has
 EVERY, SOME = 38, re.compile(r"[0-9]{8}")  # of these, at least eight stand at every 38th place
+IDS = (str, int)
 EXACT = 2**53  # beyond it a double no longer names one integer
 
 
@@ -42,9 +41,10 @@ def parse(body: str | bytes) -> JSONRPCRequest | JSONRPCNotification:
         type(read) is dict
         and read.get("jsonrpc") == "2.0"
         and type(read.get("method")) is str
-        and _is_id(read.get("id"))
+        and type(read.get("id")) in IDS
     ):
-        _check_params(read, read["id"])
+        if type(read.get("params")) is not dict:
+            _check_params(read, read["id"])
         return cast("JSONRPCRequest", read)
     match read:
         case {"jsonrpc": "2.0", "method": str()} as message if "id" not in message:
@@ -79,11 +79,17 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
         string = text if isinstance(text, str) else text.decode()
         if not string.isascii():
             string.encode()  # a string of Python can hold half of a surrogate pair
-        value = _read(string.strip(" \t\r\n"))
+        string = string.strip(" \t\r\n")
+        # A megabyte is looked through in a thirtieth of the time.
+        long = SOME.search(string[::EVERY]) and DIGITS.search(string)
+        # `decode` would look for blanks twice more, with a pattern
+        value, end = (_counting if long else _decoder).raw_decode(string)
     except ParseError:
         raise
     except (ValueError, RecursionError) as error:
         raise ParseError(reason=type(error).__name__) from None
+    if end != len(string):
+        raise ParseError(reason="JSONDecodeError")  # something stands behind the document
     if string.count("[") + string.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         message = f"JSON is nested deeper than {MAX_DEPTH} levels"
         raise ParseError(message)
@@ -92,65 +98,8 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
     return value
 
 
-class Writer:
-    """Writes JSON on one line, without blanks; NaN is refused, for no JSON reader takes it.
-
-    `json.dumps` makes an encoder for every call, which takes longer than writing a small value does.
-    """
-
-    __slots__ = ("_chunks",)
-
-    def __init__(self, *, ascii_only: bool = False, sort_keys: bool = False) -> None:
-        """Make the encoder.
-
-        Args:
-            ascii_only: whether every other character becomes an escape.
-            sort_keys: whether the members of an object stand in the order of their names.
-
-        """
-        json_ = json.JSONEncoder(
-            ensure_ascii=ascii_only, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, check_circular=False
-        )
-        string = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
-        in_c: Any = getattr(json.encoder, "c_make_encoder", None)  # as JSONEncoder looks for it
-        self._chunks: Callable[[object, int], Iterable[str]] = (
-            in_c(None, json_.default, string, None, ":", ",", sort_keys, False, False)  # noqa: FBT003 - C knows no names
-            if in_c
-            else lambda value, _level: json_.iterencode(value)
-        )
-
-    def __call__(self, value: object) -> str:
-        """Write a value.
-
-        Raises:
-            TypeError: JSON has nothing like it.
-            ValueError: a number that JSON does not have, or a value that never ends.
-
-        """
-        try:
-            return "".join(self._chunks(value, 0))
-        except RecursionError:
-            message = "nested too deep"
-            raise ValueError(message) from None
-
-
-dumps = Writer()
-in_order = Writer(ascii_only=True, sort_keys=True)  # for digests: one text for every order of members
-
-
-def _read(string: str) -> Any:  # noqa: ANN401 - JSON is any value
-    # A megabyte is looked through in a thirtieth of the time.
-    long = SOME.search(string[::EVERY]) and DIGITS.search(string)
-    decoder = _counting if long else _decoder
-    value, end = decoder.raw_decode(string)  # `decode` would look for blanks twice more, with a pattern
-    if end != len(string):
-        extra = "Extra data"
-        raise json.JSONDecodeError(extra, string, end)
-    return value
-
-
 def _is_id(value: object) -> bool:
-    return type(value) in (str, int)
+    return type(value) in IDS
 
 
 def _check_params(message: dict[str, Any], id_: str | int | None) -> None:
@@ -199,7 +148,10 @@ def _depth(value: object) -> int:
     return depth
 
 
-# json.loads and json.dumps would make these anew for every message.
+dumps = Writer()
+in_order = Writer(ascii_only=True, sort_keys=True)  # for digests: one text for every order of members
+
+# json.loads would make these anew for every message.
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_constant=_constant)
 _counting = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_constant

@@ -41,7 +41,10 @@ FLOW_SECONDS = 3600
 FLOW_FACTOR = 6  # a conversation may last as long as six answers, if an author allows a longer wait for one
 SKEW_MS = 60_000
 _FLOW_BYTES = 16
-_CLAIMS = {"v", "aud", "m", "t", "a", "p", "iat", "exp", "fx", "f", "r", "q", "s"}
+_CLAIMS = {
+    "v": int, "aud": str, "m": str, "t": str, "a": str, "p": str, "iat": int, "exp": int, "fx": int, "f": str, "r": int,
+    "q": dict, "s": dict,
+}  # fmt: skip
 
 
 class Reason(StrEnum):
@@ -324,6 +327,8 @@ def _same_request(claims: dict[str, Any], binding: Binding) -> None:
 def _equal(claim: str | None, expected: str | None) -> bool:
     if claim is None or expected is None:
         return claim is expected
+    if claim.isascii() and expected.isascii():
+        return hmac.compare_digest(claim, expected)
     return hmac.compare_digest(claim.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass"))
 
 
@@ -348,14 +353,13 @@ def _decode(payload: bytes) -> dict[str, Any]:
         claims = json.loads(payload.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         raise InvalidRequestState(Reason.CLAIMS) from None
-    if not isinstance(claims, dict) or claims.get("v") != VERSION or claims.keys() != _CLAIMS:
+    if not isinstance(claims, dict) or claims.get("v") != VERSION or claims.keys() != _CLAIMS.keys():
         raise InvalidRequestState(Reason.CLAIMS)
-    strings = all(isinstance(claims[name], str) for name in ("aud", "m", "t", "a", "f"))
-    integers = all(type(claims[name]) is int for name in ("v", "iat", "exp", "fx", "r"))
-    objects = isinstance(claims["q"], dict) and isinstance(claims["s"], dict)
-    if not (strings and integers and objects and isinstance(claims["p"], str | None)):
+    if any(type(value) is not _CLAIMS[name] for name, value in claims.items() if name != "p"):
         raise InvalidRequestState(Reason.CLAIMS)
-    if not all(isinstance(fingerprint, str) for fingerprint in claims["q"].values()):
+    if not (claims["p"] is None or type(claims["p"]) is str):
+        raise InvalidRequestState(Reason.CLAIMS)
+    if any(type(fingerprint) is not str for fingerprint in claims["q"].values()):
         raise InvalidRequestState(Reason.CLAIMS)
     return claims
 

@@ -28,13 +28,13 @@ def call_tool_result(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author
         DeveloperError: JSON cannot carry the value.
 
     """
+    if value is None or isinstance(value, str):
+        return {"content": [] if value is None else [_text(value)], "isError": False}
     match value:
-        case str():
-            return {"content": [_text(value)], "isError": False}
-        case None:
-            return {"content": [], "isError": False}
         case list() | tuple() if any(hasattr(item, "wire") for item in value):
             return {"content": [_block(item) for item in value], "isError": False}
+    if type(value) in NUMBERS:
+        return {"content": [_text(_dumps(value))], "structuredContent": value, "isError": False}
     if hasattr(value, "wire_result"):
         result = dict(value.wire_result())
         return (
@@ -44,7 +44,7 @@ def call_tool_result(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author
         )
     if hasattr(value, "wire"):
         return {"content": [value.wire()], "isError": False}
-    plain = value if type(value) in NUMBERS else to_json(value)
+    plain = to_json(value)
     return {"content": [_text(_dumps(plain))], "structuredContent": plain, "isError": False}
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to answer, and for clocks that differ
 MAX_REWORDINGS = 2  # a price may change once or twice in a conversation; a clock in the message changes every round
 MAX_READINGS = 10_000  # of one answer in one round: only a loop that waits for another answer gets there
+ACTIONS = ("accept", "decline", "cancel")
 _MISSING: Any = object()
 
 
@@ -399,10 +400,8 @@ class Round:
 
 
 def _did(response: Any) -> str:  # noqa: ANN401 - as the client sent it
-    match response:
-        case {"action": "accept" | "decline" | "cancel" as action}:
-            return str(action)
-    return "answer"
+    action = response.get("action") if isinstance(response, dict) else None
+    return action if action in ACTIONS else "answer"
 
 
 def _words(request: InputRequest) -> str:
@@ -414,7 +413,10 @@ def _words(request: InputRequest) -> str:
 
 def _needed(request: InputRequest, response: Any) -> Any:  # noqa: ANN401 - as the client sent it
     """Leave out what a form did not ask for: it counts for nothing, and would be carried to the end."""
-    match request, response:
-        case {"params": {"requestedSchema": {"properties": asked}}}, {"action": action, "content": dict(content)}:
-            return {"action": action, "content": {key: value for key, value in content.items() if key in asked}}
-    return response
+    schema: Any = request["params"].get("requestedSchema") if "params" in request else None
+    if schema is None or not isinstance(response, dict) or "action" not in response:
+        return response
+    asked, content = schema["properties"], response.get("content")
+    if not isinstance(content, dict):
+        return response
+    return {"action": response["action"], "content": {key: value for key, value in content.items() if key in asked}}

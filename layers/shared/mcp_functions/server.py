@@ -93,21 +93,24 @@ class Server:
         return Answer(complete(result, self._server_info), tuple(notifications))
 
     def _call(self, request: Request) -> Answer:
-        handler = self._handler(request.message["method"], request.params)
+        method, params = request.message["method"], request.params
+        handler = self._handler(method, params)
         notes = observing.current()
         notes.handler = handler.name
-        self._permit(request, handler)
+        if handler.scopes:
+            self._permit(request, handler)
         if handler.repeated:
-            catalog.check_declared(handler.repeated, request.params, request.headers)
-        _check_shape(request)
-        carries = "requestState" in request.params
+            catalog.check_declared(handler.repeated, params, request.headers)
+        _check_shape(method, params)
+        carries = "requestState" in params
         if handler.alone and not carries:
             notes.round = 1
-            answer = self._completed(returned(handler, request.params))
+            answer = self._completed(returned(handler, params))
         else:
             answer = self._completed(*self._conversations.play(request, handler))
-        if carries or "inputResponses" in request.params:
-            answer = answer._replace(result=_uncached(answer.result))
+        if "cacheScope" in answer.result and (carries or "inputResponses" in params):
+            # "results of requests that carry inputResponses or requestState MUST NOT be cached"
+            return answer._replace(result={**answer.result, "ttlMs": 0, "cacheScope": "private"})
         return answer
 
     @cached_property
@@ -161,12 +164,12 @@ class Server:
         raise InvalidParams(text)
 
 
-def _check_shape(request: Request) -> None:
-    params, meta = request.params, request.params["_meta"]
+def _check_shape(method: str, params: Mapping[str, Any]) -> None:
+    meta = params["_meta"]
     arguments, responses = params.get("arguments"), params.get("inputResponses", NONE)
     if not (arguments is None or isinstance(arguments, dict)):
         text = "params.arguments must be an object"
-    elif request.message["method"] == "prompts/get" and not all(isinstance(v, str) for v in (arguments or {}).values()):
+    elif method == "prompts/get" and not all(isinstance(v, str) for v in (arguments or {}).values()):
         text = "The arguments of a prompt must be strings"
     # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
     elif responses is not NONE and not _are_objects(responses):
@@ -182,8 +185,3 @@ def _check_shape(request: Request) -> None:
 
 def _are_objects(responses: object) -> bool:
     return isinstance(responses, dict) and all(isinstance(response, dict) for response in responses.values())
-
-
-def _uncached(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    # "results of requests that carry inputResponses or requestState MUST NOT be cached"
-    return {**result, "ttlMs": 0, "cacheScope": "private"} if "cacheScope" in result else result

@@ -116,7 +116,8 @@ def trace(traceparent: object) -> str | None:
     """Find the id under which a request is traced: the client's `_meta.traceparent`, if it is one, or else X-Ray's."""
     if isinstance(traceparent, str) and (found := re.fullmatch(TRACEPARENT, traceparent)):
         return found[1]
-    found = re.search(XRAY, os.environ.get("_X_AMZN_TRACE_ID", ""))  # Lambda sets it anew for each invocation
+    traced = os.environ.get("_X_AMZN_TRACE_ID")  # Lambda sets it anew for each invocation
+    found = re.search(XRAY, traced) if traced else None
     return found[1] if found else None
 
 

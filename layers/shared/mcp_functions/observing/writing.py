@@ -6,16 +6,17 @@ answer, and 40 ms of each cold start. A test holds what stands here against what
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.observing import lines
 from mcp_functions.observing.measures import measured
 from mcp_functions.observing.notes import fields
+from mcp_functions.writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_functions.observing.measures import Measures
     from mcp_functions.observing.notes import Notes
 
-_dumps = json.JSONEncoder(separators=(",", ":")).encode
+_dumps = Writer(ascii_only=True)
 
 
 class Lines(logging.Handler):
@@ -64,7 +65,7 @@ def observer(
             written.append(line(service, logging.getLevelName(told), lines.message(notes), at, fields(notes)))
         if namespace:
             counted = measured(notes, endpoint=endpoint)
-            written += [blob(namespace, {**names, "service": service}, found, at) for names, found in counted]
+            written += [blob(namespace, service, names, found, at) for names, found in counted]
         if written:
             _write(written)
 
@@ -85,19 +86,38 @@ def line(service: str, level: str, message: str, at: float, more: Mapping[str, A
     # Lambda takes a line's own time and level only if the time is RFC 3339.
     second, rest = divmod(at, 1)
     stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(second))}.{int(rest * 1000):03}+00:00"
-    start = {"level": level, "message": message, "timestamp": stamp, "service": service, "logger": lines.NAME}
-    traced = os.environ.get("_X_AMZN_TRACE_ID")  # Lambda sets it anew for each invocation
-    root = {"xray_trace_id": traced.partition(";")[0].removeprefix("Root=")} if traced else {}
-    return _dumps({**start, **more, **root})
+    written = {"level": level, "message": message, "timestamp": stamp, "service": service, "logger": lines.NAME, **more}
+    if traced := os.environ.get("_X_AMZN_TRACE_ID"):  # Lambda sets it anew for each invocation
+        written["xray_trace_id"] = traced.partition(";")[0].removeprefix("Root=")
+    return _dumps(written)
 
 
-def blob(namespace: str, dimensions: Mapping[str, str], measures: Measures, at: float) -> str:
-    """Write metrics as CloudWatch's embedded metric format has them."""
-    metrics = [{"Name": name, "Unit": unit} for name, (unit, _value) in measures.items()]
-    directive = {"Namespace": namespace, "Dimensions": [[*dimensions]], "Metrics": metrics}
-    values = {name: [value] for name, (_unit, value) in measures.items()}
-    about = {"Timestamp": int(at * 1000), "CloudWatchMetrics": [directive]}
-    return _dumps({"_aws": about, **dimensions, **values})
+def blob(namespace: str, service: str, dimensions: Mapping[str, str], measures: Measures, at: float) -> str:
+    """Write metrics as CloudWatch's embedded metric format has them.
+
+    Args:
+        namespace: of the metrics.
+        service: a dimension of all of them.
+        dimensions: beside it.
+        measures: metric to unit and value.
+        at: unix seconds.
+
+    """
+    units = tuple((name, unit) for name, (unit, _value) in measures.items())
+    about, named = _directive(namespace, (*dimensions.items(), ("service", service)), units)
+    values = ",".join(f'"{name}":[{value}]' for name, (_unit, value) in measures.items())
+    return f'{{"_aws":{{"Timestamp":{int(at * 1000)},"CloudWatchMetrics":[{about}]}},{named},{values}}}'
+
+
+@lru_cache(maxsize=256)
+def _directive(
+    namespace: str, dimensions: tuple[tuple[str, str], ...], units: tuple[tuple[str, str], ...]
+) -> tuple[str, str]:
+    """Write what says how values are to be read, and the dimensions' own: names of the catalog, so they are few."""
+    metrics = [{"Name": name, "Unit": unit} for name, unit in units]
+    names = [name for name, _value in dimensions]
+    directive = {"Namespace": namespace, "Dimensions": [names], "Metrics": metrics}
+    return _dumps(directive), _dumps(dict(dimensions))[1:-1]
 
 
 def _take_over(service: str, level: int) -> None:
