@@ -72,11 +72,7 @@ class Client:
             "mcp-protocol-version": self.version if self.version != "2025-03-26" else None,
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
-        context: dict[str, Any] = {"http": {"method": method, "path": "/mcp", "sourceIp": "192.0.2.1"}}
-        if self.name:
-            claims = {"iss": ISSUER, "sub": self.name, "client_id": "c", "aud": RESOURCE, "scope": ""}
-            claims["exp"] = str(int(self.now()) + 60)
-            context["authorizer"] = {"jwt": {"claims": claims}}
+        context: dict[str, Any] = {"http": {"method": method, "path": "/mcp", "sourceIp": "192.0.2.1"}, **self.signed()}
         event = {
             "version": "2.0",
             "routeKey": "ANY /mcp",
@@ -91,6 +87,14 @@ class Client:
         if token := self.response["headers"].get("mcp-session-id"):  # as the TypeScript client takes it up
             self.session = token
         return self.response
+
+    def signed(self) -> dict[str, Any]:
+        """Write what the gateway's authorizer says of this user."""
+        if not self.name:
+            return {}
+        claims = {"iss": ISSUER, "sub": self.name, "client_id": "c", "aud": RESOURCE, "scope": ""}
+        claims["exp"] = str(int(self.now()) + 60)
+        return {"authorizer": {"jwt": {"claims": claims}}}
 
     def initialize(self, version: str = "2025-11-25", capabilities: Mapping[str, Any] = EVERYTHING) -> dict[str, Any]:
         """Shake hands."""

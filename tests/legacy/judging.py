@@ -22,7 +22,8 @@ def is_earlier(event: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
     """Whether this was an exchange with a client of 2025: it names no revision of 2026, and it was answered."""
     headers = {**(event.get("headers") or {}), **(event.get("multiValueHeaders") or {})}
     named = str({name.lower(): value for name, value in headers.items()}.get("mcp-protocol-version"))
-    if response["statusCode"] != OK or "jsonrpc" not in response["body"] or wire.VERSION in named:
+    told = "jsonrpc" in response["body"] or response["headers"].get("content-type") == "text/event-stream"
+    if response["statusCode"] != OK or not told or wire.VERSION in named:
         return False
     body = event.get("body") or ""
     return wire.PREFIX not in (base64.b64decode(body).decode() if event.get("isBase64Encoded") else body)

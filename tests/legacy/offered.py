@@ -8,9 +8,11 @@ from mcp_functions import (
     Audio,
     Elicit,
     Header,
+    ListRoots,
     Log,
     NotAnswered,
     Progress,
+    Question,
     ResourceLink,
     Sample,
     Step,
@@ -102,6 +104,33 @@ def stepped(*, elicit: Elicit, step: Step) -> str:
     return first + step("second", lambda: "second")
 
 
+@tool
+def rooted(*, list_roots: ListRoots) -> str:
+    """Ask for the roots."""
+    return ", ".join(root["uri"] for root in list_roots())
+
+
+@tool
+def both(*, elicit: Elicit) -> str:
+    """Ask two things in one round."""
+    why, original = elicit.together(Question("why", "Why?", Why), Question("original", "Which?", Original))
+    return f"{why.why} {original.number}"
+
+
+@tool
+def talkative(*, elicit: Elicit, progress: Progress) -> str:
+    """Say how far it is, and ask."""
+    progress(0.5)
+    return elicit("why", "Go on?", Why).why
+
+
+@tool
+def large(*, elicit: Elicit) -> str:
+    """Ask, and say very much."""
+    elicit("why", "Go on?", Why)
+    return "x" * 500_000
+
+
 @prompt
 def brief(topic: str, *, elicit: Elicit) -> str:
     """Write a briefing, for a reason."""
@@ -131,4 +160,7 @@ def secret(owner: str, *, elicit: Elicit) -> str:
     return f"{owner}: {elicit('why', 'Why?', Why).why}"
 
 
-ALL = (add, brief, linked, note, opened, plain, resolve, sampled, seated, secret, stepped, summed, told)
+ALL = (
+    add, both, brief, large, linked, note, opened, plain, resolve, rooted, sampled, seated, secret, stepped, summed,
+    talkative, told,
+)  # fmt: skip
