@@ -12,6 +12,7 @@ from tests import wire
 from tests.dialects.clients import Client, MultiTurnClient, accept
 from tests.dialects.functions import EVERY, WORKED
 from tests.dialects.wires import Events
+from tests.legacy.clients import Client as LegacyClient
 from tests.strict_kms import START, Clock
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     Over = Callable[..., Events]
 
 DIALECTS = "sep-1858"
-RESOLVE = {"name": "update_work_item", "arguments": {"workItemId": 4522, "fields": {"System.State": "Resolved"}}}
+RESOLVE: dict[str, Any] = {
+    "name": "update_work_item",
+    "arguments": {"workItemId": 4522, "fields": {"System.State": "Resolved"}},
+}
 BOTH = {"name": "both", "arguments": {}}
 
 
@@ -339,3 +343,11 @@ def test_a_server_without_the_dialect_knows_nothing_of_it() -> None:
         assert message["result"]["resultType"] == "input_required"
         reply = client.answer([{"jsonrpc": "2.0", "id": "1", "result": {}}], "all.x")
         assert reply.messages[0]["error"]["code"] == -32600
+
+
+def test_a_client_of_2025_is_answered_as_its_revision_says_whatever_it_declares() -> None:
+    client = LegacyClient(serve(*EVERY), context=wire.Context("local-all"))
+    client.initialize(capabilities={"elicitation": {}, "experimental": {"sep-1858": {}}})
+    told = [event.data for event in client.call(RESOLVE["name"], **RESOLVE["arguments"]) if event.data]
+    assert told[0]["method"] == "elicitation/create"
+    assert "input_required" not in client.response["body"]

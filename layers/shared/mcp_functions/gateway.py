@@ -223,9 +223,9 @@ class LambdaFunction:
     def fresh(self, *, now: Callable[[], float] | None = None) -> LambdaFunction:
         """Make the same function as in a new container: nothing read, nothing kept; tests bring a clock."""
         clock = now or self.now
-        if self._again:
-            return self._again(now=clock)
-        return LambdaFunction(self._wire, self.handlers, now=clock, observe=self._observe)
+        made = self._again(now=clock) if self._again else LambdaFunction(self._wire, self.handlers, now=clock)
+        made._observe = self._observe  # noqa: SLF001 - one of us
+        return made
 
 
 def _note_message(notes: Notes, message: JSONRPCRequest | JSONRPCNotification) -> None:

@@ -6,10 +6,9 @@ requestState inside is bound to the call as ever, and expires as ever: nothing i
 
 from __future__ import annotations
 
-import binascii
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions import identity
+from mcp_functions import headers, identity
 from mcp_functions.errors import InvalidRequest, InvalidRequestState, Unanswered
 from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
 from mcp_functions.request_state import Binding, principal_digest
@@ -117,7 +116,7 @@ def again(http: HttpRequest, carried: Carried, answers: Mapping[str, Any]) -> Tu
     call = carried.call
     params = {**call["params"], "inputResponses": dict(answers), "requestState": carried.state, "_meta": call["meta"]}
     message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": call["method"], "params": params}
-    named = {"mcp-method": call["method"], "mcp-name": _header(call["params"][CALLS[call["method"]]])}
+    named = {"mcp-method": call["method"], "mcp-name": headers.encode(call["params"][CALLS[call["method"]]])}
     return http._replace(headers={**http.headers, **call["headers"], **named}), message
 
 
@@ -138,10 +137,6 @@ def answer(response: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
             raise Unanswered(ERROR.format(asked.method))
     text = "A response holds a result or an error, which is an object"
     raise InvalidRequest(text)
-
-
-def _header(value: str) -> str:
-    return f"=?base64?{binascii.b2a_base64(value.encode(), newline=False).decode()}?="
 
 
 def _bound(place: Place, wire: str, principal: str | None) -> Binding:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.messages import Answer
-from mcp_functions.names import CALLS
+from mcp_functions.names import CALLS, META_EARLIER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -84,7 +84,12 @@ class Dialect:
 
 
 def declared(request: Request, name: str) -> Mapping[str, Any] | None:
-    """Read what a client says about a dialect, on this very request; None if it did not ask for it."""
+    """Read what a client says about a dialect, on this very request; None if it did not ask for it.
+
+    A client of 2025 said it once, when it began its session, and is answered as its revision says.
+    """
+    if META_EARLIER in request.params["_meta"]:
+        return None
     experimental = request.capabilities.get("experimental")
     wish = experimental.get(name) if isinstance(experimental, dict) else None
     return wish if isinstance(wish, dict) else None

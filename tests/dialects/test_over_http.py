@@ -1,0 +1,153 @@
+"""Each dialect over HTTP, from the harness: in both placements, by two people, and every request in a fresh process."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_functions.local import Harness, catalog, environment
+from tests import modes
+from tests.dialects.clients import MultiTurnClient, PersistentClient, StateClient, accept
+from tests.dialects.test_sep_1685 import fill
+from tests.dialects.wires import Http
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+DIALECTS = "sep-2322-tasks,sep-1858,sep-1685"
+ROOT = Path(__file__).parents[2]
+FRONT_DOOR = """
+from pathlib import Path
+from mcp_functions import serve_catalog
+handler = serve_catalog(Path(__file__).with_name("catalog.json"))
+"""
+RESOLVE = {"name": "update_work_item", "arguments": {"workItemId": 4522, "fields": {"System.State": "Resolved"}}}
+RESOLVED = "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
+DOOR, OWN = "through the front door", "at the function's own endpoint"
+IN_PROCESS = [(modes.IN_PROCESS, DOOR), (modes.IN_PROCESS, OWN)]
+# a process for each request takes a while, so at one of the two
+IN_FRESH_PROCESSES = {at: [*IN_PROCESS, (modes.RUNTIME, at)] for at in (DOOR, OWN)}
+REACHED = ("harness", "reach")
+PATIENCE = 60  # seconds for a worker
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a project: the function of SEP-1685, the echo of SEP-2322, and an endpoint."""
+    functions = tmp_path_factory.mktemp("project") / "functions"
+    shutil.copytree(ROOT / "functions" / "update_work_item", functions / "update_work_item")
+    shutil.copytree(Path(__file__).with_name("echo"), functions / "echo")
+    (functions / "mcp").mkdir()
+    (functions / "mcp" / "app.py").write_text(FRONT_DOOR, encoding="utf-8")
+    catalog.write(functions, catalog.generate(functions))
+    return functions
+
+
+@pytest.fixture(scope="module")
+def harness(request: pytest.FixtureRequest, project: Path) -> Iterator[Harness]:
+    """Functions run in process, or each request in a process of the Lambda runtime that has answered none before."""
+    runtime = modes.is_runtime(request.param)
+    state = project.parent / "state"
+    with (
+        environment.applied({"MCP_DIALECTS": DIALECTS}),
+        Harness(project, state_dir=state, runtime=runtime, reuse=not runtime, auth="jwt") as running,
+    ):
+        yield running
+
+
+@pytest.fixture
+def reach(request: pytest.FixtureRequest, harness: Harness) -> Callable[..., Http]:
+    """Reach a function as somebody, where the parameter says."""
+    assert harness.issuer
+    token = harness.issuer.token
+
+    def at(function: str, who: str = "alice") -> Http:
+        own = "" if request.param == DOOR else f"/{function}"
+        return Http(f"{harness.url}{own}", token(subject=who))
+
+    return at
+
+
+def text(result: Mapping[str, Any]) -> str:
+    return str(result["content"][0]["text"])
+
+
+def ended(client: PersistentClient, task_id: str, *statuses: str) -> dict[str, Any]:
+    """Poll until a task has one of some statuses."""
+    until, pause = time.monotonic() + PATIENCE, 0.05
+    while (task := client.get(task_id))["status"] not in statuses:
+        assert time.monotonic() < until, task
+        time.sleep(pause)
+        pause *= 4  # with the runtime, every poll is another process
+    return task
+
+
+@pytest.mark.parametrize(REACHED, IN_FRESH_PROCESSES[DOOR], indirect=True)
+def test_turns_of_sep_1858(reach: Callable[..., Http]) -> None:
+    client = MultiTurnClient(reach("update_work_item"))
+    turn = client.turn(client.request("tools/call", RESOLVE))
+    assert turn is not None
+    responses = [{"jsonrpc": "2.0", "id": one["id"], "result": fill(one)} for one in turn[0]]
+    reply = MultiTurnClient(reach("update_work_item", "bob")).answer(responses, turn[1])
+    assert (reply.status, reply.messages[0]["error"]["data"]) == (400, {"reason": "invalid_request_state"})
+    turn = client.turn(client.answer(responses, turn[1]))
+    assert turn is not None
+    responses = [{"jsonrpc": "2.0", "id": one["id"], "result": fill(one)} for one in turn[0]]
+    assert text(client.answer(responses, turn[1]).messages[0]["result"]) == RESOLVED
+
+
+@pytest.mark.parametrize(REACHED, IN_FRESH_PROCESSES[OWN], indirect=True)
+def test_states_of_sep_1685(reach: Callable[..., Http]) -> None:
+    client = StateClient(reach("update_work_item"))
+    asked = client.request("tools/call", RESOLVE).messages[-1]
+    reply = StateClient(reach("update_work_item", "bob")).post(client.response(asked, fill))
+    assert (reply.status, reply.messages[0]["error"]["data"]) == (400, {"reason": "invalid_request_state"})
+    asked = client.post(client.response(asked, fill)).messages[-1]
+    assert text(client.post(client.response(asked, fill)).messages[-1]["result"]) == RESOLVED
+
+
+@pytest.mark.parametrize(REACHED, IN_PROCESS, indirect=True)
+@pytest.mark.parametrize("option", [1, 2])
+def test_rounds_of_sep_1685(reach: Callable[..., Http], option: int) -> None:
+    client = StateClient(reach("update_work_item"), option, objects=option == 1)
+    assert text(client.run("tools/call", RESOLVE, fill)["result"]) == RESOLVED
+
+
+@pytest.mark.parametrize(REACHED, IN_FRESH_PROCESSES[OWN], indirect=True)
+def test_the_echo_of_sep_2322(reach: Callable[..., Http]) -> None:
+    alice, bob = PersistentClient(reach("echo")), PersistentClient(reach("echo", "bob"))
+    task_id = alice.call("echo")["task"]["taskId"]
+    ended(alice, task_id, "input_required")
+    asked = alice.result(task_id)
+    assert asked["resultType"] == "input_required"
+    responses = {"inputResponses": {"echo_input": accept(input="Hello World!")}, "requestState": asked["requestState"]}
+    assert bob.answer(task_id, **responses)["message"] == "Invalid or expired requestState"
+    alice.answer(task_id, **responses)
+    ended(alice, task_id, "completed")
+    assert text(alice.result(task_id)) == "Echo: Hello World!"
+
+
+@pytest.mark.parametrize("harness", [modes.IN_PROCESS], indirect=True)
+def test_a_turn_begun_at_one_url_goes_on_at_the_other(harness: Harness) -> None:
+    assert harness.issuer
+    token = harness.issuer.token(subject="alice")
+    door, own = Http(harness.url, token), Http(f"{harness.url}/update_work_item", token)
+    for first, second in ((door, own), (own, door)):
+        turn = MultiTurnClient.turn(MultiTurnClient(first).request("tools/call", RESOLVE))
+        assert turn is not None
+        responses = [{"jsonrpc": "2.0", "id": one["id"], "result": fill(one)} for one in turn[0]]
+        again = MultiTurnClient.turn(MultiTurnClient(second).answer(responses, turn[1]))
+        assert again is not None
+        assert again[0][0]["params"]["message"] == "Since this is a duplicate, which work item is the original?"
+
+
+@pytest.mark.parametrize("harness", [modes.IN_PROCESS], indirect=True)
+def test_the_endpoint_says_which_dialects_it_speaks(harness: Harness) -> None:
+    assert harness.issuer
+    client = MultiTurnClient(Http(harness.url, harness.issuer.token(subject="alice")))
+    (message,) = client.request("server/discover", {}).messages
+    assert message["result"]["capabilities"]["experimental"] == {name: {} for name in DIALECTS.split(",")}
