@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mcp_functions import Header, Progress, tool
 from mcp_functions.errors import TemporarilyUnavailable
 from mcp_functions.gateway import Endpoint, LambdaFunction
-from mcp_functions.messages import Answer, Forwarded, Request
+from mcp_functions.messages import Answer, Forwarded, Request, Token
 from mcp_functions.server import Server
 from mcp_functions.settings import Settings
 from tests import wire
@@ -457,3 +457,12 @@ def test_no_body_makes_a_healthy_function_fail(body: bytes) -> None:
     for encoded in (False, True):
         response = send({**wire.event("{}"), "body": text, "isBase64Encoded": encoded})
         assert response["statusCode"] in {202, 400}
+
+
+@pytest.mark.parametrize("token", [Token("ks1.QUJD-_"), 'an "own" codec\'s \\ token', "ключ"])
+def test_a_state_stands_in_json_whoever_sealed_it(token: str) -> None:
+    result = {"resultType": "input_required", "inputRequests": {}, "requestState": token, "_meta": {}}
+    endpoint = Endpoint(Settings("shop", auth_mode="none"), lambda _request: Answer(result))
+    event = wire.event(wire.message("tools/call", {"name": "ask", "arguments": {}}))
+    response = LambdaFunction(lambda _name: endpoint)(event, wire.Context())
+    assert json.loads(response["body"])["result"] == result

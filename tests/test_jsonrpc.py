@@ -170,10 +170,15 @@ def test_an_integer_is_exact_however_large() -> None:
     assert jsonrpc.loads("9007199254740993") == 2**53 + 1
 
 
-def test_64_levels_are_read_and_65_are_not() -> None:
-    assert jsonrpc.loads(nested(64))
+@pytest.mark.parametrize("beside", [0, 100_000])  # characters: brackets of a long text are not all counted
+def test_64_levels_are_read_and_65_are_not(beside: int) -> None:
+    text = f'["{"x" * beside}",%s]'
+    assert jsonrpc.loads(text % nested(63))
+    assert jsonrpc.loads(text % ('{"a":' * 31 + nested(32) + "}" * 31))
     with pytest.raises(ParseError, match="deeper than 64"):
-        jsonrpc.loads(nested(65))
+        jsonrpc.loads(text % nested(64))
+    with pytest.raises(ParseError, match="deeper than 64"):
+        jsonrpc.loads(text % ('{"a":' * 32 + nested(32) + "}" * 32))
 
 
 @pytest.mark.parametrize("levels", [1000, 200_000])

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge
 from mcp_functions.keys import MAX_WRAPPED, Header, Reason, forgetful, name_of
+from mcp_functions.messages import Token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +123,7 @@ class Envelope:
         context = self._context + about + head
         salt = _salt(self._hedged(key.plaintext), context, payload, self._rand(32))
         body = head + _encrypt(key.plaintext, context, payload, salt)
-        return PREFIX + base64.urlsafe_b64encode(body).rstrip(b"=").decode()
+        return Token(PREFIX + base64.urlsafe_b64encode(body).rstrip(b"=").decode())
 
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
         """Open a token.

@@ -24,7 +24,7 @@ from mcp_functions.errors import (
     UnsupportedMediaType,
 )
 from mcp_functions.jsonrpc import is_request
-from mcp_functions.messages import Answer, Forwarded, Request, Spoken, Written
+from mcp_functions.messages import Answer, Forwarded, Request, Spoken, Token, Written
 from mcp_functions.names import CALLS, METHODS, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ GATEWAY_SECONDS = 30.0  # API Gateway's own limit for an HTTP API
 MEGABYTE = 1024 * 1024
 MAX_RESPONSE = {"2.0": 6 * MEGABYTE, "1.0": 6 * MEGABYTE, "alb": MEGABYTE}  # bytes of what the function returns
 SPARE = 64 * 1024  # for what Lambda adds
-LONGEST_ESCAPE = 6  # characters that one of the body may become
+# Characters that one of a body may become: of JSON, which holds no control characters, `\"` is the longest in ASCII.
+LONGEST_ESCAPE = {"ascii": 2, "other": 6}
 SERVER_ERROR = 500
 WELL_KNOWN = "/.well-known/"
 WORK = "mcpTask"  # what an event holds that orders work; no gateway writes it
@@ -426,7 +427,16 @@ def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
         body = "".join(f"event: message\ndata: {jsonrpc.dumps(said)}\n\n" for said in (*answer.notifications, message))
         return fitting(http, events.response(http, 200, STREAM, body))
-    return fitting(http, _json(http, 200, message))
+    return fitting(http, events.response(http, 200, JSON, _said(message)))
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    result = message["result"]
+    token = result.get("requestState")
+    if not isinstance(token, Token):
+        return jsonrpc.dumps(message)
+    rest = {name: value for name, value in result.items() if name != "requestState"}
+    return f'{jsonrpc.dumps({**message, "result": rest})[:-2]},"requestState":"{token}"}}}}'
 
 
 def _takes_stream(http: HttpRequest) -> bool:
@@ -459,15 +469,7 @@ def fitting(http: HttpRequest, response: Response) -> Response:
         except UnicodeEncodeError:  # Lambda would crash on it
             raise InternalError(reason="the function returned half of a surrogate pair") from None
     limit = MAX_RESPONSE[http.source] - SPARE
-    if len(body) * LONGEST_ESCAPE > limit and _written(response) > limit:
+    escape = LONGEST_ESCAPE["ascii" if body.isascii() else "other"]
+    if len(body) * escape > limit and len(json.dumps(response)) > limit:
         raise ResultTooLarge(MAX_RESPONSE[http.source] // MEGABYTE)
     return response
-
-
-def _written(response: Response) -> int:
-    """Say how many characters Lambda's runtime makes of a response."""
-    body: str = response["body"]
-    if not body.isascii():
-        return len(json.dumps(response))
-    escaped = sum(map(body.count, '"\\\n'))  # what else needs an escape does not stand in JSON, nor in an event stream
-    return len(body) + escaped + len(json.dumps({**response, "body": ""}))

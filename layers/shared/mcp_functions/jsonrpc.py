@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 64
 DIGITS = re.compile(r"[0-9]{309}")  # as many as the largest double has
 EVERY, SOME = 38, re.compile(r"[0-9]{8}")  # of these, at least eight stand at every 38th place
+SHORT = 16 * 1024  # characters
 IDS = (str, int)
 EXACT = 2**53  # beyond it a double no longer names one integer
 
@@ -90,10 +91,10 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
         raise ParseError(reason=type(error).__name__) from None
     if end != len(string):
         raise ParseError(reason="JSONDecodeError")  # something stands behind the document
-    if string.count("[") + string.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    if _may_be_deep(string) and _depth(value) > MAX_DEPTH:
         message = f"JSON is nested deeper than {MAX_DEPTH} levels"
         raise ParseError(message)
-    if "\\ud" in string or "\\uD" in string:
+    if "\\" in string and ("\\ud" in string or "\\uD" in string):
         _check_unicode(value)
     return value
 
@@ -133,6 +134,19 @@ def _integer(text: str) -> int:
 def _constant(_name: str) -> NoReturn:
     message = "NaN and Infinity are not JSON"
     raise ParseError(message)
+
+
+def _may_be_deep(string: str) -> bool:
+    """Look for more brackets than there may be levels; in a long text counting them all would take much longer."""
+    if len(string) < SHORT:
+        return string.count("[") + string.count("{") > MAX_DEPTH
+    left = MAX_DEPTH
+    for bracket in "[{":
+        at = string.find(bracket)
+        while at >= 0 and left >= 0:
+            left -= 1
+            at = string.find(bracket, at + 1)
+    return left < 0
 
 
 def _depth(value: object) -> int:

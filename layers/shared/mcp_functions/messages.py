@@ -62,6 +62,12 @@ class Request(NamedTuple):
             raise MissingRequiredClientCapability({"extensions": {EXTENSION_TASKS: {}}})
 
 
+class Token(str):
+    """A sealed state: base64url, so that it stands in JSON as it is; a megabyte of it need not be searched for more."""
+
+    __slots__ = ()
+
+
 class Answer(NamedTuple):
     """A result, and the notifications that go before it."""
 
