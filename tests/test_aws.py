@@ -1,4 +1,4 @@
-"""Our own calls of KMS and Lambda: they sign as botocore signs, go where boto3 goes, and fail as boto3 fails."""
+"""Our own calls of KMS, Lambda and DynamoDB: they sign as botocore signs, go where boto3 goes, and fail as it fails."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ from mcp_functions import aws
 from mcp_functions.aws import clients, connection, surroundings
 from mcp_functions.aws.clients import Invoker, Kms, Quota
 from mcp_functions.aws.credentials import REFRESH_SECONDS, Fetched
-from mcp_functions.aws.errors import MetadataRetrievalError
+from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
 from mcp_functions.aws.signing import Credentials, Scope, sign
 from mcp_functions.front_door import lambda_client
 from mcp_functions.keys.kms import kms_client
+from mcp_functions.table import Refused, make_call
+from mcp_functions.tasks import lambda_client as summons_client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,12 +81,12 @@ def test_credentials_never_show_their_secret() -> None:
 # The surroundings
 
 
-@pytest.mark.parametrize("service", ["kms", "lambda"])
+@pytest.mark.parametrize("service", ["dynamodb", "kms", "lambda"])
 @pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov"])
 def test_every_region_is_reached_where_boto3_reaches_it(
     service: str, partition: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL_LAMBDA"):
+    for name in ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL_LAMBDA"):
         monkeypatch.delenv(name, raising=False)
     session = botocore.session.get_session()
     regions = session.get_available_regions(service, partition_name=partition)
@@ -139,6 +141,10 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
 def test_what_is_not_said_in_full_is_left_to_boto3(said: dict[str, str]) -> None:
     assert aws.find(LAMBDA, "kms") is not None
     assert aws.find({**LAMBDA, **said}, "kms") is None
+
+
+def test_a_file_that_holds_nothing_says_nothing() -> None:
+    assert aws.find({**LAMBDA, "AWS_CONFIG_FILE": "/dev/null"}, "kms") is not None  # as `serve --runtime` sets it
 
 
 def test_a_proxy_that_the_endpoint_is_kept_from_does_not_count() -> None:
@@ -219,17 +225,13 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture(params=["lean", "boto3"])
 def either(request: pytest.FixtureRequest, service: Service, monkeypatch: pytest.MonkeyPatch) -> str:
-    known = {
-        **LAMBDA,
-        "AWS_ENDPOINT_URL_KMS": f"http://{service.host}",
-        "AWS_ENDPOINT_URL_LAMBDA": f"http://{service.host}",
-    }
+    services = ("DYNAMODB", "KMS", "LAMBDA")
+    known = {**LAMBDA, **{f"AWS_ENDPOINT_URL_{name}": f"http://{service.host}" for name in services}}
     for name in (*surroundings.ANOTHER, "AWS_LAMBDA_FUNCTION_NAME", "_X_AMZN_TRACE_ID"):
         monkeypatch.delenv(name, raising=False)
     for name, value in {**known, "no_proxy": "127.0.0.1", "MCP_AWS_CLIENT": request.param}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    monkeypatch.setitem(Kms.__init__.__kwdefaults__ or {}, "sleep", lambda _seconds: None)
     return str(request.param)
 
 
@@ -405,6 +407,113 @@ def test_lambdas_trace_goes_on_with_the_call(either: str, service: Service, monk
     client.invoke(FunctionName="shop-add", Payload=b"{}")
     client.close()
     assert service.asked[0][1]["x-amzn-trace-id"] == trace
+
+
+def test_a_summons_is_sent_again_when_nobody_answered(either: str, service: Service) -> None:
+    assert either
+    service.script += [None, Told(202, b"")]
+    client = summons_client()
+    client.invoke(FunctionName="shop-add-worker:live", InvocationType="Event", Payload=b"{}")
+    client.close()
+    assert [path for path, _headers, _body in service.asked] == [
+        "/2015-03-31/functions/shop-add-worker%3Alive/invocations"
+    ] * 2
+    assert {headers["x-amz-invocation-type"] for _path, headers, _body in service.asked} == {"Event"}
+
+
+# DynamoDB
+
+ROW = {"key": {"S": "shop/add/task/-/żółw"}, "version": {"N": "1"}}
+ITEM = Told(body=json.dumps({"Item": ROW}).encode())
+PUT: dict[str, Any] = {
+    "TableName": "t",
+    "Item": ROW,
+    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    "ConditionExpression": "#version = :version",
+    "ExpressionAttributeNames": {"#version": "version"},
+    "ExpressionAttributeValues": {":version": {"N": "1"}},
+}
+GET: dict[str, Any] = {"TableName": "t", "Key": {"key": ROW["key"]}, "ConsistentRead": True}
+
+
+def test_the_table_is_asked_in_the_same_words(either: str, service: Service) -> None:
+    call = make_call()
+    service.script += [ITEM, Told(), Told()]
+    assert call("GetItem", GET)["Item"] == ROW
+    call("PutItem", PUT)
+    call("DeleteItem", {"TableName": "t", "Key": {"key": ROW["key"]}})
+    assert [json.loads(body) for _path, _headers, body in service.asked] == [
+        GET, PUT, {"TableName": "t", "Key": {"key": ROW["key"]}},
+    ]  # fmt: skip
+    assert [headers["x-amz-target"] for _path, headers, _body in service.asked] == [
+        "DynamoDB_20120810.GetItem", "DynamoDB_20120810.PutItem", "DynamoDB_20120810.DeleteItem",
+    ]  # fmt: skip
+    for path, headers, _body in service.asked:
+        assert (path, headers["content-type"]) == ("/", "application/x-amz-json-1.0")
+        assert "/eu-west-1/dynamodb/aws4_request" in headers["authorization"]
+        assert (headers["user-agent"] == clients.AGENT) == (either == "lean")
+
+
+def refusal(operation: str, request: dict[str, Any]) -> tuple[str, int, Any]:
+    try:
+        make_call()(operation, request)
+    except Refused as refused:
+        return refused.code, refused.status, refused.item
+    return "answered", 200, None
+
+
+def in_the_way(item: object) -> Told:
+    said = {"__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", "message": SECRET}
+    return Told(400, json.dumps({**said, "Item": item}).encode())
+
+
+@pytest.mark.parametrize(
+    ("script", "found", "asked"),
+    [
+        ([in_the_way(ROW)], ("ConditionalCheckFailedException", 400, ROW), 1),
+        ([error(400, "com.amazon.coral.validate#ValidationException")], ("ValidationException", 400, None), 1),
+        ([error(400, "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException")],
+         ("ResourceNotFoundException", 400, None), 1),
+        ([error(400, "ProvisionedThroughputExceededException"), Told()], ("answered", 200, None), 2),
+        ([error(400, "ThrottlingException")] * 3, ("ThrottlingException", 400, None), 3),
+        ([error(500, "InternalServerError"), in_the_way(ROW)], ("ConditionalCheckFailedException", 400, ROW), 2),
+        ([Told(503, b"<html>")] * 3, ("503", 503, None), 3),
+        ([None, Told()], ("answered", 200, None), 2),
+        ([None] * 3, ("ConnectionClosedError", 0, None), 3),
+        ([Told(headers={"x-amz-crc32": "1"}), Told(headers={"x-amz-crc32": "2745614147"})], ("answered", 200, None), 2),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_the_table_says_is_heard_alike_and_as_often_asked(
+    either: str, service: Service, script: list[Told | None], found: tuple[str, int, Any], asked: int
+) -> None:
+    assert either
+    service.script += script
+    assert refusal("PutItem", PUT) == found
+    assert len(service.asked) == asked
+
+
+def test_silence_of_the_table_has_no_answer(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert either
+    monkeypatch.setattr("mcp_functions.table.dynamodb.READ_SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        assert refusal("GetItem", GET) == ("ReadTimeoutError", 0, None)
+
+
+def test_an_answer_of_the_table_that_was_cut_is_none(service: Service) -> None:
+    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_DYNAMODB": f"http://{service.host}"}, "dynamodb")
+    assert target is not None
+    waits: list[float] = []
+    client = clients.DynamoDb(target, connect_seconds=1, read_seconds=1, sleep=waits.append, rand=lambda: 0.5)
+    service.script += [Told(headers={"x-amz-crc32": "1"})] * 3
+    with pytest.raises(ConnectionClosedError):
+        client.ask("GetItem", GET)
+    client.close()
+    # "25 milliseconds for DynamoDB", says botocore's table too
+    assert waits == [0.0125, 0.025]
+    scales = vars(standard.ExponentialBackoff)["_SERVICE_BACKOFF_CONFIG"]["dynamodb"]
+    assert scales["non_throttling_base_scale"] == clients.DYNAMODB_SECONDS
 
 
 # Credentials that end

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World()
-    monkeypatch.setattr(tables, "boto3_call", lambda: world.table)
+    monkeypatch.setattr(tables, "make_call", lambda: world.table)
     return world
 
 

@@ -41,7 +41,7 @@ class SingleUseMachine(RuleBasedStateMachine):
         super().__init__()
         self.patch = pytest.MonkeyPatch()
         self.world = World()
-        self.patch.setattr(tables, "boto3_call", lambda: self.world.table)
+        self.patch.setattr(tables, "make_call", lambda: self.world.table)
         self.containers = [self.world.container(), self.world.container()]
         self.states: list[tuple[int, str, int]] = []  # flow, state, rounds that it counts
         self.heard: dict[Sent, Any] = {}

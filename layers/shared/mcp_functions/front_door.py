@@ -119,7 +119,7 @@ def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of th
         return boto3_client()
     from mcp_functions.aws.clients import Invoker  # noqa: PLC0415 - imported at init
 
-    return Invoker(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS)
+    return Invoker(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1)
 
 
 def boto3_client() -> Any:  # noqa: ANN401 - see lambda_client

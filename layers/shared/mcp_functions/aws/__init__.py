@@ -1,4 +1,4 @@
-"""Three signed calls without boto3: KMS GenerateDataKey and Decrypt, and Lambda Invoke.
+"""Signed calls without boto3: KMS GenerateDataKey and Decrypt, Lambda Invoke, and DynamoDB's of one item.
 
 boto3 takes a quarter of a second of CPU to make its first call; these take what a signature and a connection take. They
 look like boto3's clients to whoever calls them, errors included, and stand in for them only where Lambda's environment

@@ -1,6 +1,7 @@
-"""The two clients, as far as boto3's look to those who call them.
+"""The three clients, as far as boto3's look to those who call them.
 
-KMS is asked up to three times, by the rules that boto3 calls "standard"; a function is invoked once, whatever happens.
+KMS and DynamoDB are asked up to three times, by the rules that boto3 calls "standard"; a function whose answer is
+waited for is invoked once, whatever happens.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import json
 import os
 import threading
 import time
+import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.aws.connection import Connections
-from mcp_functions.aws.errors import ClientError, Unanswered
+from mcp_functions.aws.errors import ClientError, ConnectionClosedError, Unanswered
 from mcp_functions.aws.signing import Scope, sign
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ THROTTLED = {
     "EC2ThrottledException",
 }  # fmt: skip
 BLOBS = ("CiphertextBlob", "Plaintext")
+TRANSIENT_SECONDS, THROTTLED_SECONDS = 0.05, 1.0  # to wait before the second attempt, at most
+DYNAMODB_SECONDS = 0.025  # which answers sooner
 
 
 def _drawn() -> float:
@@ -62,7 +66,7 @@ class Caller:
         sent = sign(path, known, body, self._target.credentials(), scope)
         answer = self._connections.post(path, sent, body)
         if answer.status >= BAD:
-            raise ClientError(_code(answer), answer.status)
+            raise _refused(answer)
         return answer
 
     def close(self) -> None:
@@ -70,18 +74,75 @@ class Caller:
         self._connections.close()
 
 
-class Invoker(Caller):
-    """Lambda, as far as `invoke` goes: never twice, for a call may have effects."""
+class Patient(Caller):
+    """Asks again, where that may help."""
 
-    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - as boto3 names them
-        """Invoke a function and wait for its answer.
+    transient = TRANSIENT_SECONDS
+
+    def __init__(  # noqa: PLR0913 - limits, and what tests turn
+        self,
+        target: Target,
+        *,
+        connect_seconds: float,
+        read_seconds: float,
+        attempts: int = 3,
+        sleep: Callable[[float], None] | None = None,
+        rand: Callable[[], float] = _drawn,
+    ) -> None:
+        """Remember the limits; nothing is sent."""
+        super().__init__(target, connect_seconds=connect_seconds, read_seconds=read_seconds)
+        self._attempts, self._sleep, self._rand = attempts, sleep or time.sleep, rand
+        self._quota = Quota()
+
+    def insist(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Send one request, and again if nobody answered, or not now.
+
+        Raises:
+            Unanswered, ClientError: of the last attempt.
+
+        """
+        taken = 0
+        for attempt in range(1, self._attempts + 1):
+            try:
+                answer = self._once(path, headers, body)
+            except (ClientError, Unanswered) as error:
+                scale = _scale(error, self.transient)
+                if scale is None or attempt == self._attempts or not (taken := self._quota.take(scale)):
+                    raise
+                self._sleep(self._rand() * scale * 2 ** (attempt - 1))
+            else:
+                self._quota.give(taken or 1)
+                return answer
+        raise AssertionError  # the last attempt raises or returns
+
+    def _once(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        return self.post(path, headers, body)
+
+
+class Invoker(Patient):
+    """Lambda, as far as `invoke` goes: once, unless its user knows that twice does no harm."""
+
+    def invoke(
+        self,
+        *,
+        FunctionName: str,  # noqa: N803 - as boto3 names them
+        Payload: bytes,  # noqa: N803
+        InvocationType: str = "RequestResponse",  # noqa: N803
+    ) -> dict[str, Any]:
+        """Invoke a function and wait for its answer, or ("Event") for Lambda's that it will.
+
+        Args:
+            FunctionName: its name, with ":" and a qualifier if it is not the newest code that is meant.
+            Payload: the event, as JSON.
+            InvocationType: as Lambda's API names it.
 
         Raises:
             Unanswered: there is no answer.
             ClientError: Lambda refused.
 
         """
-        answer = self.post(f"/2015-03-31/functions/{_quoted(FunctionName)}/invocations", {}, Payload)
+        how = {} if InvocationType == "RequestResponse" else {"x-amz-invocation-type": InvocationType}
+        answer = self.insist(f"/2015-03-31/functions/{_quoted(FunctionName)}/invocations", how, Payload)
         error = answer.headers.get("x-amz-function-error")
         return {"Payload": Read(answer.body), **({} if error is None else {"FunctionError": error})}
 
@@ -96,23 +157,8 @@ class Read(NamedTuple):
         return self.content
 
 
-class Kms(Caller):
+class Kms(Patient):
     """KMS, as far as `generate_data_key` and `decrypt` go."""
-
-    def __init__(  # noqa: PLR0913 - limits, and what tests turn
-        self,
-        target: Target,
-        *,
-        connect_seconds: float,
-        read_seconds: float,
-        attempts: int = 3,
-        sleep: Callable[[float], None] = time.sleep,
-        rand: Callable[[], float] = _drawn,
-    ) -> None:
-        """Remember the limits; nothing is sent."""
-        super().__init__(target, connect_seconds=connect_seconds, read_seconds=read_seconds)
-        self._attempts, self._sleep, self._rand = attempts, sleep, rand
-        self._quota = Quota()
 
     def generate_data_key(self, **arguments: object) -> dict[str, Any]:
         """Ask for a new data key."""
@@ -125,23 +171,36 @@ class Kms(Caller):
     def _ask(self, operation: str, arguments: Mapping[str, object]) -> dict[str, Any]:
         said = {name: _encoded(value) if isinstance(value, bytes) else value for name, value in arguments.items()}
         headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"TrentService.{operation}"}
-        answer: dict[str, Any] = json.loads(self._answer(headers, json.dumps(said).encode()).body)
+        answer: dict[str, Any] = json.loads(self.insist("/", headers, json.dumps(said).encode()).body)
         return {name: binascii.a2b_base64(value) if name in BLOBS else value for name, value in answer.items()}
 
-    def _answer(self, headers: Mapping[str, str], body: bytes) -> Answer:
-        taken = 0
-        for attempt in range(1, self._attempts + 1):
-            try:
-                answer = self.post("/", headers, body)
-            except (ClientError, Unanswered) as error:
-                scale = _scale(error)
-                if scale is None or attempt == self._attempts or not (taken := self._quota.take(scale)):
-                    raise
-                self._sleep(self._rand() * scale * 2 ** (attempt - 1))
-            else:
-                self._quota.give(taken or 1)
-                return answer
-        raise AssertionError  # the last attempt raises or returns
+
+class DynamoDb(Patient):
+    """DynamoDB, in its own JSON."""
+
+    transient = DYNAMODB_SECONDS
+
+    def ask(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask for one operation.
+
+        Args:
+            operation: as DynamoDB's API names it, e.g. "GetItem".
+            request: in DynamoDB's JSON.
+
+        Raises:
+            Unanswered: there is no answer.
+            ClientError: DynamoDB refused; `response` holds the item in the way, if it was asked for.
+
+        """
+        headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": f"DynamoDB_20120810.{operation}"}
+        answer: dict[str, Any] = json.loads(self.insist("/", headers, json.dumps(request).encode()).body)
+        return answer
+
+    def _once(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        answer = self.post(path, headers, body)
+        if (checksum := answer.headers.get("x-amz-crc32")) and checksum != str(zlib.crc32(answer.body)):
+            raise ConnectionClosedError  # it was cut, or changed: as good as none
+        return answer
 
 
 class Quota:
@@ -155,7 +214,7 @@ class Quota:
 
     def take(self, scale: float) -> int:
         """Take what one repetition costs; 0 if there is not enough left."""
-        cost = self.THROTTLED if scale == 1 else self.TRANSIENT
+        cost = self.THROTTLED if scale == THROTTLED_SECONDS else self.TRANSIENT
         with self._lock:
             if cost > self._left:
                 return 0
@@ -168,25 +227,27 @@ class Quota:
             self._left = min(self.FULL, self._left + amount)
 
 
-def _scale(error: ClientError | Unanswered) -> float | None:
+def _scale(error: ClientError | Unanswered, transient: float) -> float | None:
     """Say how long to wait at first, in seconds; None: asking again would not help."""
     if isinstance(error, Unanswered):
-        return 0.05
+        return transient
     code, status = error.code, error.status
     if code in THROTTLED:
-        return 1
-    return 0.05 if code in TRANSIENT or status in TRANSIENT_STATUSES else None
+        return THROTTLED_SECONDS
+    return transient if code in TRANSIENT or status in TRANSIENT_STATUSES else None
 
 
-def _code(answer: Answer) -> str:
-    """Find the error's code: in a header, or in the body."""
+def _refused(answer: Answer) -> ClientError:
+    """Read an error: its code, from a header or from the body, and the item in the way, which is ours and sealed."""
     try:
         said = json.loads(answer.body)
     except ValueError:
         said = {}
     known = said if isinstance(said, dict) else {}
     code = answer.headers.get("x-amzn-errortype") or known.get("__type") or known.get("code") or known.get("Code")
-    return str(code or answer.status).partition(":")[0].rpartition("#")[2]
+    item = known.get("Item")
+    named = str(code or answer.status).partition(":")[0].rpartition("#")[2]
+    return ClientError(named, answer.status, item if isinstance(item, dict) else None)
 
 
 def _traced() -> dict[str, str]:

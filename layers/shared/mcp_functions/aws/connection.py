@@ -47,9 +47,9 @@ class Connections:
 
     def __init__(self, target: Target, *, connect_seconds: float, read_seconds: float) -> None:
         """Remember the limits; none is opened."""
-        self._target, self._connect, self._read = target, connect_seconds, read_seconds
         self._lock = threading.Lock()
         self._idle: list[HTTPConnection] = []
+        self._target, self._connect, self._read = target, connect_seconds, read_seconds
 
     def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Send one request and read its answer.
@@ -80,6 +80,10 @@ class Connections:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+    def __del__(self) -> None:
+        """Leave no connection open that nobody can use any more."""
+        self.close()
 
     def _open(self) -> HTTPConnection:
         with self._lock:

@@ -5,15 +5,22 @@ An answer's own words are not kept: they may quote what was asked.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 class ClientError(Exception):
     """The service refused, or failed."""
 
-    def __init__(self, code: str, status: int) -> None:
-        """Take the error's code and the HTTP status."""
+    def __init__(self, code: str, status: int, item: Mapping[str, Any] | None = None) -> None:
+        """Take the error's code, the HTTP status, and the item that was in the way, if DynamoDB tells."""
         super().__init__(code)
         self.code, self.status = code, status
-        self.response = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+        self.response: dict[str, Any] = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+        if item is not None:
+            self.response["Item"] = item
 
 
 class Unanswered(OSError):

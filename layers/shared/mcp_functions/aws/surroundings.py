@@ -6,6 +6,7 @@ certificate authority of one's own, FIPS or dual-stack endpoints, or a partition
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from mcp_functions.aws.signing import Credentials
 
 SWITCH = "MCP_AWS_CLIENT"
-# Whoever sets one of these expects boto3 to know what it means.
+# Whoever sets one of these expects boto3 to know what it means; a file that is /dev/null means nothing.
 ANOTHER = (
     "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT",
@@ -50,12 +51,13 @@ def find(environ: Mapping[str, str], service: str) -> Target | None:
 
     Args:
         environ: the environment, as `os.environ`.
-        service: "kms" or "lambda".
+        service: "dynamodb", "kms" or "lambda".
 
     """
     region = environ.get("AWS_DEFAULT_REGION") or environ.get("AWS_REGION") or ""
     where = _endpoint(environ, service, region)
-    if environ.get(SWITCH, "lean") != "lean" or any(environ.get(name) for name in ANOTHER) or not (region and where):
+    another = any(environ.get(name, "") not in {"", os.devnull} for name in ANOTHER)
+    if environ.get(SWITCH, "lean") != "lean" or another or not (region and where):
         return None
     tls, host, port = where
     if _proxied(environ, host, tls=tls) or not (credentials := _credentials(environ)):

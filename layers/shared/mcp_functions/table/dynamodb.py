@@ -1,14 +1,16 @@
 """Rows of one DynamoDB table: read, written and removed by their key, each write on a condition.
 
 The only code that knows DynamoDB's words. A write that nobody answered may have happened: it carries a nonce, so that
-whoever asks again, botocore or this module, knows its own write from somebody else's.
+whoever asks again, the client or this module, knows its own write from somebody else's.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions import aws
 from mcp_functions.errors import McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.keys import forgetful
 from mcp_functions.table.items import Conflict
@@ -30,6 +32,7 @@ OUTAGE = {
 }  # fmt: skip
 UNSENT = {"NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError"}
 UNANSWERED, BAD_REQUEST, SERVER_FAULT = 0, 400, 500
+CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 0.5, 1.0, 3
 
 
 class Row(NamedTuple):
@@ -145,18 +148,43 @@ class DynamoDb:
         return call(operation, {"TableName": self._name, **request})
 
 
+def make_call() -> Call:
+    """Build what asks DynamoDB, within API Gateway's time: our own where the environment says all it needs."""
+    target = aws.find(os.environ, "dynamodb")
+    if target is None:
+        return boto3_call()
+    from mcp_functions.aws.clients import DynamoDb as Client  # noqa: PLC0415 - imported at init, where it is needed
+    from mcp_functions.aws.errors import ClientError, Unanswered  # noqa: PLC0415
+
+    client = Client(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+
+    def call(operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            return client.ask(operation, request)
+        except ClientError as error:
+            raise _refused(error.response) from None
+        except Unanswered as error:
+            raise Refused(type(error).__name__, UNANSWERED) from None
+
+    return call
+
+
 def boto3_call() -> Call:
-    """Build a boto3 client whose time limits fit into API Gateway's; it honours AWS_ENDPOINT_URL_DYNAMODB by itself."""
+    """Build boto3's, which honours AWS_ENDPOINT_URL_DYNAMODB, profiles and proxies by itself."""
     # At DEBUG botocore writes every request into the log.
     logging.getLogger("botocore").setLevel(max(logging.WARNING, logging.getLogger("botocore").level))
 
-    import boto3.session  # noqa: PLC0415 - 100 ms, and only functions with a table need it
+    import boto3.session  # noqa: PLC0415 - 100 ms, and only where our own calls will not do
     from botocore import xform_name  # noqa: PLC0415
     from botocore.config import Config  # noqa: PLC0415
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
-    limits = {"mode": "standard", "total_max_attempts": 3}
-    config = Config(connect_timeout=0.5, read_timeout=1, retries=limits, max_pool_connections=4)  # type: ignore[arg-type]
+    config = Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        max_pool_connections=4,
+    )
     # Not boto3's default session: that would outlive this client, and with it credentials from before a snapshot.
     client = boto3.session.Session().client("dynamodb", config=config)
 
@@ -164,15 +192,18 @@ def boto3_call() -> Call:
         try:
             answer: Mapping[str, Any] = getattr(client, xform_name(operation))(**request)
         except ClientError as error:
-            said: dict[str, Any] = dict(error.response)
-            status = said.get("ResponseMetadata", {}).get("HTTPStatusCode", UNANSWERED)
-            raise Refused(str(said.get("Error", {}).get("Code", "Unknown")), status, said.get("Item")) from None
+            raise _refused(dict(error.response)) from None
         except (BotoCoreError, OSError) as error:
             name = type(error).__name__
             raise Refused(name, BAD_REQUEST if name in UNSENT else UNANSWERED) from None
         return answer
 
     return call
+
+
+def _refused(said: Mapping[str, Any]) -> Refused:
+    status = said.get("ResponseMetadata", {}).get("HTTPStatusCode", UNANSWERED)
+    return Refused(str(said.get("Error", {}).get("Code", "Unknown")), status, said.get("Item"))
 
 
 def _verdict(refused: Refused) -> Exception:

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions import aws
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 1, 2, 2
 
 log = logging.getLogger("mcp_functions")
 
@@ -24,7 +29,7 @@ class Summons:
         """Remember whom to call.
 
         Args:
-            worker: the physical name of the worker's Lambda.
+            worker: the physical name of the worker's Lambda, with a qualifier if there is one (":live").
             client: makes boto3's client, at the first call.
 
         """
@@ -42,12 +47,25 @@ class Summons:
 
 def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
     """Make the client that summons; a summons may come twice, so it is sent again when nobody answered."""
+    target = aws.find(os.environ, "lambda")
+    if target is None:
+        return boto3_client()
+    from mcp_functions.aws.clients import Invoker  # noqa: PLC0415 - imported at init
+
+    return Invoker(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+
+
+def boto3_client() -> Any:  # noqa: ANN401 - see lambda_client
+    """Make boto3's, where the environment does not say all that our own needs."""
     logging.getLogger("botocore").setLevel(max(logging.INFO, logging.getLogger("botocore").getEffectiveLevel()))
 
     import boto3.session  # noqa: PLC0415 - only where there are tasks
     from botocore.config import Config  # noqa: PLC0415
 
-    limits = {"mode": "standard", "total_max_attempts": 2}
-    config = Config(connect_timeout=1, read_timeout=2, retries=limits)  # type: ignore[arg-type]
+    config = Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+    )
     # Not boto3's default session: that would outlive this client, and with it credentials from before a snapshot.
     return boto3.session.Session().client("lambda", config=config)
