@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
+from mcp_functions import serve
 from mcp_functions.gateway import WorkFailed
 from mcp_functions.tasks import Summons, Worker
+from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests import wire
-from tests.tasks.jobs import DONE, JOBS, MEANWHILE
+from tests.tasks.jobs import DONE, JOBS, MEANWHILE, required
 from tests.tasks.world import Client, World, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from mcp_functions.rounds import AuditRecord
     from mcp_functions.testing.dynamodb import Fault
 
 YES = {"yes": True}
@@ -348,6 +351,98 @@ def test_an_answer_to_a_question_whose_write_nobody_confirmed_is_not_asked_for_a
     assert text(alice.get(task)["result"]) == "True"
 
 
+# ---- The author's audit: told before a question can be seen, so that none is seen that it was not told of
+
+
+def audited() -> tuple[World, Client, list[AuditRecord]]:
+    told: list[AuditRecord] = []
+    DONE.clear()
+    MEANWHILE.clear()
+    world = World(*JOBS, audit=told.append)
+    return world, Client(world), told
+
+
+def rounds(told: list[AuditRecord]) -> list[tuple[int, dict[str, str], dict[str, str]]]:
+    """Say what was told of the task's rounds; the first record is the call's own."""
+    return [(record.round, dict(record.asked), dict(record.answered)) for record in told[1:]]
+
+
+def test_a_question_whose_write_nobody_confirmed_was_audited_as_asked() -> None:
+    world, alice, told = audited()
+    task = alice.begin("musing", then="ask")
+
+    def trouble() -> Iterator[Fault]:
+        yield None  # it looks whether the task is still its own, to tell the audit,
+        yield None  # reads,
+        yield "lost"  # writes its question, and does not hear that it has,
+        yield "throttled"  # nor can it look;
+        world.table.weather = lambda _operation: None
+        alice.accept(task, ok=YES)  # and when it tries again, the client has answered
+        yield None
+
+    faults = trouble()
+    during(1, lambda: setattr(world.table, "weather", lambda _operation: next(faults)))
+    world.work()
+    assert text(alice.get(task)["result"]) == "True"
+    assert rounds(told) == [(1, {"ok": "Ok?"}, {}), (2, {}, {"ok": "accept"})]
+
+
+def test_what_the_audit_cannot_write_down_is_not_asked(caplog: pytest.LogCaptureFixture) -> None:
+    world, alice, told = audited()
+
+    def full(_record: AuditRecord) -> None:
+        told.append(_record)
+        if len(told) > 1:
+            message = "the ledger is full of secrets"
+            raise OSError(message)
+
+    world = World(*JOBS, audit=full)
+    alice = Client(world)
+    task = alice.begin("musing", then="ask")
+    world.work()
+    ended = alice.get(task)
+    assert (ended["status"], ended["error"]["code"]) == ("failed", -32603)
+    assert "secrets" not in caplog.text
+    assert rounds(told) == [(1, {"ok": "Ok?"}, {})]  # that much was said, before it said that it was too much
+
+
+def test_a_worker_that_lost_its_task_tells_the_audit_nothing() -> None:
+    world, alice, told = audited()
+    task = alice.begin("musing", then="ask")
+    during(1, lambda: taken_over(world, alice, task))
+    world.come(world.summoned.popleft())
+    assert rounds(told) == []
+    world.clock.advance(31)
+    alice.get(task)
+    world.work()
+    assert rounds(told) == [(1, {"ok": "Ok?"}, {})]
+
+
+def test_a_question_that_was_cancelled_before_it_went_out_was_not_asked() -> None:
+    world, alice, told = audited()
+    task = alice.begin("musing", then="ask")
+    during(1, lambda: alice.cancel(task))
+    world.work()
+    assert rounds(told) == [(1, {}, {})]
+
+
+def test_a_question_that_is_cancelled_while_the_audit_hears_of_it_is_taken_back() -> None:
+    world, alice, told = audited()
+    task = ""
+
+    def tell(record: AuditRecord) -> None:
+        told.append(record)
+        if record.asked:
+            alice.cancel(task)
+
+    world = World(*JOBS, audit=tell)
+    alice = Client(world)
+    task = alice.begin("musing", then="ask")
+    world.work()
+    assert alice.get(task)["status"] == "cancelled"
+    assert rounds(told) == [(1, {"ok": "Ok?"}, {}), (1, {}, {})]  # the same round again: the last word counts
+
+
 def stored(world: World) -> dict[str, Any]:
     """Return the task's item as the table holds it, with its version."""
     (item,) = (item for key, item in world.table.items.items() if "/task/" in key)
@@ -381,6 +476,21 @@ def test_a_worker_is_called_asynchronously_by_its_name() -> None:
             "Payload": b'{"mcpTask": {"id": "work.1", "owner": null}}',
         }
     ]
+
+
+@pytest.mark.parametrize("qualifier", ["", ":live"])
+def test_a_worker_is_called_by_the_qualifier_of_its_function(qualifier: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Lambda()
+    monkeypatch.setattr("mcp_functions.tasks.lambda_client", lambda: client)
+    with deployed(MCP_QUALIFIER=qualifier):
+        talk = Conversation(serve(required), capabilities=WITH_TASKS).call()
+    assert talk.task_id
+    assert [request["FunctionName"] for request in client.invoked] == [f"local-required-worker{qualifier}"]
+
+
+def test_a_worker_that_was_called_by_an_alias_comes() -> None:
+    with deployed(MCP_QUALIFIER=":live"):
+        assert Conversation(serve(required), capabilities=WITH_TASKS).call().poll().text == "WORK"
 
 
 def test_a_worker_that_cannot_be_called_is_a_line_in_the_log_and_the_task_is_there(

@@ -118,6 +118,8 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
             import_module(f"mcp_functions.{module}")
     if asks and kms:
         aws.prepare(aws.find(os.environ, "kms"))
+    if any(handler.keeps for handler in handlers):
+        aws.prepare(aws.find(os.environ, "dynamodb"))
 
 
 def _earlier(
@@ -144,7 +146,8 @@ def _tasks(  # noqa: PLR0913, PLR0917 - what tasks need of a deployment
 ) -> tuple[Tasks, Callable[[Mapping[str, Any], Any], None]]:
     from mcp_functions.tasks import Summons, Tasks, Worker, lambda_client  # noqa: PLC0415 - of few functions
 
-    summon = Summons(f"{found.stack}-{folder}{WORKER}", lambda_client)
+    # by the same qualifier: a worker of another version might not know what this one has sealed, or asks
+    summon = Summons(f"{found.stack}-{folder}{WORKER}{found.qualifier}", lambda_client)
     tasks = Tasks(handlers, found, folder, vault.table(found.max_task_ttl), summon, now=now)
     worker = Worker(tasks.tools, tasks.store, summon, now=now, lease_seconds=found.task_lease, audit=audit)
     return tasks, worker.work

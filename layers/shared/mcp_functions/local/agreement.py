@@ -40,6 +40,7 @@ TABLE_PROPERTIES = {
 KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-]+")  # one key, no pattern, no alias
 INVOKE = "lambda:InvokeFunction"
 API_ROLE = "ApiRole"
+WORKER_QUALIFIER = {"Fn::If": ["IsLive", "live", "$LATEST"]}
 METADATA = "/.well-known/oauth-protected-resource"
 OPEN = {  # route -> the condition under which anybody may use it: it says nothing that is anybody's
     "OPTIONS /mcp": "HasOrigins",
@@ -316,9 +317,34 @@ def a_function_has_a_worker_if_and_only_if_it_has_tasks(project: Project) -> Ite
             yield f"{worker_id} needs RecursiveLoop: Allow, for work that takes longer than {worker.get('Timeout')} s"
         for name, each in ((block_id, block), (worker_id, worker)):
             if not any(_invokes(statement, f"{folder}{WORKER}") for statement in _statements(each)):
-                yield f"{name} may not invoke {folder}{WORKER}: its tasks would wait for a worker for ever"
+                ending = f"-{folder}{WORKER}${{Qualifier}}"
+                yield f"{name} may not invoke a function that ends in {ending}: its tasks would wait for ever"
+        yield from _asynchronously(project, worker_id)
     for folder in sorted(project.workers.keys() - project.tasks):
         yield f"{project.workers[folder][0]} works for functions/{folder}, which has no tasks"
+
+
+def _asynchronously(project: Project, worker_id: str) -> Iterator[str]:
+    """Lambda's own retries would run a worker again that was given up: none, for whatever the summons calls."""
+    configured = project.of_type("AWS::Lambda::EventInvokeConfig").values()
+    found = next((one for one in configured if one.get("FunctionName") == {"Ref": worker_id}), {})
+    if found.get("MaximumRetryAttempts") != 0:
+        yield f"{worker_id} needs an AWS::Lambda::EventInvokeConfig with MaximumRetryAttempts: 0"
+    elif found.get("Qualifier") != WORKER_QUALIFIER:
+        yield f"the EventInvokeConfig of {worker_id} needs Qualifier: !If [IsLive, live, $LATEST]"
+
+
+def a_function_may_use_the_bucket_if_it_has_one(project: Project) -> Iterator[str]:
+    """Claim that who may write to the bucket keeps something, and reaches the objects under its own name alone."""
+    for folder, (logical_id, block) in sorted({**project.functions, **project.workers}.items()):
+        blobs = block.get("Environment", {}).get("Variables", {}).get("MCP_BLOBS")
+        if blobs is None:
+            continue
+        if folder not in project.keeping:
+            yield f"functions/{folder} keeps nothing: {logical_id} must have no MCP_BLOBS"
+        elif may_store_as(folder, blobs) not in _optional(block):
+            exactly = json.dumps(may_store_as(folder, blobs))
+            yield f"{logical_id} has MCP_BLOBS, so it needs exactly this statement, !If HasBlobs: {exactly}"
 
 
 CLAIMS: tuple[Callable[[Project], Iterator[str]], ...] = (
@@ -327,6 +353,7 @@ CLAIMS: tuple[Callable[[Project], Iterator[str]], ...] = (
     a_function_may_seal_if_and_only_if_it_can_ask,
     a_function_has_the_table_if_and_only_if_it_keeps_something,
     the_table_keeps_what_is_written_and_lets_go_what_has_ended,
+    a_function_may_use_the_bucket_if_it_has_one,
     the_front_door_may_invoke_the_others_and_nothing_else,
     the_api_may_invoke_the_functions_and_nothing_else,
     every_function_has_its_route_and_every_route_its_authorizer,
@@ -374,13 +401,30 @@ def may_keep_as(folder: str) -> dict[str, Any]:
     }
 
 
+def may_store_as(folder: str, bucket: object) -> dict[str, Any]:
+    """Write the one statement about S3 that a function may have: no list, and none but its own objects."""
+    named = f"arn:${{AWS::Partition}}:s3:::${{Bucket}}/${{AWS::StackName}}/{folder}/*"
+    return {
+        "Effect": "Allow",
+        "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
+        "Resource": {"Fn::Sub": [named, {"Bucket": bucket}]},
+    }
+
+
+def _optional(block: dict[str, Any]) -> list[Any]:
+    """Return the statements that a function has if the deployment has a bucket."""
+    branches = [statement.get("Fn::If", []) for statement in _statements(block)]
+    return [branch[1] for branch in branches if branch[:1] == ["HasBlobs"]]
+
+
 def _is_worker(block: dict[str, Any]) -> bool:
     return str(_sub(block.get("FunctionName"))).endswith(WORKER)
 
 
 def _invokes(statement: dict[str, Any], function: str) -> bool:
     named = [str(_sub(resource)) for resource in _flat(statement.get("Resource", []))]
-    return _actions(statement) == [INVOKE] and any(name.endswith(f"-{function}") for name in named)
+    # by the alias, where calls go to it: a worker is of the version that sealed what it opens
+    return _actions(statement) == [INVOKE] and any(name.endswith(f"-{function}${{Qualifier}}") for name in named)
 
 
 def _is_ours(route_key: str) -> bool:

@@ -9,7 +9,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.errors import McpError, TemporarilyUnavailable, UnknownTask
-from mcp_functions.tasks.task import INPUT_REQUIRED, Lost, Task, progressed, renewed
+from mcp_functions.tasks.task import Lost, Task, progressed, renewed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,9 +106,17 @@ class Held:
         except Lost:
             self._round.end()
 
-    def audit(self, tell: Callable[[AuditRecord], object], round_: Round) -> None:
-        """Tell the author's audit of the round, if its questions went out."""
-        tell(round_.audit(self.tool, self.owner, sent=self._task.status == INPUT_REQUIRED))
+    def audit(self, tell: Callable[[AuditRecord], object], round_: Round, *, asks: bool) -> bool:
+        """Tell the author's audit of a round, before anybody can see its questions; say whether it heard of them.
+
+        Whether a question was seen whose write nobody confirmed, nobody can say: so it is told first. A worker that
+        lost its task tells nothing, because another plays this round.
+        """
+        stopped = self.stopped()
+        if self._lost:
+            return False
+        tell(round_.audit(self.tool, self.owner, sent=asks and not stopped))
+        return asks and not stopped
 
     @contextmanager
     def beating(self, seconds: float) -> Iterator[None]:

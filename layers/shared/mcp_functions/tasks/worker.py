@@ -121,37 +121,59 @@ class Worker:
     def _played(self, held: Held, task: Task, deadline: float) -> None:
         tool, round_ = self._tools.get(task.tool), self._round(task, deadline)
         held.playing(round_)
+        told = False
         with held.beating(self._lease / 3000):
-            outcome = self._outcome(tool, task, round_)
-        self._left(held, round_, outcome)
-        if self._audit and tool and tool.asks:
-            held.audit(self._audit, round_)
+            outcome = self._outcome(tool, lambda: _result(tool, task, round_))
+            if self._audit and tool and tool.asks:
+                told, outcome = self._audited(self._audit, tool, held, round_, outcome)
+        after = self._left(held, round_, outcome)
+        if told and after and after.status != INPUT_REQUIRED and self._audit:
+            self._audit(round_.audit(held.tool, held.owner, sent=False))  # it was cancelled meanwhile, or is too large
 
-    def _outcome(self, tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str, Any] | None:
+    def _audited(
+        self,
+        audit: Callable[[AuditRecord], object],
+        tool: Tool[..., Any],
+        held: Held,
+        round_: Round,
+        outcome: dict[str, Any] | None,
+    ) -> tuple[bool, dict[str, Any] | None]:
+        """Tell the author's audit how a round ended; what that raises is how it ended, and no question is seen."""
+        told = False
+
+        def tell() -> dict[str, Any] | None:
+            nonlocal told
+            told = held.audit(audit, round_, asks=outcome is None and bool(round_.requests))
+            return outcome
+
+        after = self._outcome(tool, tell)
+        return told, after
+
+    def _outcome(self, tool: Tool[..., Any] | None, ends: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
         """Say how a round ended: with a result or an error, as the call would have; None if it goes on."""
         try:
-            result = _result(tool, task, round_)
+            return ends()
         except TemporarilyUnavailable:
             raise
         except ItemTooLarge as error:
             observing.current().reason = error.reason  # for the author
-            return {"result": self._tools[task.tool].failed(TOO_MUCH)}
+            return {"result": tool.failed(TOO_MUCH)} if tool else None
         except McpError as error:
             return {"error": _noted(error)}
         except Exception as error:  # noqa: BLE001 - whatever the author's function raised
             observing.current().place = observing.where(error)  # its text must not be logged
             return {"error": _noted(InternalError(reason=type(error).__name__))}
-        return None if result is None else {"result": result}
 
-    def _left(self, held: Held, round_: Round, outcome: Mapping[str, Any] | None) -> None:
-        """Write down how a round ended; where the item cannot hold that, say so in its place."""
+    def _left(self, held: Held, round_: Round, outcome: Mapping[str, Any] | None) -> Task | None:
+        """Write down how a round ended; where the item cannot hold that, say so in its place. None: it was lost."""
         try:
             after = self._written(held, round_, outcome)
         except Lost:
-            return
+            return None
         _note_end(after)
         if after.status == WORKING and not after.held:
             self._summon(held.task_id, held.owner)
+        return after
 
     def _written(self, held: Held, round_: Round, outcome: Mapping[str, Any] | None) -> Task:
         try:
@@ -194,13 +216,16 @@ class Worker:
 
 
 def _result(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str, Any] | None:
+    """Play a round; return its result as an outcome, None if it goes on."""
     if tool is None:
         raise UnknownTask  # another release offers it no more
     round_.camel_case = tool.camel_case
     result = play(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
-    if result is None and (lacking := missing(round_.requests.values(), task.declared)):
+    if result is not None:
+        return {"result": result}
+    if lacking := missing(round_.requests.values(), task.declared):
         raise MissingRequiredClientCapability(lacking)
-    return result
+    return None
 
 
 def _note_end(task: Task) -> None:
