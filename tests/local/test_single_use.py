@@ -97,6 +97,37 @@ def test_a_payment_is_made_once_in_both_modes(directory: Path, tmp_path: Path, *
     assert len((tmp_path / "bank").read_text(encoding="utf-8").split()) == 1
 
 
+LONG = """
+from mcp_functions import Step, serve, tool
+
+@tool(single_use="replay")
+def pay(*, step: Step) -> str:
+    return step("pay", lambda: "paid ") * 100_000
+
+handler = serve(pay)
+"""
+
+
+@pytest.mark.parametrize("runtime", [False, True], ids=["in process", "runtime"])
+def test_the_bucket_of_the_harness_is_there_for_who_names_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, runtime: bool
+) -> None:
+    if runtime:
+        modes.needed()
+    written = TEMPLATE.replace("!Ref Table}}", '!Ref Table, MCP_BLOBS: ""}}')
+    (tmp_path / "template.yaml").write_text(written, encoding="utf-8")
+    directory = write_functions(tmp_path / "functions", {"pay/app.py": LONG})
+    monkeypatch.setenv("MCP_BLOBS", "mine")
+    with Harness(directory, state_dir=tmp_path / "state", runtime=runtime) as running:
+        state = ask(running)[1]["result"]["requestState"]
+        assert [text(ask(running, state, {})) for _ in range(2)] == ["paid " * 100_000] * 2
+    monkeypatch.delenv("MCP_BLOBS")
+    with Harness(directory, state_dir=tmp_path / "state", runtime=runtime) as running:
+        state = ask(running)[1]["result"]["requestState"]
+        assert text(ask(running, state, {})) == "paid " * 100_000
+        assert "its answer was not kept" in text(ask(running, state, {}))
+
+
 def test_a_worker_killed_over_a_payment_leaves_a_lease_and_the_key(directory: Path, tmp_path: Path) -> None:
     modes.needed()
     with Harness(directory, state_dir=tmp_path / "state", runtime=True) as running:

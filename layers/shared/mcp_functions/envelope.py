@@ -34,6 +34,7 @@ PREFIX = "ks1."
 SUITE = 0x01
 INLINE = 0x01  # kd: the wrapped data key stands in the token; 0x02 is reserved and refused
 MAX_CHARS = 24 * 1024
+STATE_LABEL = b"ks1/request-state"
 CEILING = 4 * 1024 * 1024
 MAX_AGE = 3600
 
@@ -73,7 +74,7 @@ class Envelope:
         self,
         keys: Keys,
         *,
-        label: bytes = b"ks1/request-state",
+        label: bytes = STATE_LABEL,
         max_chars: int = MAX_CHARS,
         max_age: float = MAX_AGE,
         rand: Callable[[int], bytes] = os.urandom,
@@ -95,7 +96,8 @@ class Envelope:
             message = f"max_chars is {max_chars}: a token may have 1 to {CEILING} characters"
             raise Misconfigured(message)
         self.max_chars, self.max_age = max_chars, max_age
-        self._keys, self._rand, self._warned = keys, rand, False
+        self._keys, self._rand = keys, rand
+        self._warned = label != STATE_LABEL  # clients carry nothing else
         self._context = label + b"\0" + b"".join(_lp16(part.encode()) for part in keys.scope)
         self._hedge: tuple[bytes, hmac.HMAC] | None = None  # of the data key that sealed last
         forgetful(self)

@@ -42,6 +42,7 @@ class Settings(NamedTuple):
     qualifier: str = ""  # of the functions behind the endpoint: "" is the newest code, ":live" an alias
     kms_keys: tuple[str, ...] = ()
     table: str = ""
+    blobs: str = ""  # a bucket, for what does not fit into an item of the table
     stage: str = "prod"
     generation: str = "1"
     auth_mode: AuthMode = "iam"
@@ -102,6 +103,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         qualifier=environ.get("MCP_QUALIFIER", ""),
         kms_keys=_listed(environ.get("MCP_KMS_KEYS", "")),
         table=environ.get("MCP_TABLE", ""),
+        blobs=environ.get("MCP_BLOBS", ""),
         stage=environ.get("MCP_STAGE", "prod"),
         generation=environ.get("MCP_GENERATION", "1"),
         auth_mode=AUTH_MODES[auth_mode],

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mcp_functions.keys import Keys, Wrapping
     from mcp_functions.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.table import Table
+    from mcp_functions.table import Bucket, Table
 
 STATES = b"ks1/request-state"
 
@@ -65,8 +65,16 @@ class Vault:
         from mcp_functions import table  # noqa: PLC0415 - of few functions
 
         seal = self._codec or table.envelope(self._keys, max_age=max_age)
-        rows = table.DynamoDb(self._found.table, table.boto3_call)
-        return table.SealedTable(rows, seal, self._service, max_age=max_age, now=self._now)
+        rows = table.DynamoDb(self._found.table, table.make_call)
+        blobs = self._blobs(max_age) if self._found.blobs else None
+        return table.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
+
+    def _blobs(self, max_age: int) -> tuple[Bucket, Codec]:
+        from mcp_functions import table  # noqa: PLC0415 - of few functions
+        from mcp_functions.table.s3 import S3  # noqa: PLC0415 - of fewer
+
+        seal = self._codec or table.envelope(self._keys, max_age=max_age, label=table.BLOB_LABEL)
+        return S3(self._found.blobs), seal
 
     def seal(self, label: bytes, *, max_age: int, max_chars: int) -> Codec:
         """Make what seals bytes of another kind than states and items.

@@ -68,13 +68,14 @@ def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
     }
 
 
-def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None) -> dict[str, str | None]:
+def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, s3: str | None = None) -> dict[str, str | None]:
     """Point boto3's clients at the harness, past any proxy.
 
     Args:
         kms: URL of the KMS endpoint.
         invoke: URL of the Lambda endpoint.
         dynamodb: URL of the DynamoDB endpoint, if there is one.
+        s3: URL of the S3 endpoint, if there is one.
 
     """
     around = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
@@ -83,6 +84,7 @@ def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None) -> dict[str
         "AWS_ENDPOINT_URL_DYNAMODB": dynamodb,
         "AWS_ENDPOINT_URL_KMS": kms,
         "AWS_ENDPOINT_URL_LAMBDA": invoke,
+        "AWS_ENDPOINT_URL_S3": s3,
         "NO_PROXY": without_proxy,
         "no_proxy": without_proxy,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from contextlib import ExitStack
 from functools import partial
@@ -10,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Literal, Self
 
-from mcp_functions.local import catalog, dynamodb, environment, keyfile
+from mcp_functions.local import catalog, dynamodb, environment, keyfile, s3
 from mcp_functions.local.api import MAX_BODY, Api
 from mcp_functions.local.authorizer import JwtAuthorizer
 from mcp_functions.local.dynamodb import DynamoDbApi, Moto, table
@@ -140,7 +141,8 @@ class Harness:
         kms.start(kms_api.answer)
         own = environment.settings(port=api.port, name=self._name(), key_arn=kms_api.arn)
         authorizer = self._authorizer(starting, own, f"{api.url}/{FRONT_DOOR}") if self._auth == "jwt" else None
-        pointed = environment.CREDENTIALS | environment.endpoints(kms=kms.url, invoke=invoke.url, dynamodb=items.url)
+        at = environment.endpoints(kms=kms.url, invoke=invoke.url, dynamodb=items.url, s3=_objects(starting))
+        pointed = environment.CREDENTIALS | at
         starting.enter_context(environment.applied(own | pointed))
         run = self._started(starting, folders, own, pointed)
         if self._keeps():
@@ -179,6 +181,16 @@ class Harness:
 
     def _name(self) -> str:
         return self._directory.resolve().parent.name or "mcp-functions"
+
+
+def _objects(starting: ExitStack) -> str | None:
+    """Serve the bucket that the shell names, if it names one: without it, what does not fit is refused, as deployed."""
+    name = os.environ.get("MCP_BLOBS")
+    if not name:
+        return None
+    objects = starting.enter_context(Loopback(max_body=s3.MAX_OBJECT))
+    objects.start(s3.S3Api(name, partial(s3.Moto, name)).answer)
+    return objects.url
 
 
 def _say(folder: str, line: str) -> None:

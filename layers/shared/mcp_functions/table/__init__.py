@@ -7,11 +7,13 @@ sealed. Only an item's own key finds it: nothing here lists, scans or counts.
 
 from __future__ import annotations
 
-from mcp_functions.table.dynamodb import DynamoDb, Refused, boto3_call
+from mcp_functions.table.blobs import Bucket, Missing
+from mcp_functions.table.dynamodb import DynamoDb, Refused, make_call
 from mcp_functions.table.items import Conflict, Item, ItemTooLarge, Key, Table, Unreadable
-from mcp_functions.table.sealed import LABEL, SealedTable, envelope
+from mcp_functions.table.sealed import SealedTable
+from mcp_functions.table.seals import BLOB_LABEL, LABEL, envelope
 
 __all__ = [
-    "LABEL", "Conflict", "DynamoDb", "Item", "ItemTooLarge", "Key", "Refused", "SealedTable", "Table", "Unreadable",
-    "boto3_call", "envelope",
+    "BLOB_LABEL", "LABEL", "Bucket", "Conflict", "DynamoDb", "Item", "ItemTooLarge", "Key", "Missing", "Refused",
+    "SealedTable", "Table", "Unreadable", "envelope", "make_call",
 ]  # fmt: skip

@@ -32,6 +32,7 @@ class Item:
         version: counts its writes from 1.
         payload: JSON.
         expires: unix seconds at which it ends; from then on it is as good as gone.
+        blob: the key of the object that holds what did not fit into it.
 
     """
 
@@ -39,6 +40,7 @@ class Item:
     version: int
     payload: Mapping[str, Any]
     expires: int
+    blob: str | None = None
 
 
 class Conflict(Exception):

@@ -1,45 +1,42 @@
 """A table whose items say nothing to whoever reads the table: the envelope around each payload (envelope.md §12).
 
 An item's key, version and end take part in the derivation of its key. So nobody who can write to the table can move an
-item to another key, bring back an old version under a new number, or let it live longer.
+item to another key, bring back an old version under a new number, or let it live longer. What does not fit into an item
+goes to a bucket, if there is one.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
+import dataclasses
 import json
 import logging
 import os
-import struct
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from mcp_functions.errors import (
-    DeveloperError,
-    InvalidRequestState,
-    Misconfigured,
-    StateTooLarge,
-    TemporarilyUnavailable,
-)
+from mcp_functions.errors import DeveloperError, InvalidRequestState, StateTooLarge
 from mcp_functions.jsonrpc import dumps
+from mcp_functions.table.blobs import Blobs, Missing, referred
 from mcp_functions.table.dynamodb import MAX_BYTES, Row
-from mcp_functions.table.items import Item, ItemTooLarge, Key, Unreadable
+from mcp_functions.table.items import Conflict, Item, ItemTooLarge, Key, Unreadable
+from mcp_functions.table.seals import BLOB_LABEL, Seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.envelope import Codec, Envelope
-    from mcp_functions.keys import Keys
+    from mcp_functions.envelope import Codec
+    from mcp_functions.table.blobs import Bucket, Reference
     from mcp_functions.table.dynamodb import DynamoDb
 
 log = logging.getLogger("mcp_functions")
 
-LABEL = b"ks1/item"
-TOO_LARGE = f"an item of {{}} bytes: the table takes {MAX_BYTES}. Keep references in it instead of documents"
+TOO_LARGE = (
+    f"an item of {{}} bytes: the table takes {MAX_BYTES}. Keep references in it instead of documents,"
+    " or give the deployment a bucket (BlobBucket)"
+)
+LATE = (0.0, 0.2)  # seconds after which an object is looked for again: its item may have been replaced, or it is late
 _NONCE_BYTES = 16
-_DIGEST_BYTES = 32
 
 
 class SealedTable:
@@ -52,8 +49,10 @@ class SealedTable:
         service: str,
         *,
         max_age: int,
+        blobs: tuple[Bucket, Codec] | None = None,
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Remember the table; no call is made.
 
@@ -63,22 +62,32 @@ class SealedTable:
             service: `<stack>/<function>`, or a shared audience: the first part of every key, by which a role's policy
                 (`dynamodb:LeadingKeys`) keeps functions apart.
             max_age: seconds that an item may live after it was last written.
+            blobs: the bucket for what does not fit into an item, and what seals it (`envelope` with BLOB_LABEL, or an
+                author's own); None: it is refused.
             now: unix seconds, wall clock.
             rand: `n` random bytes, for the nonce of a write.
+            sleep: waits, for seconds, before an object is looked for again.
 
         """
-        self._rows, self._codec, self._service = rows, codec, service
-        self._max_age, self._now, self._rand = max_age, now, rand
-        self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
+        self._rows, self._seal, self._service = rows, Seal(codec), service
+        self._max_age, self._now, self._rand, self._sleep = max_age, now, rand, sleep
+        self._blobs = Blobs(blobs[0], Seal(blobs[1], BLOB_LABEL), service, rand) if blobs else None
 
     def get(self, key: Key) -> Item | None:
         """Read an item, as `Table` says."""
         name = self._name(key)
-        row = self._rows.read(name)
-        # "DynamoDB automatically deletes expired items within a few days of their expiration time"
-        if row is None or row.expires <= self._now():
-            return None
-        return Item(key, row.version, self._open(row), row.expires)
+        for pause in (*LATE, None):
+            row = self._rows.read(name)
+            # "DynamoDB automatically deletes expired items within a few days of their expiration time"
+            if row is None or row.expires <= self._now():
+                return None
+            try:
+                return self._opened(key, row)
+            except Missing:
+                if pause is not None:
+                    self._sleep(pause)
+        log.error("an item's object is gone, or this role may not read it")
+        raise Unreadable
 
     def create(self, key: Key, payload: Mapping[str, Any], *, expires: int) -> Item:
         """Write an item that is not there, as `Table` says."""
@@ -87,11 +96,14 @@ class SealedTable:
     def replace(self, item: Item, payload: Mapping[str, Any], *, expires: int | None = None) -> Item:
         """Write an item anew, as `Table` says."""
         ends = item.expires if expires is None else expires
-        return self._write(Item(item.key, item.version + 1, payload, ends), over=item.version)
+        after = self._write(Item(item.key, item.version + 1, payload, ends), over=item.version)
+        self._remove(item.blob)
+        return after
 
     def delete(self, item: Item) -> None:
         """Remove an item, as `Table` says."""
         self._rows.remove(self._name(item.key), item.version)
+        self._remove(item.blob)
 
     def _name(self, key: Key) -> str:
         # The principal's digest has 43 characters and none of them is a slash; nor has a kind one.
@@ -103,67 +115,58 @@ class SealedTable:
             message = f"an item of {item.key.kind!r} would live {item.expires - now} s, of at most {self._max_age}"
             raise DeveloperError(message)
         nonce = base64.urlsafe_b64encode(self._rand(_NONCE_BYTES)).rstrip(b"=").decode()
-        row = Row(self._name(item.key), item.version, item.expires, nonce, "")
-        row = row._replace(sealed=self._seal(row, item.payload))
-        if row.size > MAX_BYTES:
-            raise ItemTooLarge(TOO_LARGE.format(row.size))
-        self._rows.write(row, over=over, now=now)
-        return item
+        row, blob = self._sealed(Row(self._name(item.key), item.version, item.expires, nonce, ""), item.payload)
+        try:
+            self._rows.write(row, over=over, now=now)
+        except Conflict:  # and after anything else it may have been written
+            self._remove(blob)
+            raise
+        return dataclasses.replace(item, blob=blob)
 
-    def _seal(self, row: Row, payload: Mapping[str, Any]) -> str:
+    def _sealed(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
+        """Seal a payload into its row, or into an object that the row names."""
+        written = _json(payload)
+        sealed, size = self._fitting(row, written)
+        if sealed:
+            return sealed, None
+        if self._blobs is None:
+            raise ItemTooLarge(TOO_LARGE.format(size))
+        reference: Reference = self._blobs.put(row, written)
+        return row._replace(sealed=self._seal.seal(row, _json(reference))), reference.key
+
+    def _fitting(self, row: Row, written: bytes) -> tuple[Row | None, int]:
+        """Return the row with what it says, None if that does not fit; and how large it is."""
         try:
-            written = dumps(payload).encode("utf-8", "surrogatepass")
-        except (TypeError, ValueError, RecursionError):
-            message = "what is kept in the table is not JSON"
-            raise DeveloperError(message) from None
-        try:
-            if self._envelope:
-                return self._envelope.seal(written, about=_about(row))
-            return self._codec.seal(_digest(row) + written)
+            sealed = row._replace(sealed=self._seal.seal(row, written))
         except StateTooLarge:
-            raise ItemTooLarge(TOO_LARGE.format(len(written))) from None
+            return None, len(written)
+        return (sealed if sealed.size <= MAX_BYTES else None), sealed.size
 
-    def _open(self, row: Row) -> dict[str, Any]:
+    def _opened(self, key: Key, row: Row) -> Item:
         try:
-            payload: dict[str, Any] = json.loads(self._unseal(row).decode("utf-8", "surrogatepass"))
+            said = _read(self._seal.unseal(row, row.sealed))
+            reference = referred(said)
+            if reference and self._blobs is None:
+                log.error("an item has an object, and MCP_BLOBS is not set")
+                raise Unreadable
+            payload = _read(self._blobs.get(row, reference)) if reference and self._blobs else said
         except (InvalidRequestState, ValueError) as error:
             log.error("an item does not open: %s", getattr(error, "reason", "not JSON"))  # noqa: TRY400 - no traceback
             raise Unreadable from None
-        return payload
+        return Item(key, row.version, payload, row.expires, reference.key if reference else None)
 
-    def _unseal(self, row: Row) -> bytes:
-        if self._envelope:
-            # Each item has a budget of its own for unwraps in vain: one that is damaged costs the others nothing.
-            return self._envelope.unseal(row.sealed, caller=f"item:{row.key}", about=_about(row))
-        opened = _unsealed(self._codec, row.sealed)
-        if not hmac.compare_digest(opened[:_DIGEST_BYTES], _digest(row)):
-            raise Unreadable
-        return opened[_DIGEST_BYTES:]
+    def _remove(self, blob: str | None) -> None:
+        if self._blobs:
+            self._blobs.remove(blob)
 
 
-def envelope(keys: Keys, *, max_age: int) -> Envelope:
-    """Make what seals items; a token is as long as an item can be, and as old as one may get."""
-    from mcp_functions.envelope import CEILING, Envelope  # noqa: PLC0415 - a seal of one's own needs no cryptography
-
-    return Envelope(keys, label=LABEL, max_chars=CEILING, max_age=max_age)
-
-
-def _unsealed(codec: Codec, sealed: str) -> bytes:
-    """Ask an own codec: whatever it raises, an item that did not open is unreadable."""
+def _json(payload: object) -> bytes:
     try:
-        return bytes(codec.unseal(sealed))
-    except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
-        raise
-    except Exception:  # noqa: BLE001 - nobody knows what an own codec raises; its text may hold anything
-        raise Unreadable from None
+        return dumps(payload).encode("utf-8", "surrogatepass")
+    except (TypeError, ValueError, RecursionError):
+        message = "what is kept in the table is not JSON"
+        raise DeveloperError(message) from None
 
 
-def _about(row: Row) -> bytes:
-    """Say what an item is bound to: its key, its version and its end (§12)."""
-    name = row.key.encode()
-    return struct.pack(">H", len(name)) + name + struct.pack(">QQ", row.version, row.expires)
-
-
-def _digest(row: Row) -> bytes:
-    """Say the same for a codec that knows no `about`: in front of the payload, inside the seal."""
-    return hashlib.sha256(LABEL + b"\0" + _about(row)).digest()
+def _read(written: bytes) -> Any:  # noqa: ANN401 - any JSON
+    return json.loads(written.decode("utf-8", "surrogatepass"))

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from mcp_functions.testing.conversation import WITH_TASKS as WITH_TASKS
     from mcp_functions.testing.conversation import Conversation as Conversation
     from mcp_functions.testing.dynamodb import MemoryTable as MemoryTable
+    from mcp_functions.testing.s3 import MemoryBucket as MemoryBucket
 
 _HOME = {
     "Context": "testing.containers",
     "Conversation": "testing.conversation",
     "EVERYTHING": "testing.conversation",
+    "MemoryBucket": "testing.s3",
     "MemoryTable": "testing.dynamodb",
     "Refused": "local.task_client",
     "TaskClient": "local.task_client",
@@ -36,7 +38,8 @@ _HOME = {
     "deployed": "testing.containers",
 }
 __all__ = [
-    "EVERYTHING", "WITH_TASKS", "Context", "Conversation", "MemoryTable", "Refused", "TaskClient", "deployed",
+    "EVERYTHING", "WITH_TASKS", "Context", "Conversation", "MemoryBucket", "MemoryTable", "Refused", "TaskClient",
+    "deployed",
 ]  # fmt: skip
 
 

@@ -16,8 +16,9 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-from mcp_functions.local import dynamodb, environment, keyfile
+from mcp_functions.local import dynamodb, environment, keyfile, s3
 from mcp_functions.local.exchange import HttpResponse, json_response
 from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.gateway import LambdaFunction
     from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.table import Bucket
     from mcp_functions.table.dynamodb import Call
 
 SECONDS = 60  # for a process to answer one event
@@ -38,13 +40,14 @@ summoned: deque[tuple[str, bytes]] = deque()  # workers that were called and hav
 
 
 @contextmanager
-def deployed(table: Call | None = None, /, **changes: str | None) -> Iterator[None]:
+def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **changes: str | None) -> Iterator[None]:
     """Surround functions with what a deployment gives them: the template's variables, a KMS and a table on loopback.
 
     Deployments may follow each other, or stand inside each other: states of one are not states of another.
 
     Args:
         table: a `MemoryTable` whose weather the test decides, or whatever else is called as DynamoDB is.
+        bucket: keeps what does not fit into an item, if MCP_BLOBS is among the changes; moto's, if left out.
         changes: variables that should be different, `MCP_AUTH_MODE="jwt"`; None unsets one.
 
     """
@@ -57,7 +60,10 @@ def deployed(table: Call | None = None, /, **changes: str | None) -> Iterator[No
         items = stack.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
         items.start(dynamodb.DynamoDbApi(lambda: table or MemoryTable(environment.TABLE)).answer)
         own = environment.settings(port=80, name="tested", key_arn=api.arn)
-        pointed = environment.endpoints(kms=kms.url, invoke=lambdas.url, dynamodb=items.url)
+        objects = stack.enter_context(Loopback(max_body=s3.MAX_OBJECT))
+        name = changes.get("MCP_BLOBS") or "blobs"
+        objects.start(s3.S3Api(name, lambda: bucket or s3.Moto(name)).answer)
+        pointed = environment.endpoints(kms=kms.url, invoke=lambdas.url, dynamodb=items.url, s3=objects.url)
         stack.enter_context(environment.applied(environment.CREDENTIALS | own | pointed | changes))
         yield
 
@@ -66,7 +72,7 @@ def _summoned(request: HttpRequest) -> HttpResponse:
     """Take the call of a worker, which comes when a conversation lets it: `poll`."""
     invoked = INVOKED.fullmatch(request.target)
     if invoked and request.header("x-amz-invocation-type") == "Event":
-        summoned.append((invoked[1], request.body or b"{}"))
+        summoned.append((unquote(invoked[1]).partition(":")[0], request.body or b"{}"))
         return HttpResponse(202)
     return json_response(
         404, {"Message": "only workers are called here"}, ("x-amzn-errortype", "ResourceNotFoundException")
