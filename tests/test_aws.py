@@ -9,6 +9,7 @@ import socket
 import ssl
 import threading
 from collections import deque
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,6 +40,8 @@ from mcp_functions.tasks import lambda_client as summons_client
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from mcp_functions.table.dynamodb import Call
 
 SECRET = "hunter2"  # noqa: S105 - what must not come through
 ARN = "arn:aws:kms:eu-west-1:111122223333:key/0a"
@@ -413,7 +416,7 @@ def test_a_summons_is_sent_again_when_nobody_answered(either: str, service: Serv
     assert either
     service.script += [None, Told(202, b"")]
     client = summons_client()
-    client.invoke(FunctionName="shop-add-worker:live", InvocationType="Event", Payload=b"{}")
+    client.invoke(FunctionName="shop-add-worker:live", InvocationType="Event", Payload=b"{}")["Payload"].read()
     client.close()
     assert [path for path, _headers, _body in service.asked] == [
         "/2015-03-31/functions/shop-add-worker%3Alive/invocations"
@@ -436,12 +439,24 @@ PUT: dict[str, Any] = {
 GET: dict[str, Any] = {"TableName": "t", "Key": {"key": ROW["key"]}, "ConsistentRead": True}
 
 
-def test_the_table_is_asked_in_the_same_words(either: str, service: Service) -> None:
+@contextmanager
+def calling() -> Iterator[Call]:
+    """Make a call, and close its client in the end: a container never does."""
     call = make_call()
+    try:
+        yield call
+    finally:
+        for cell in getattr(call, "__closure__", ()):
+            if hasattr(cell.cell_contents, "close"):
+                cell.cell_contents.close()
+
+
+def test_the_table_is_asked_in_the_same_words(either: str, service: Service) -> None:
     service.script += [ITEM, Told(), Told()]
-    assert call("GetItem", GET)["Item"] == ROW
-    call("PutItem", PUT)
-    call("DeleteItem", {"TableName": "t", "Key": {"key": ROW["key"]}})
+    with calling() as call:
+        assert call("GetItem", GET)["Item"] == ROW
+        call("PutItem", PUT)
+        call("DeleteItem", {"TableName": "t", "Key": {"key": ROW["key"]}})
     assert [json.loads(body) for _path, _headers, body in service.asked] == [
         GET, PUT, {"TableName": "t", "Key": {"key": ROW["key"]}},
     ]  # fmt: skip
@@ -456,7 +471,8 @@ def test_the_table_is_asked_in_the_same_words(either: str, service: Service) -> 
 
 def refusal(operation: str, request: dict[str, Any]) -> tuple[str, int, Any]:
     try:
-        make_call()(operation, request)
+        with calling() as call:
+            call(operation, request)
     except Refused as refused:
         return refused.code, refused.status, refused.item
     return "answered", 200, None
