@@ -461,7 +461,8 @@ def test_no_body_makes_a_healthy_function_fail(body: bytes) -> None:
 
 @pytest.mark.parametrize("token", [Token("ks1.QUJD-_"), 'an "own" codec\'s \\ token', "ключ"])
 def test_a_state_stands_in_json_whoever_sealed_it(token: str) -> None:
-    result = {"resultType": "input_required", "inputRequests": {}, "requestState": token, "_meta": {}}
+    told = {"io.modelcontextprotocol/serverInfo": {"name": "shop", "version": "0"}}
+    result = {"resultType": "input_required", "inputRequests": {}, "requestState": token, "_meta": told}
     endpoint = Endpoint(Settings("shop", auth_mode="none"), lambda _request: Answer(result))
     event = wire.event(wire.message("tools/call", {"name": "ask", "arguments": {}}))
     response = LambdaFunction(lambda _name: endpoint)(event, wire.Context())
