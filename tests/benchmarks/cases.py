@@ -17,6 +17,7 @@ from tests.benchmarks.entrants import (
     OURS,
     SDK,
     SDK_KMS,
+    SEALING,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ EVERYBODY = (EMPTY, JSON, FLOOR, OURS, OBSERVED, AWSLABS, SDK, LOWLEVEL, FASTMCP
 CALLED = (FLOOR, OURS, OBSERVED, AWSLABS, SDK, LOWLEVEL, FASTMCP)
 ASKING = (FLOOR, OURS, OBSERVED, SDK, LOWLEVEL, FASTMCP)
 GROWING = (FLOOR, OURS, OBSERVED, SDK)
-MIDDLE = (FLOOR, OURS, OBSERVED, SDK, LOWLEVEL)
+MIDDLE = (FLOOR, SEALING, OURS, OBSERVED, SDK, LOWLEVEL)
 BOTH = (OURS, OBSERVED)
 
 CITY = {"name": "book_flight", "arguments": {"city": "Lisbon"}}
@@ -118,8 +119,8 @@ CASES = (
     Case("warm-call", "warm-call", "warm", "add", CALLED, ADD, "5"),
     Case("warm-forwarded", "warm-call", "warm", "add", BOTH, ADD, "5", door=True),
     Case("warm-list", "warm-list", "warm", "listing", CALLED, argument=LISTED),
-    Case("warm-ask", "warm-ask", "warm", "ask", ASKING, CITY),
-    Case("warm-answer", "warm-answer", "warm", "ask", ASKING, CITY, BOOKED, before=1),
+    Case("warm-ask", "warm-ask", "warm", "ask", (SEALING, *ASKING), CITY),
+    Case("warm-answer", "warm-answer", "warm", "ask", (SEALING, *ASKING), CITY, BOOKED, before=1),
     Case("warm-middle", "warm-middle", "warm", "chain", MIDDLE, CHAIN, before=1, argument=2),
 )
 

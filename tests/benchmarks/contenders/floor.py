@@ -95,7 +95,7 @@ def state():
             return text(f"{len(draft['rows'])} rows, {params['inputResponses']['seat']['content']['seat']}")
         rows = [f"{row:08x}" * 32 for row in range(params["arguments"]["kilobytes"] * 4)]
         token = base64.urlsafe_b64encode(seal(json.dumps({"rows": rows}).encode())).decode()
-        return _question("seat", "Where would you like to sit?", "seat", token)
+        return question("seat", "Where would you like to sit?", "seat", token)
 
     return served(result)
 
@@ -119,12 +119,12 @@ def _asking(keys, done, field):
         claims = json.dumps({"arguments": given, "answers": answers}).encode()
         token = base64.urlsafe_b64encode(seal(claims)).decode()
         message = f"Where would you like to sit on the way to {given['city']}?"
-        return _question(keys[len(answers)], message, field, token)
+        return question(keys[len(answers)], message, field, token)
 
     return served(result)
 
 
-def _question(key, message, field, token):
+def question(key, message, field, token):
     schema = {"type": "object", "properties": {field: {"type": "string"}}, "required": [field]}
     params = {"mode": "form", "message": message, "requestedSchema": schema}
     asked = {key: {"method": "elicitation/create", "params": params}}
@@ -138,7 +138,7 @@ def _sealed():
 
     def cipher():
         if not known:
-            known.append(AESGCM(_data_key()))
+            known.append(AESGCM(data_key()))
         return known[0]
 
     def seal(data):
@@ -148,7 +148,7 @@ def _sealed():
     return seal, lambda token: cipher().decrypt(token[:12], token[12:], b"")
 
 
-def _data_key():
+def data_key():
     """Ask KMS for a data key: SigV4 by hand, over a socket of http.client's."""
     import base64
     import hashlib

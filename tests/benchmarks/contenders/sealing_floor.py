@@ -1,0 +1,106 @@
+"""The floor of a round whose state is sealed as envelope.md says: the floor, and under it nothing but that seal.
+
+A key for each token and a commitment to it, a salt that clones of a snapshot share in vain, the wrapped key inside the
+token, one spelling of it; inside, whom it is for, until when, the digests of arguments and question. Whoever promises
+this pays this; the other floor seals with one key and promises less.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import os
+import time
+
+import floor
+
+LABEL = b"ks1/request-state\0\0\5bench\0\5bench\0\0011"
+INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
+WRAPPED = bytes(184)  # as many as KMS's have
+HEAD = bytes(12) + WRAPPED
+URLSAFE = bytes.maketrans(b"+/", b"-_")
+STANDARD = bytes.maketrans(b"-_+/=", b"+/\0\0\0")
+
+
+def ask():
+    return _asking(("seat",), lambda city, answers: f"Booked: {city}, {answers[0]} seat.", "seat")
+
+
+def chain(questions):
+    keys = [f"leg{leg}" for leg in range(questions)]
+    return _asking(keys, lambda city, answers: " > ".join([city, *answers]), "place")
+
+
+def _asking(keys, done, field):
+    seal, opened = _sealed()
+
+    def result(params):
+        answers, given, now = {}, params["arguments"], int(time.time() * 1000)
+        bound = ["bench", "tools/call", params["name"], _digest(given), None]
+        if "requestState" in params:
+            claims = json.loads(opened(params["requestState"]))
+            if claims["for"] != bound or now >= claims["exp"]:
+                return floor.text("not for this request", isError=True)
+            answers = claims["answers"]
+            for key, print_ in claims["asked"].items():
+                answers[key] = [print_, params["inputResponses"][key]["content"][field]]
+        places = [answer for _print, answer in answers.values()]
+        if len(answers) == len(keys):
+            return floor.text(done(given["city"], places))
+        key = keys[len(answers)]
+        message = f"Where would you like to sit on the way to {given['city']}?"
+        asked = floor.question(key, message, field, "")
+        claims = {
+            "for": bound,
+            "exp": now + 600_000,
+            "answers": answers,
+            "asked": {key: _digest(asked["inputRequests"])},
+        }
+        return {**asked, "requestState": seal(json.dumps(claims).encode())}
+
+    return floor.served(result)
+
+
+def _digest(value):
+    digest = hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).digest()
+    return base64.urlsafe_b64encode(digest).decode()
+
+
+def _sealed():
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    from cryptography.hazmat.primitives.hashes import SHA512
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
+    known: list = []
+    context = LABEL + HEAD
+
+    def keys():
+        if not known:
+            data_key = floor.data_key()
+            hedge = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
+            known.extend((data_key, hmac.new(hedge, digestmod="sha512")))
+        return known
+
+    def derived(salt):
+        output = HKDFExpand(SHA512(), 76, INFO + salt + context).derive(keys()[0])
+        return output[:32], output[32:44], output[44:]
+
+    def seal(data):
+        drawn = keys()[1].copy()
+        drawn.update(os.urandom(32) + len(context).to_bytes(4, "big") + context + data)
+        salt = drawn.digest()[:24]
+        key, nonce, commitment = derived(salt)
+        body = HEAD + salt + commitment + AESGCM(key).encrypt(nonce, data, None)
+        return "ks1." + binascii.b2a_base64(body, newline=False).translate(URLSAFE).rstrip(b"=").decode()
+
+    def opened(token):
+        text = token[4:].encode().translate(STANDARD)
+        body = binascii.a2b_base64(text + b"=" * (-len(text) % 4), strict_mode=True)
+        at = len(HEAD)
+        key, nonce, commitment = derived(body[at : at + 24])
+        if body[:at] != HEAD or not hmac.compare_digest(commitment, body[at + 24 : at + 56]):
+            raise ValueError(token)
+        return AESGCM(key).decrypt(nonce, body[at + 56 :], None)
+
+    return seal, opened
