@@ -45,6 +45,8 @@ _CLAIMS = {
     "v": int, "aud": str, "m": str, "t": str, "a": str, "p": str, "iat": int, "exp": int, "fx": int, "f": str, "r": int,
     "q": dict, "s": dict,
 }  # fmt: skip
+_CLAIMS_OF_NOBODY = {**_CLAIMS, "p": type(None)}
+_decoder = json.JSONDecoder()  # `json.loads` would look for blanks before and behind
 
 
 class Reason(StrEnum):
@@ -350,16 +352,14 @@ def _encode(claims: dict[str, Any], state: str | None) -> bytes:
 def _decode(payload: bytes) -> dict[str, Any]:
     """Read the claims: all of them, nothing else, each of its type. "Integers only": a bool or a float is malformed."""
     try:
-        claims = json.loads(payload.decode("utf-8", "surrogatepass"))
+        text = payload.decode("utf-8", "surrogatepass")
+        claims, end = _decoder.raw_decode(text)
     except (ValueError, RecursionError):
         raise InvalidRequestState(Reason.CLAIMS) from None
-    if not isinstance(claims, dict) or claims.get("v") != VERSION or claims.keys() != _CLAIMS.keys():
+    if end != len(text) or type(claims) is not dict or claims.keys() != _CLAIMS.keys() or claims["v"] != VERSION:
         raise InvalidRequestState(Reason.CLAIMS)
-    if any(type(value) is not _CLAIMS[name] for name, value in claims.items() if name != "p"):
-        raise InvalidRequestState(Reason.CLAIMS)
-    if not (claims["p"] is None or type(claims["p"]) is str):
-        raise InvalidRequestState(Reason.CLAIMS)
-    if any(type(fingerprint) is not str for fingerprint in claims["q"].values()):
+    found = {name: type(claims[name]) for name in _CLAIMS}
+    if found not in (_CLAIMS, _CLAIMS_OF_NOBODY) or not {*map(type, claims["q"].values())} <= {str}:
         raise InvalidRequestState(Reason.CLAIMS)
     return claims
 
