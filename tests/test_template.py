@@ -105,6 +105,8 @@ SLIPS: list[tuple[str, object, str]] = [
     ),
     ("Mcp.Policies", [{"Statement": [_may_invoke("Mcp")]}], "Mcp may invoke Mcp, which is no handler"),
     ("Mcp.Policies", [{"Statement": [may_seal_as("mcp")]}], "Mcp must have one statement"),
+    ("Mcp.Policies", [{"Statement": [may_seal_as("add")]}], "functions/mcp asks: Mcp needs exactly this statement"),
+    ("Mcp.Policies", [{"Statement": [may_keep_as("add")]}], "functions/mcp keeps something: Mcp needs exactly this"),
     ("AddRoute", ABSENT, "Add has no route: add AddRoute with RouteKey: ANY /mcp/add"),
     ("AddRoute.RouteKey", "ANY /mcp/sum", "AddRoute routes ANY /mcp/sum to no function of functions/"),
     ("AddRoute.Target", {"Fn::Sub": "integrations/${TicketIntegration}"}, "ANY /mcp/add must go to AddIntegration"),

@@ -70,7 +70,7 @@ class Deployment:
             """Ask as planned, with a step before each round."""
             words: list[str] = []
             for number, questions in enumerate(plan.rounds):
-                step(f"step-{number}", lambda number=number: steps.append(f"step-{number}"))
+                step(f"step-{number}", steps.append, f"step-{number}")
                 asks = [Question(f"q-{number}-{each}", f"Word {number} {each}?", Word) for each in range(questions)]
                 words += [answer.word for answer in elicit.together(*asks)]
             return " ".join(words)

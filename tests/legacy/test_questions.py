@@ -12,7 +12,7 @@ from mcp_functions.testing import deployed
 from tests.legacy import offered
 from tests.legacy.clients import Client
 from tests.legacy.offered import ALL
-from tests.legacy.world import DOORS, Died, World
+from tests.legacy.world import DOORS, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -283,8 +283,8 @@ def test_a_table_out_of_service_is_a_clear_error_and_no_hang(
 
 def test_a_table_that_stutters_is_asked_again(client: Client, world: World) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
-    faults = iter(["throttled", "throttled", None, "lost", None, "unanswered", "lost"])
-    world.table.weather = lambda _operation: next(faults, None)  # type: ignore[return-value]
+    faults: list[Fault] = ["throttled", "throttled", None, "lost", None, "unanswered", "lost"]
+    world.table.weather = lambda _operation: faults.pop(0) if faults else None
     assert client.accept(id_, why="Fixed")["statusCode"] == 202
     assert world.slept
     assert text(client.resume()) == "7 fixed"
@@ -439,7 +439,7 @@ def test_the_line_of_an_answer_and_of_a_resumption(client: Client, caplog: pytes
         ("answer", "complete", 202),
         ("resume", "complete", 200),
     ]
-    assert not any(secret in str(line) for line in ours for secret in (id_, client.seen[-1], client.session))
+    assert not any(secret in str(line) for line in ours for secret in (id_, client.seen[-1], str(client.session)))
 
 
 def test_a_function_that_serves_itself_asks_with_its_own_key_and_table() -> None:
@@ -460,6 +460,3 @@ class Once:
     def __call__(self) -> bool:
         act, self._act = self._act, None
         return act() is True if act else False
-
-
-assert Died

@@ -88,6 +88,11 @@ class Project:
         return frozenset(self.catalog.get("tasks", ()))
 
     @property
+    def welcoming(self) -> frozenset[str]:
+        """The endpoint, which may have a key and the table for clients of 2025."""
+        return frozenset({FRONT_DOOR}) if self.front_door else frozenset()
+
+    @property
     def front_door(self) -> tuple[str, dict[str, Any]] | None:
         """Logical id and properties; None where functions/mcp is missing, or offers its handlers itself."""
         return None if FRONT_DOOR in self.offering else self.functions.get(FRONT_DOOR)
@@ -152,11 +157,11 @@ def every_folder_is_listed(project: Project) -> Iterator[str]:
 
 
 def a_function_may_seal_if_and_only_if_it_can_ask(project: Project) -> Iterator[str]:
-    """Claim that the key belongs to functions that ask, to each under its own name."""
+    """Claim that the key belongs to functions that ask, to each under its own name; and perhaps to the endpoint."""
     for folder, (logical_id, block) in sorted(project.functions.items()):
         sealing = [statement for statement in _statements(block) if any(map(_touches_keys, _actions(statement)))]
         keys = block.get("Environment", {}).get("Variables", {}).get("MCP_KMS_KEYS")
-        if folder in project.asking:
+        if folder in project.asking or ((sealing or keys is not None) and folder in project.welcoming):
             if not sealing or any(_but_for_keys(one) != _but_for_keys(may_seal_as(folder)) for one in sealing):
                 exactly = json.dumps(may_seal_as(folder))
                 yield f"functions/{folder} asks: {logical_id} needs exactly this statement: {exactly}"
@@ -172,11 +177,14 @@ def a_function_may_seal_if_and_only_if_it_can_ask(project: Project) -> Iterator[
 
 
 def a_function_has_the_table_if_and_only_if_it_keeps_something(project: Project) -> Iterator[str]:
-    """Claim that the table belongs to functions that keep something, to each the items under its own name."""
+    """Claim that the table belongs to functions that keep something, to each the items under its own name.
+
+    The endpoint may keep something too: what it asks clients of 2025.
+    """
     for folder, (logical_id, block) in sorted(project.functions.items()):
         keeping = [statement for statement in _statements(block) if any(map(_touches_items, _actions(statement)))]
         table = block.get("Environment", {}).get("Variables", {}).get("MCP_TABLE")
-        if folder in project.keeping:
+        if folder in project.keeping or ((keeping or table is not None) and folder in project.welcoming):
             if keeping != [may_keep_as(folder)]:
                 exactly = json.dumps(may_keep_as(folder))
                 yield f"functions/{folder} keeps something: {logical_id} needs exactly this statement: {exactly}"
@@ -202,12 +210,14 @@ def the_table_keeps_what_is_written_and_lets_go_what_has_ended(project: Project)
 
 
 def the_front_door_may_invoke_the_others_and_nothing_else(project: Project) -> Iterator[str]:
-    """Claim that the endpoint may invoke every handler, by name, and can do nothing else."""
+    """Claim that the endpoint may invoke every handler, by name, and can do nothing else to others."""
     if project.front_door is None:
         return
     others = {block_id for folder, (block_id, _) in project.functions.items() if folder != FRONT_DOOR}
     front_door, block = project.front_door
     statements = _statements(block)
+    own = [_but_for_keys(each) for each in (may_seal_as(FRONT_DOOR), may_keep_as(FRONT_DOOR))]  # claimed above
+    statements = [statement for statement in statements if _but_for_keys(statement) not in own]
     if [_actions(statement) for statement in statements] != [[INVOKE]]:
         yield f"{front_door} must have one statement, which allows {INVOKE}"
         return
