@@ -35,7 +35,7 @@ FRONT_DOOR = "mcp"
 DEVELOPERS_ONLY = {"attack", "local", "testing"}  # in the package, not in the layer
 BROUGHT_BY_LAMBDA = {"boto3", "botocore", "snapshot_restore_py"}
 MAX_LINES = 40
-LINES, LINES_OF_A_FUNCTION, LINES_OF_A_WORKER = 265, 12, 24  # of template.yaml: so much for all, for each of these
+LINES, LINES_OF_A_FUNCTION, LINES_OF_A_WORKER = 275, 12, 24  # of template.yaml: so much for all, for each of these
 LONGEST_WINDOW = 30  # days, in which a deletion can be taken back
 
 

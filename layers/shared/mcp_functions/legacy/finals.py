@@ -33,6 +33,8 @@ def response(exchange: Exchange, call: Call, outcome: Outcome, why: Why) -> dict
     known: Mapping[str, Any] = data if isinstance(data, dict) else {}
     if error.get("code") == MissingRequiredClientCapability.code:
         required = known.get("requiredCapabilities", {})
+        if "extensions" in required:
+            return unanswered(call, (), "task")
         told = exchange.session.capabilities if exchange.session else {}
         asked = known.get("asks", {}).values() or [words.lacking(required)]
         return unanswered(call, asked, why if _covers(told, required) else "client")

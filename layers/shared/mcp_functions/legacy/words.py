@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-Why: TypeAlias = Literal["client", "revision", "mailbox", "trouble", "words", "size", "time", "refused"]
+Why: TypeAlias = Literal["client", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "task"]
 
 BECAUSE: dict[Why, str] = {
     "client": "this client did not declare that it can be asked",
@@ -18,6 +18,7 @@ BECAUSE: dict[Why, str] = {
     "size": "the call is too large to be carried from question to answer",
     "time": "the work takes longer than one request, and this server cannot go on with it for this client",
     "refused": "the client refused",
+    "task": "it runs as a task, which clients of this revision do not know",
 }
 STOOD = "What was done before stands; nothing after it was done."
 INSTEAD = (
@@ -34,7 +35,7 @@ def unanswered(asked: Iterable[str], why: Why) -> str:
         why: one of `BECAUSE`.
 
     """
-    questions = " ".join(f"It asks: {each}." for each in asked)
+    questions = " ".join(f"It asks: {each}." for each in asked if each)
     return f"Not finished: {BECAUSE[why]}. {questions} {STOOD} {INSTEAD}".replace("  ", " ")
 
 
