@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observing
 from mcp_functions.errors import (
+    InternalError,
+    InvalidRequest,
     InvalidRequestState,
     McpError,
     Misconfigured,
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 SOON_MS, LATEST_MS, GROWTH = 500, 5000, 1.4  # after which a client comes back: soon at first, then less often
 MAX_QUESTIONS = 32  # in one round
 CANCELLED: dict[str, Any] = {"action": "cancel"}
+TOLD = ("asked", "over")  # phases in which there is something to tell a client; in the others it comes again
+TWO = "A response holds a result or an error, and not both"
+HALF = "the function returned half of a surrogate pair"
 
 
 class Conversations:
@@ -87,10 +92,14 @@ class Conversations:
 
         Raises:
             NothingAsked: this client was never asked that.
+        InvalidRequest: it says two things.
             TemporarilyUnavailable, Misconfigured: the answer cannot be kept, and nothing was run.
 
         """
         notes = observing.current()
+        # (basic, "Responses") "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
+        if message.get("result") is not None and message.get("error") is not None:
+            raise InvalidRequest(TWO)
         try:
             question = tickets.question_of(message["id"], self._seals.questions, exchange.payer)
         except InvalidRequestState as error:
@@ -119,7 +128,8 @@ class Conversations:
             answers = {**question.answers, question.key: said}
             letter = self._asking(exchange, stream, question.step, call, question.rest, answers, ())
         else:
-            claimed = mailbox.patiently(lambda: mailbox.claim(found, exchange.ends), exchange.deadline)
+            by = tickets.nonce(self._rand)
+            claimed = mailbox.patiently(lambda: mailbox.claim(found, exchange.ends, by=by), exchange.deadline)
             if claimed:
                 self._run(exchange, stream, claimed, call, {**question.answers, question.key: said})
             else:
@@ -164,7 +174,7 @@ class Conversations:
             observing.current().reason = "nothing_waits"
             return _ended(stream.request, WaitedInVain())
         letter = found.letter
-        if letter.step > place.step:
+        if letter.step > place.step and letter.phase in TOLD:
             return self._events(place, letter)
         if letter.phase == "asked" and now < letter.until:
             return self._later(place, min(LATEST_MS, int(SOON_MS * GROWTH**place.polls)))
@@ -182,16 +192,14 @@ class Conversations:
         """Go on with a call that ended its round without a question: the client has come, so there is time again."""
         stream = place.stream._replace(ends=self._ends())
         try:
-            claimed = self._mailbox().claim(found, exchange.ends)
+            claimed = self._mailbox().claim(found, exchange.ends, by=tickets.nonce(self._rand))
         except McpError as error:
             observing.current().reason = error.reason
             claimed = None
         if claimed is None:
             return self._later(place, SOON_MS)
         letter = self._run(exchange, stream, claimed, call, None, found.letter.messages)
-        if letter is None or letter.step == place.step:
-            return self._later(place, SOON_MS)
-        return self._events(place, letter)
+        return self._events(place, letter) if letter else self._later(place, SOON_MS)
 
     def cancel(self, exchange: Exchange, request: object) -> None:
         """Let nobody answer any more what a call asked."""
@@ -269,8 +277,11 @@ class Conversations:
 
     def _events(self, place: Place, letter: Letter) -> tuple[Event, ...]:
         """Write what follows an event: where the client stands, the messages, and where it stands then."""
-        if letter.step == place.step:
+        if letter.phase not in TOLD:
             return self._later(place, SOON_MS)
+        if not writing.is_whole(letter.messages):  # Lambda would crash on it
+            observing.current().reason = HALF
+            return _ended(place.stream.request, InternalError())
         first = Event(None, self._place_id(place._replace(polls=0)), SOON_MS)
         *before, last = letter.messages
         reached = Place(place.stream, letter.step, last=letter.phase == "over")

@@ -171,7 +171,9 @@ class Legacy:
     def _answered(self, exchange: Exchange, kind: Kind, body: Any) -> Response:  # noqa: ANN401 - JSON
         http = exchange.http
         if kind == "batch":
-            return writing.batched(http, [reply for each in body if (reply := self._of_batch(exchange, each))])
+            asks = any("method" in each and "id" in each for each in body)
+            replies = [self._of_batch(exchange, each, asks=asks) for each in body]
+            return writing.batched(http, [reply for reply in replies if reply])
         if kind == "request":
             return writing.replied(http, self._reply(exchange, body, may_ask=True), body["id"])
         if kind == "response":
@@ -180,9 +182,14 @@ class Legacy:
             self._told(exchange, body)
         return writing.empty(http, 202)
 
-    def _of_batch(self, exchange: Exchange, message: Mapping[str, Any]) -> Reply | None:
+    def _of_batch(self, exchange: Exchange, message: Mapping[str, Any], *, asks: bool) -> Reply | None:
         if "method" not in message:
-            self._heard(exchange, message)
+            try:
+                self._heard(exchange, message)
+            except McpError as error:
+                if not asks:  # "If the server cannot accept the input, it MUST return an HTTP error status code"
+                    raise
+                gateway.note_error(observing.current(), error)  # but what else is in the batch has its own answers
             return None
         if "id" not in message:
             self._told(exchange, message)
@@ -214,7 +221,7 @@ class Legacy:
             if method in LISTS:
                 return self._listed(exchange, message["id"], method, params)
             if method == "completion/complete":
-                outcome = self._runner.run(exchange, message["id"], method, params, {}, challenging=True)
+                outcome = self._runner.run(exchange, message["id"], method, params, {}, challenging=may_ask)
                 return self._ended(exchange, Call(message["id"], method, params), outcome)
             result, headers = self._handshake(exchange, message["id"], method, params)
             return Reply((writing.answer(message["id"], result),), headers=headers)
@@ -226,7 +233,8 @@ class Legacy:
 
     def _called(self, exchange: Exchange, call: Call, *, may_ask: bool) -> Reply:
         declared = self._may_be_asked(exchange, may_ask=may_ask)
-        call, outcome = self._runner.call(exchange, call, declared, challenging=True)
+        # an HTTP status would say nothing about the others of a batch, and these may have been run
+        call, outcome = self._runner.call(exchange, call, declared, challenging=may_ask)
         if (
             outcome.passed is None
             and (outcome.asks or outcome.sheds)

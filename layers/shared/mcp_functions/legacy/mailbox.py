@@ -38,6 +38,7 @@ class Letter(NamedTuple):
         messages: what the client has not seen before this step.
         call: that goes on when the client comes, if it is `working`.
         until: unix seconds until which an answer counts, or after which whoever runs it is no more.
+        by: who runs it: a write that nobody confirmed can be told from somebody else's.
 
     """
 
@@ -47,6 +48,7 @@ class Letter(NamedTuple):
     messages: Sequence[Mapping[str, Any]] = ()
     call: Call | None = None
     until: int = 0
+    by: str = ""
 
 
 class Found(NamedTuple):
@@ -73,13 +75,19 @@ class Mailbox:
             TemporarilyUnavailable, Misconfigured: the table cannot take it.
 
         """
+        key, reason = self._key(stream), "mailbox_contended"
         try:
-            self._table.create(self._key(stream), letter._asdict(), expires=self._ends())
+            self._table.create(key, letter._asdict(), expires=self._ends())
         except Conflict:
-            if (found := self._table.get(self._key(stream))) is None:
-                reason = "mailbox_contended"
-                raise TemporarilyUnavailable(reason) from None
-            self._replace(found, letter)
+            try:
+                if found := self._table.get(key):
+                    self._replace(found, letter)
+                    return
+            except Conflict:
+                pass
+            except Unreadable:
+                reason = "mailbox_unreadable"
+            raise TemporarilyUnavailable(reason) from None
 
     def find(self, stream: Stream) -> Found | None:
         """Read the letter of a stream; None if it is gone, or another call's of the same id.
@@ -97,15 +105,29 @@ class Mailbox:
         call = item.payload["call"]
         return Found(Letter(**{**item.payload, "call": Call(*call) if call else None}), item)
 
-    def claim(self, found: Found, ends: float) -> Found | None:
+    def claim(self, found: Found, ends: float, *, by: str) -> Found | None:
         """Take a call on, until a function ends; None if somebody else was faster.
+
+        Args:
+            found: as it was read.
+            ends: unix seconds at which the function ends.
+            by: who claims, however often: a name that nobody else has.
 
         Raises:
             TemporarilyUnavailable, Misconfigured: the table cannot take it, and nothing may run.
 
         """
         until = math.ceil(ends) + LEASE_MARGIN
-        return self.replace(found, found.letter._replace(phase="running", messages=(), until=until))
+        letter = found.letter._replace(phase="running", messages=(), until=until, by=by)
+        return self.replace(found, letter) or self._ours(found, letter)
+
+    def _ours(self, found: Found, letter: Letter) -> Found | None:
+        """Find out whether it was this claim that came first: it may have been taken, and nobody said so."""
+        try:
+            item = self._table.get(found.item.key)
+        except Unreadable:
+            return None
+        return Found(letter, item) if item and item.payload["by"] == letter.by else None
 
     def replace(self, found: Found, letter: Letter) -> Found | None:
         """Write a letter in the place of the one that was read; None if somebody else was faster."""

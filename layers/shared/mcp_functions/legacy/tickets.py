@@ -99,8 +99,12 @@ class Question(NamedTuple):
 def begun(exchange: Exchange, request: RequestId, *, ends: int, rand: Callable[[int], bytes]) -> Stream:
     """Begin the stream of a call; its client has a session."""
     session = exchange.session.id if exchange.session else ""
-    nonce = base64.urlsafe_b64encode(rand(_NONCE_BYTES)).decode()
-    return Stream(session, request, nonce, exchange.principal, ends)
+    return Stream(session, request, nonce(rand), exchange.principal, ends)
+
+
+def nonce(rand: Callable[[int], bytes]) -> str:
+    """Make a name that nothing else has."""
+    return base64.urlsafe_b64encode(rand(_NONCE_BYTES)).decode()
 
 
 def item_of(session: str, request: RequestId) -> str:

@@ -116,6 +116,15 @@ def empty(http: HttpRequest, status: int) -> Response:
     return events.response(http, status, dict(COMMON), "")
 
 
+def is_whole(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether messages are whole Unicode: what a function says may hold half of a surrogate pair."""
+    try:
+        jsonrpc.dumps(list(messages)).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def takes_stream(http: HttpRequest) -> bool:
     """Whether the client reads event streams; "The client MUST support both these cases", but may say otherwise."""
     accepted = http.headers.get("accept", "*/*")

@@ -1,0 +1,165 @@
+"""Clients of 2025 that nobody would have thought of, a table in bad weather, and functions that say what is no text."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_functions import Elicit, Step, tool
+from tests.legacy import offered
+from tests.legacy.offered import ALL
+from tests.legacy.test_questions import Once, asked, text, waits
+from tests.legacy.world import DOORS, World
+
+if TYPE_CHECKING:
+    from mcp_functions.testing.dynamodb import Fault
+    from tests.legacy.clients import Client
+
+CALL: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+ADD: dict[str, Any] = {**CALL, "params": {"name": "add", "arguments": {"a": 1, "b": 2}}}
+PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+TO_NOTHING: dict[str, Any] = {"jsonrpc": "2.0", "id": "none", "result": {}}
+
+
+@tool(scopes=["admin"])
+def guarded() -> str:
+    """Do what few may do."""
+    return "done"
+
+
+@tool
+def halved(first: bool, *, elicit: Elicit) -> str:  # noqa: FBT001 - an argument of a tool
+    """Say half of a character, in a question or in the end."""
+    elicit("why", "half \ud800" if first else "Go on?", offered.Why)
+    return "half \ud800"
+
+
+@pytest.fixture(params=DOORS)
+def world(request: pytest.FixtureRequest) -> World:
+    return World(*ALL, guarded, halved, door=request.param)
+
+
+@pytest.fixture
+def client(world: World) -> Client:
+    client = world.client()
+    client.initialize()
+    return client
+
+
+def test_an_event_that_was_seen_long_ago_is_taken_while_the_next_round_runs(client: Client, world: World) -> None:
+    id_ = asked(client.call("resolve", bug=7))["id"]
+    came: list[int] = []
+    world.died = Once(lambda: came.append(waits(client.resume(client.seen[0]))))
+    client.accept(id_, why="Fixed")
+    assert came == [500]
+    assert text(client.resume(client.seen[0])) == "7 fixed"
+
+
+def test_an_event_that_was_seen_long_ago_lets_work_go_on(world: World) -> None:
+    @tool(max_sheds=3)
+    def long(*, elicit: Elicit, step: Step) -> str:
+        """Ask, and take three steps of 20 seconds."""
+
+        def work(part: str) -> str:
+            world.clock.advance(20)
+            return part
+
+        elicit("why", "Go on?", offered.Why)
+        return "".join(step(f"part-{part}", work, part) for part in "abc")
+
+    world.handlers = (long,)
+    world.anew()
+    client = world.client()
+    client.initialize()
+    client.accept(asked(client.call("long"))["id"], why="Fixed")
+    oldest = client.seen[0]
+    events = client.resume(oldest)
+    while events[-1].data is None:
+        events = client.resume(oldest)
+    assert text(events) == "abc"
+
+
+def test_each_request_of_a_batch_has_its_answer_even_one_that_lacks_a_scope(world: World) -> None:
+    client = world.client()
+    client.initialize("2025-03-26")
+    barred = {**CALL, "params": {"name": "guarded"}}
+    answers = json.loads(client.http("POST", [barred, PING])["body"])
+    assert [(each["id"], "error" in each) for each in answers] == [(1, True), (2, False)]
+    assert client.http("POST", barred)["statusCode"] == 403  # alone, HTTP says it
+
+
+def test_an_answer_to_nothing_does_not_take_a_batch_with_it(world: World) -> None:
+    client = world.client()
+    client.initialize("2025-03-26")
+    answers = json.loads(client.http("POST", [ADD, TO_NOTHING])["body"])
+    assert [each["result"]["content"][0]["text"] for each in answers] == ["3"]
+    assert client.http("POST", [TO_NOTHING])["statusCode"] == 400  # nothing else is in there
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_half_of_a_character_is_an_error_and_no_crash_of_lambda(client: Client, first: bool) -> None:  # noqa: FBT001 - parametrized
+    events = client.call("halved", first=first)
+    if not first:
+        client.accept(asked(events)["id"], why="Fixed")
+        events = client.resume()
+    assert events[-1].data["error"] == {"code": -32603, "message": "Internal error"}
+    client.response["body"].encode()
+
+
+def test_a_response_that_says_two_things_is_none(client: Client, world: World) -> None:
+    id_ = asked(client.call("resolve", bug=7))["id"]
+    accepted, failed = {"action": "accept", "content": {"why": "Fixed"}}, {"code": -1, "message": "no"}
+    assert client.answer(id_, accepted, error=failed)["statusCode"] == 400
+    assert world.ran == 1
+    assert client.answer(id_, accepted, error=None)["statusCode"] == 202  # as some libraries write it
+    assert text(client.resume()) == "7 fixed"
+
+
+@pytest.mark.parametrize(
+    "weather",
+    [
+        ["lost", "lost"],
+        ["lost", "unanswered", "throttled"],
+        ["unanswered", "lost", "lost", None, "throttled"],
+        ["throttled", None, "lost", "lost"],
+    ],
+)
+def test_a_claim_that_nobody_confirmed_is_known_again(client: Client, world: World, weather: list[Fault]) -> None:
+    id_ = asked(client.call("resolve", bug=7))["id"]
+    faults = iter([None, *weather])  # the letter is found
+    world.table.weather = lambda _operation: next(faults, None)
+    assert client.accept(id_, why="Fixed")["statusCode"] == 202
+    assert text(client.resume()) == "7 fixed"
+    assert world.ran == 2
+
+
+def test_two_calls_of_one_id_at_once_end_in_a_question_or_in_words(client: Client, world: World) -> None:
+    client.call("resolve", bug=7)
+    other = world.client()
+    other.session, other.version = client.session, client.version
+    operations: list[str] = []
+
+    def weather(operation: str) -> Fault:
+        operations.append(operation)
+        if operations == ["PutItem", "GetItem", "PutItem"]:  # found another call's letter, and is about to replace it
+            other._id = client._id - 1  # noqa: SLF001 - as two processes do that share a session
+            other.call("resolve", bug=9)
+        return None
+
+    client._id -= 1  # noqa: SLF001
+    world.table.weather = weather
+    assert "cannot be reached just now" in text(client.call("resolve", bug=8))
+    other.accept(asked(other.resume(other.seen[0]))["id"], why="Fixed")
+    assert text(other.resume()) == "9 fixed"
+
+
+def test_a_letter_that_does_not_open_is_in_nobodys_way(client: Client, world: World) -> None:
+    id_ = asked(client.call("resolve", bug=7))["id"]
+    for item in world.table.items.values():
+        item["sealed"]["S"] = item["sealed"]["S"][:-8] + "AAAAAAAA"
+    assert client.accept(id_, why="Fixed")["statusCode"] == 202
+    assert "error" in client.resume()[-1].data
+    client._id -= 1  # noqa: SLF001 - the same request once more
+    assert "cannot be reached just now" in text(client.call("resolve", bug=7))
