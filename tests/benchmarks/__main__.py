@@ -94,7 +94,9 @@ def _measure(made: lab.Lab, results: Results, asked: argparse.Namespace, *, grow
     for run, together in ((measuring.cold, cold), *((measuring.warm, one) for one in warm)):
         if together:
             _say(f"{' '.join(dict.fromkeys(case.name for case in together))}\n")
-            results.add(run(made, _items(made, together, results, asked.only), rounds, chance))
+            grows = all(case.size for case in together)  # a curve has many points, and each of them may be rougher
+            turns = (rounds + 1) // 2 if grows else rounds
+            results.add(run(made, _items(made, together, results, asked.only), turns, chance))
 
 
 def _by_table(chosen: Iterable[Case]) -> list[list[Case]]:
