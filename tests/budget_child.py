@@ -105,25 +105,31 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
 
     from mcp_functions.writer import Writer
 
-    counts = {"parsed": 0, "serialised": 0}
+    counts = {"parsed": 0, "serialised": 0, "digested": 0, "derived": 0}
     decoder, encoder = json.decoder.JSONDecoder, json.encoder.JSONEncoder
     decoder.raw_decode = counted(decoder.raw_decode, counts, "parsed")  # type: ignore[method-assign]
     encoder.iterencode = counted(encoder.iterencode, counts, "serialised")  # type: ignore[method-assign]
     Writer.__call__ = counted(Writer.__call__, counts, "serialised")  # type: ignore[method-assign]
+    hashlib, envelope = sys.modules.get("hashlib"), sys.modules.get("mcp_functions.envelope")
+    if hashlib and envelope:
+        hashlib.sha256 = counted(hashlib.sha256, counts, "digested")  # type: ignore[attr-defined]
+        envelope.HKDFExpand = counted(envelope.HKDFExpand, counts, "derived")  # type: ignore[attr-defined]
     sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
-    answers, works = [first], []
+    answers, works, digests = [first], [], []
     for event in events:
         if "STATE" in event["body"]:
             event["body"] = event["body"].replace("STATE", json.loads(first["body"])["result"]["requestState"])
-        counts["parsed"] = counts["serialised"] = 0
+        counts.update(dict.fromkeys(counts, 0))
         answers.append(handler(event, Context()))
         works.append((counts["parsed"], counts["serialised"]))
+        digests.append((counts["digested"], counts["derived"]))
     return {
         "loaded": loaded,
         "late": sorted(set(loaded) - at_init),
         "importers": dict(reversed(came)),
         "answers": answers,
         "works": works,
+        "digests": digests,
         "opened": opened,
     }
 
