@@ -67,8 +67,10 @@ bench: .venv/.dev ## ours, peers and floors, cold and warm: docs/performance.md;
 	@.venv/bin/python -m tests.benchmarks$(if $(QUICK), --quick)$(if $(CASE), --case $(CASE))$(if $(STRICT), --strict) $(BENCH_ARGS)
 
 .PHONY: soak
-soak: .venv/.dev ## 10 000 conversations through kills, outages and wrong clocks; CONVERSATIONS=500: fewer; SEED=, PAGE=1
-	@.venv/bin/python -m tests.soak$(if $(CONVERSATIONS), --conversations $(CONVERSATIONS))$(if $(SEED), --seed $(SEED))$(if $(WORKERS), --workers $(WORKERS))$(if $(PAGE), --page)
+soak: .venv/.dev ## 10 000 conversations through kills, outages and wrong clocks; CONVERSATIONS=500: fewer; SEED=, PAGE=1; TASKS=300: tasks
+	@$(if $(TASKS),.venv/bin/python -m tests.soak.tasks --tasks $(TASKS)$(if $(SEED), --seed $(SEED)),$(SOAK))
+
+SOAK = .venv/bin/python -m tests.soak$(if $(CONVERSATIONS), --conversations $(CONVERSATIONS))$(if $(SEED), --seed $(SEED))$(if $(WORKERS), --workers $(WORKERS))$(if $(PAGE), --page)
 
 .PHONY: profile
 profile: .venv/.dev ## where a cold start or a warm call spends its time: CASE=cold-add, cold-ask-door, warm-call...

@@ -262,6 +262,8 @@ def test_a_toolkit_that_is_not_installed_is_one_line(
         ("tool", "tools", "track_parcel"),
         ("prompt", "prompts", "track_parcel"),
         ("resource", "resourceTemplates", "track-parcel://{number}"),
+        ("task", "tools", "track_parcel"),
+        ("single_use", "tools", "track_parcel"),
     ],
 )
 def test_a_new_function_is_everywhere_it_has_to_be(
@@ -275,6 +277,8 @@ def test_a_new_function_is_everywhere_it_has_to_be(
     assert project.catalog == catalog.generate(own / "functions")
     assert project.catalog["functions"][listed][key] == "track_parcel"
     assert ("track_parcel" in project.asking) is (kind != "resource")
+    assert ("track_parcel" in project.keeping) is (kind in {"task", "single_use"})
+    assert ("track_parcel" in project.workers) is (kind == "task")
     added = contents(own).keys() - before.keys()
     assert {"functions/track_parcel/app.py", "tests/functions/test_track_parcel.py"} < added
     assert all(name in said for name in added)
@@ -297,6 +301,26 @@ def test_what_is_written_is_linted_and_formatted(own: Path) -> None:
         ruff = [sys.executable, "-m", "ruff", command[0], "--isolated", "--line-length=120", *command[1:], "."]
         ran = subprocess.run(ruff, cwd=own, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
         assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("kind", ["task", "single_use"])
+def test_a_tool_that_became_one_that_keeps_something_is_told_the_command_that_prints_what_it_needs(
+    kind: str, own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new(own, "tool", "track_parcel")
+    app = samples.sample(kind, "track_parcel").files["functions/track_parcel/app.py"]
+    (own / "functions/track_parcel/app.py").write_text(app, encoding="utf-8")
+    catalog.write(own / "functions", catalog.generate(own / "functions"))
+    said = "\n".join(agreement.complaints(agreement.read(own)))
+    command = re.findall(r"printed by: python -m mcp_functions\.local (block \w+ track_parcel)", said)
+    assert set(command) == {f"block {kind} track_parcel"}
+    assert main(command[0].split()) == 0
+    printed, path = capsys.readouterr().out, own / "template.yaml"
+    text = path.read_text(encoding="utf-8")
+    old = blocks.block(samples.sample("tool", "track_parcel"))
+    assert old in text
+    path.write_text(text.replace(old, printed), encoding="utf-8")  # as somebody pastes it
+    assert agreement.complaints(agreement.read(own)) == []
 
 
 def test_what_somebody_wrote_into_the_template_stays_there(own: Path) -> None:
@@ -551,9 +575,10 @@ def test_every_block_of_our_template_is_the_block_that_new_writes() -> None:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     project = agreement.read(ROOT)
     for folder, (logical_id, _) in project.functions.items():
-        if folder not in {"mcp", *project.keeping}:  # what keeps something needs the table too, or a worker
+        if folder not in {"mcp", *project.tasks}:  # ours tells somebody of workers that fail, and says so
             remark = text.partition(f"\n  {logical_id}: # ")[2].partition("\n")[0]
-            sample = samples.Sample(folder, logical_id, remark, folder in project.asking, {})
+            needs = "keep" if folder in project.keeping else "seal" if folder in project.asking else ""
+            sample = samples.Sample(folder, logical_id, remark, needs, {})
             assert blocks.block(sample) in text, f"functions/{folder}"
 
 

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from mcp_functions.table import Item, Table
 
 KIND = "conversation"
-NO_TABLE = "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies"
+NO_TABLE = (
+    "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies; what"
+    " template.yaml needs is printed by: python -m mcp_functions.local block task NAME (or single_use NAME)"
+)
 SPARE_SECONDS = 120  # for which an item outlives the last state of its conversation: clocks differ by up to 60 s
 LEASE_MARGIN = 2  # seconds after the end of a worker at which others may take its round over
 ATTEMPTS = 3  # at a claim: each that fails was won by somebody else

@@ -39,6 +39,7 @@ TABLE_PROPERTIES = {
 }
 KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-]+")  # one key, no pattern, no alias
 INVOKE = "lambda:InvokeFunction"
+BLOCK = "the whole block is printed by: python -m mcp_functions.local block"
 API_ROLE = "ApiRole"
 WORKER_QUALIFIER = {"Fn::If": ["IsLive", "live", "$LATEST"]}
 METADATA = "/.well-known/oauth-protected-resource"
@@ -187,7 +188,9 @@ def a_function_has_the_table_if_and_only_if_it_keeps_something(project: Project)
         if folder in project.keeping or ((keeping or table is not None) and folder in project.welcoming):
             if keeping != [may_keep_as(folder)]:
                 exactly = json.dumps(may_keep_as(folder))
-                yield f"functions/{folder} keeps something: {logical_id} needs exactly this statement: {exactly}"
+                kind = "task" if folder in project.tasks else "single_use"
+                needs = f"functions/{folder} keeps something: {logical_id} needs exactly this statement: {exactly}"
+                yield f"{needs}; {BLOCK} {kind} {folder}"
             if table != TABLE:
                 yield f"functions/{folder} keeps something: {logical_id} needs MCP_TABLE: !Ref Table"
         elif keeping or table is not None:
@@ -317,7 +320,7 @@ def a_function_has_a_worker_if_and_only_if_it_has_tasks(project: Project) -> Ite
         block_id, block = project.functions[folder]
         worker_id, worker = project.workers.get(folder, ("", {}))
         if not worker:
-            yield f"functions/{folder} has tasks: add {block_id}Worker, as docs/tasks.md shows it"
+            yield f"functions/{folder} has tasks: add {block_id}Worker; {BLOCK} task {folder}"
             continue
         if worker.get("FunctionName") != {"Fn::Sub": f"${{AWS::StackName}}-{folder}{WORKER}"}:
             yield f"{worker_id} must have FunctionName: !Sub ${{AWS::StackName}}-{folder}{WORKER}"

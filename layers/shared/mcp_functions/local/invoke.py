@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations(?:\?.*)?")
 # a name, a partial ARN or a whole one, each with or without a qualifier
 NAME = re.compile(r"(?:(?:arn:aws:lambda:[a-z0-9-]+:)?\d{12}:function:)?([A-Za-z0-9_-]+)(?::[A-Za-z0-9_$-]+)?")
+RETRY_SECONDS = 0.1  # after which an event that was throttled is tried again
 WAIT_SECONDS = 2.0  # for events under way when the harness stops
 
 
@@ -29,7 +29,7 @@ class InvokeApi:
     def __init__(self, lambdas: Lambdas) -> None:
         """Invoke what `lambdas` holds."""
         self._lambdas = lambdas
-        self._lock, self._running = Lock(), list[Thread]()
+        self._lock, self._running, self._stopped = Lock(), list[Thread](), Event()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request.
@@ -84,11 +84,18 @@ class InvokeApi:
             self._running.append(thread)
 
     def _run(self, folder: str, event: bytes) -> None:
-        with contextlib.suppress(Throttled):  # Lambda would try again for hours
-            self._lambdas.invoke(folder, event)
+        # "Lambda retries … throttling errors … for up to 6 hours"
+        while not self._stopped.is_set():
+            try:
+                self._lambdas.invoke(folder, event)
+            except Throttled:
+                self._stopped.wait(RETRY_SECONDS)
+            else:
+                return
 
     def drain(self) -> None:
         """Wait a moment for events that are under way."""
+        self._stopped.set()
         with self._lock:
             running = list(self._running)
         for thread in running:

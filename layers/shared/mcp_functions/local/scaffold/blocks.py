@@ -21,13 +21,15 @@ ROUTE = re.compile(r".*\bType: *AWS::ApiGatewayV2::Route\b")
 CALLERS = re.compile(rf"  {agreement.API_ROLE}:")
 INVOKED = re.compile(r"( *- )!Sub \$\{\w+\.Arn\}\$\{Qualifier\}\s*$")
 DEPLOYED = [claim for claim in agreement.CLAIMS if claim is not agreement.every_folder_is_listed]
-PARTS = ("", "Integration", "Route")
+PARTS = ("", "Integration", "Route", "Worker", "WorkerInvocations")
 
 
 def block(sample: Sample) -> str:
-    """Write what deploys a function: itself, its integration and its route."""
+    """Write what deploys a function: itself, its integration and its route, and its worker if it has tasks."""
     values = {"name": sample.name, "id": sample.logical_id, "remark": sample.remark}
-    seal = files.template("seal.yaml", values) if sample.asks else ""
+    if sample.needs == "task":
+        return files.template("task.yaml", values)
+    seal = files.template(f"{sample.needs}.yaml", values) if sample.needs else ""
     return files.template("block.yaml", {**values, "seal": seal})
 
 
@@ -61,8 +63,14 @@ def _disagreement(project: Project, sample: Sample, grown: str) -> str | None:
     except ValueError:
         return f"add {sample.logical_id}, its Integration and its Route, as other functions have them"
     name = frozenset({sample.name})
-    asking = project.asking | (name if sample.asks else frozenset())
-    after = replace(project, folders=project.folders | name, asking=asking, template=parsed)
+    after = replace(
+        project,
+        folders=project.folders | name,
+        asking=project.asking | (name if sample.needs else frozenset()),
+        keeping=project.keeping | (name if sample.needs in {"keep", "task"} else frozenset()),
+        catalog={**project.catalog, "tasks": sorted(project.tasks | (name if sample.needs == "task" else frozenset()))},
+        template=parsed,
+    )
     before = {line for claim in DEPLOYED for line in claim(project)}
     return next((line for claim in DEPLOYED for line in claim(after) if line not in before), None)
 

@@ -1,4 +1,4 @@
-"""`init` and `new` on the command line."""
+"""`init`, `new` and `block` on the command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.scaffold import adding, beginning, samples
+from mcp_functions.local.scaffold import adding, beginning, blocks, samples, spelling
 
 if TYPE_CHECKING:
     import argparse
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def add_commands(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], common: argparse.ArgumentParser
 ) -> None:
-    """Add both to a parser of commands; `common` has the options that all of them have."""
+    """Add them to a parser of commands; `common` has the options that all of them have."""
     begin = commands.add_parser("init", parents=[common], help="write a project of your own")
     begin.add_argument("directory", type=Path, metavar="DIR", help="where; made if it is not there")
     begin.set_defaults(run=_init)
@@ -23,10 +23,19 @@ def add_commands(
     add.add_argument("kind", choices=samples.KINDS)
     add.add_argument("name", metavar="NAME", help="of the function and its folder, e.g. track_parcel")
     add.set_defaults(run=_new)
+    show = commands.add_parser("block", parents=[common], help="print what template.yaml needs for a function")
+    show.add_argument("kind", choices=samples.KINDS)
+    show.add_argument("name", metavar="NAME", help="of the function and its folder")
+    show.set_defaults(run=_block)
 
 
 def _init(options: argparse.Namespace) -> int:
     sys.stdout.write(f"{beginning.init(options.directory)}\n")
+    return 0
+
+
+def _block(options: argparse.Namespace) -> int:
+    sys.stdout.write(blocks.block(samples.sample(options.kind, spelling.check(options.name))))
     return 0
 
 

@@ -13,14 +13,16 @@ from mcp_functions.local.scaffold.files import HERE, filled, template
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# kind -> what its block in template.yaml says about it, and whether it asks
+# kind -> what its block in template.yaml says about it, and what that is beside the function
 SAMPLES = {
-    "book_flight": ("a tool that asks where to sit", True),
-    "tool": ("a tool that asks", True),
-    "prompt": ("a prompt that asks", True),
-    "resource": ("a resource that never asks", False),
+    "book_flight": ("a tool that asks where to sit", "seal"),
+    "tool": ("a tool that asks", "seal"),
+    "prompt": ("a prompt that asks", "seal"),
+    "resource": ("a resource that never asks", ""),
+    "task": ("a tool whose calls may become tasks", "task"),
+    "single_use": ("a tool whose rounds run once", "keep"),
 }
-KINDS = ("tool", "prompt", "resource")
+KINDS = ("tool", "prompt", "resource", "task", "single_use")
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Sample:
         name: of the function, and of its folder.
         logical_id: in template.yaml.
         remark: what its block says about it.
-        asks: whether it needs the key.
+        needs: "seal": the key; "keep": the table, too; "task": a worker, too.
         files: path in the project -> text.
 
     """
@@ -39,7 +41,7 @@ class Sample:
     name: str
     logical_id: str
     remark: str
-    asks: bool
+    needs: str
     files: Mapping[str, str]
 
 
@@ -51,13 +53,13 @@ def sample(kind: str, name: str) -> Sample:
         name: a checked name.
 
     """
-    remark, asks = SAMPLES[kind]
+    remark, needs = SAMPLES[kind]
     values = {"name": name, "scheme": name.replace("_", "-")}
     texts = {
         f"functions/{name}/app.py": template(f"samples/{kind}/app.py", values),
         f"tests/functions/test_{name}.py": template(f"samples/{kind}/test.py", values),
     }
-    return Sample(name, pascal(name), remark, asks, texts | _events(kind, name, values))
+    return Sample(name, pascal(name), remark, needs, texts | _events(kind, name, values))
 
 
 def _events(kind: str, name: str, values: Mapping[str, str]) -> dict[str, str]:
