@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -309,10 +310,12 @@ def test_what_was_called_cannot_be_read_from_the_event_id(over: Over) -> None:
 def test_what_does_not_fit_into_a_header_is_refused_when_it_is_sealed_with_the_remedy(
     over: Over, caplog: pytest.LogCaptureFixture, method: str, params: dict[str, Any]
 ) -> None:
+    caplog.set_level(logging.INFO)
     (message,) = MultiTurnClient(over()).request(method, params).messages
     told = str(message)
-    assert "more to remember than an event id can carry" in told
+    assert "more to remember than it can carry" in told
     assert "keep references" in sep_1858.TOO_LARGE
+    assert sep_1858.TOO_LARGE in caplog.text, "the author hears of the remedy"
     assert "xxxx" not in caplog.text
     if method == "tools/call":
         assert message["result"]["isError"] is True

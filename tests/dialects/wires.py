@@ -59,13 +59,13 @@ class Events:
     """
 
     def __init__(self, function: LambdaFunction, who: str = "alice", *, fresh: bool = False) -> None:
-        self._function, self._who, self._fresh = function, who, fresh
+        self.function, self._who, self._fresh = function, who, fresh
 
     def post(self, body: object, headers: Mapping[str, str]) -> Reply:
         text = body if isinstance(body, str) else json.dumps(body)
         claims = {"iss": ISSUER, "sub": self._who, "client_id": "c", "aud": RESOURCE, "exp": "99999999999"}
         sent = wire.event(text, context={"authorizer": {"jwt": {"claims": claims}}}, headers=dict(headers))
-        container = self._function.fresh() if self._fresh else self._function
+        container = self.function.fresh() if self._fresh else self.function
         with environment.applied(environment.for_tokens(issuer=ISSUER, resource=RESOURCE)):
             response = container(json.loads(json.dumps(sent)), wire.Context("local-all"))
         return Reply(response["statusCode"], response["headers"], response["body"])

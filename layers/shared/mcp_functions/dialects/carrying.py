@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions import headers, identity
+from mcp_functions import headers, identity, observing, results
 from mcp_functions.errors import InvalidRequest, InvalidRequestState, Unanswered
+from mcp_functions.messages import Answer, complete
 from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
 from mcp_functions.request_state import Binding, principal_digest
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dialects.speaking import Place
+    from mcp_functions.errors import StateTooLarge
     from mcp_functions.events import HttpRequest
     from mcp_functions.gateway import Turn
     from mcp_functions.messages import Request
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 KEPT = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "progressToken")
 REPEATED = "mcp-param-"
 ROUNDS = ("_meta", "inputResponses", "requestState")
+TOO_MUCH = "This conversation has more to remember than it can carry. Call and answer more briefly."
 ERROR = "The client answered {} with an error, so this call cannot go on"
 
 
@@ -118,6 +121,19 @@ def again(http: HttpRequest, carried: Carried, answers: Mapping[str, Any]) -> Tu
     message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": call["method"], "params": params}
     named = {"mcp-method": call["method"], "mcp-name": headers.encode(call["params"][CALLS[call["method"]]])}
     return http._replace(headers={**http.headers, **call["headers"], **named}), message
+
+
+def too_much(place: Place, request: Request, error: StateTooLarge) -> Answer:
+    """Refuse a turn that cannot be carried: in words that a model can act on, and in the author's log with the remedy.
+
+    Raises:
+        Unanswered: it is no tool, so that the words are an error's.
+
+    """
+    observing.current().reason = error.reason
+    if request.message["method"] != "tools/call":
+        raise Unanswered(TOO_MUCH, reason=error.reason)
+    return Answer(complete(results.tool_error(TOO_MUCH), place.settings.server_info))
 
 
 def answer(response: Mapping[str, Any], asked: Asked) -> dict[str, Any]:

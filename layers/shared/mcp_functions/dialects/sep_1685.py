@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.dialects import carrying
 from mcp_functions.dialects.carrying import Asked, Carried
 from mcp_functions.dialects.speaking import Dialect, asks, declared, event
-from mcp_functions.errors import InvalidParams, InvalidRequestState
+from mcp_functions.errors import InvalidParams, InvalidRequestState, StateTooLarge
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.messages import Answer, Spoken
 from mcp_functions.request_state import principal_digest
@@ -59,7 +59,10 @@ def answer(place: Place, request: Request, *, then: Then) -> Said:
     said = then(request)
     if not asks(request, said) or not isinstance(said, Answer):
         return said
-    return _round(place, request, said, wish) if wish.option else _server_request(place, request, said, wish)
+    try:
+        return _round(place, request, said, wish) if wish.option else _server_request(place, request, said, wish)
+    except StateTooLarge as error:
+        return carrying.too_much(place, request, error)
 
 
 def token(_http: HttpRequest, value: Any) -> str | None:  # noqa: ANN401 - JSON is any value

@@ -10,12 +10,11 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import observing, results
 from mcp_functions.dialects import carrying
 from mcp_functions.dialects.carrying import Asked, Carried
 from mcp_functions.dialects.speaking import Dialect, asks, declared, event
-from mcp_functions.errors import InvalidRequest, StateTooLarge, Unanswered
-from mcp_functions.messages import Answer, Spoken, complete
+from mcp_functions.errors import InvalidRequest, StateTooLarge
+from mcp_functions.messages import Answer, Spoken
 
 if TYPE_CHECKING:
     from mcp_functions.dialects.speaking import Place, Then
@@ -31,7 +30,6 @@ TOO_LARGE = (
     f"an event id travels in a header, which may have {MAX_EVENT_ID} characters: keep references in arguments, answers"
     " and steps instead of documents, or let the client take rounds, whose requestState travels in the body"
 )
-TOLD = "This conversation has more to remember than an event id can carry. Call and answer more briefly."
 
 
 def answer(place: Place, request: Request, *, then: Then) -> Said:
@@ -45,8 +43,8 @@ def answer(place: Place, request: Request, *, then: Then) -> Said:
     carried = Carried(said.result["requestState"], asked, carrying.call_of(request))
     try:
         event_id = _fitting(carrying.seal(place, NAME, request, carried))
-    except StateTooLarge:
-        return _refused(place, request)
+    except StateTooLarge as error:
+        return carrying.too_much(place, request, error)
     # "When a server needs to send one or more requests … it should first send a `buffer_input` SSE event."
     stream = [event(told) for told in said.notifications]
     stream.append(event(name="buffer_input", id_=f"{name}-0"))
@@ -103,13 +101,6 @@ def _fitting(event_id: str) -> str:
     if len(event_id) > MAX_EVENT_ID:
         raise StateTooLarge(TOO_LARGE)
     return event_id
-
-
-def _refused(place: Place, request: Request) -> Said:
-    observing.current().reason = TOO_LARGE  # for the author
-    if request.message["method"] != "tools/call":
-        raise Unanswered(TOLD)
-    return Answer(complete(results.tool_error(TOLD), place.settings.server_info))
 
 
 DIALECT = Dialect(answer, token=token, turn=turn, headers=(HEADER,))

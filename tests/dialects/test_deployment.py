@@ -1,0 +1,132 @@
+"""Dialects as an operator has them: by name, off by default, and never a reason for a server to break."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from mcp_functions import dialects, settings
+from mcp_functions.local.catalog import generate
+from mcp_functions.testing import deployed
+from tests import wire
+from tests.dialects.clients import MultiTurnClient, StateClient
+from tests.dialects.functions import EVERY
+from tests.dialects.wires import Events
+from tests.placements import PLACEMENTS, place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Over = Callable[..., Events]
+
+DIALECTS = "sep-1685,sep-1858,sep-2322-tasks"
+
+
+def test_none_is_spoken_unless_somebody_says_so() -> None:
+    assert settings.read({"MCP_STACK": "shop"}).dialects == ()
+    assert settings.read({"MCP_STACK": "shop", "MCP_DIALECTS": "sep-1858, sep-1685,"}).dialects == (
+        "sep-1858",
+        "sep-1685",
+    )
+
+
+@pytest.mark.parametrize("name", ["sep-1859", "SEP-1858", "sep_1858", "1858", "speaking", "sep-1858.x", "*"])
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_a_dialect_that_there_is_not_stops_the_server_and_its_log_lists_those_there_are(
+    placement: str, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with deployed(MCP_DIALECTS=f"sep-1858,{name}"):
+        reply = Events(place(placement, *EVERY)).post(
+            wire.message("tools/list"), wire.headers({"method": "tools/list"})
+        )
+    assert (reply.status, reply.messages[0]["error"]["code"]) == (500, -32603)
+    assert f"MCP_DIALECTS names {name!r}: there are sep-1685, sep-1858, sep-2322-tasks" in caplog.text
+
+
+def test_to_take_a_dialect_away_is_to_delete_its_file() -> None:
+    """Nothing in the package names one: neither another dialect, nor who finds it."""
+    package = Path(dialects.__file__).parents[1]
+    modules = sorted(path.stem for path in Path(dialects.__file__).parent.glob("sep_*.py"))
+    assert modules == ["sep_1685", "sep_1858", "sep_2322_tasks"]
+    for path in package.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert [name for name in modules if name in text and path.stem != name] == [], path
+
+
+def test_a_page_in_a_browser_may_send_what_a_dialect_reads(over: Over) -> None:
+    asking = {"origin": "http://localhost:80", "access-control-request-method": "POST"}
+    event = wire.event("", http_method="OPTIONS", headers=asking)
+    response = over().function(event, wire.Context("local-all"))
+    assert "last-event-id" in response["headers"]["access-control-allow-headers"].split(", ")
+
+
+def test_a_stream_is_not_resumed_by_get(over: Over) -> None:
+    headers = {"last-event-id": "all.x", "mcp-protocol-version": wire.VERSION}
+    event = wire.event("", http_method="GET", headers=headers)
+    assert over().function(event, wire.Context("local-all"))["statusCode"] == 405
+
+
+@pytest.mark.parametrize("option", [0, 1, 2])
+def test_a_call_that_is_too_large_for_a_state_says_so(option: int, caplog: pytest.LogCaptureFixture) -> None:
+    with deployed(MCP_DIALECTS=DIALECTS, MCP_MAX_STATE_CHARS="1000"):
+        client = StateClient(Events(place("direct", *EVERY)), option)
+        call = {"name": "long", "arguments": {"text": "x" * 2000}}
+        (message,) = client.request("tools/call", call).messages
+        assert message["result"]["isError"] is True
+        assert "more to remember than it can carry" in message["result"]["content"][0]["text"]
+        read = client.request("resources/read", {"uri": f"long://{'x' * 2000}"})
+        assert (read.status, read.messages[0]["error"]["code"]) == (200, -32602)
+        assert "MCP_MAX_STATE_CHARS" in caplog.text
+
+
+def test_who_speaks_two_dialects_hears_one_of_them(over: Over) -> None:
+    client = MultiTurnClient(over())
+    client.capabilities["experimental"] |= {"sep-1685": {}}
+    call = {"name": "both", "arguments": {}}
+    assert "dependent_requests" not in client.request("tools/call", call).text
+    names = [event["event"] for event in client.replies[-1].events]
+    assert names in (["message"], ["buffer_input", "message", "message", "input_required"])
+
+
+scraps: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 0, -1, 1.5, "", "x", "all.x", "all.ks1.AAAA", "other.ks1.x", {}, [], {"sealed": "all.x"}, "\u2028"]
+)
+fields = st.sampled_from(
+    ["jsonrpc", "id", "result", "error", "state", "method", "params", "dependent_responses", "responses"]
+)
+odd = st.recursive(scraps, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(fields, inner, max_size=5))
+response = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0"), "id": scraps}, optional={"result": odd, "state": odd, "error": odd}
+)
+
+
+@hypothesis_settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    body=odd | response | st.lists(response, max_size=3),
+    last=st.none() | st.sampled_from(["", "x", "all.x", "all.ks1.A"]),
+)
+def test_nothing_that_a_client_makes_up_breaks_a_server_that_speaks_dialects(
+    over: Over,
+    body: Any,  # noqa: ANN401 - JSON
+    last: str | None,
+) -> None:
+    reply = over().post(
+        json.dumps(body),
+        {"mcp-protocol-version": wire.VERSION, **({} if last is None else {"last-event-id": last})},
+    )
+    assert reply.status < 500
+    assert "Internal" not in reply.text
+
+
+def test_a_function_describes_itself_as_ever(tmp_path: Path) -> None:
+    folder = tmp_path / "echo"
+    folder.mkdir()
+    source = Path(__file__).with_name("echo") / "app.py"
+    (folder / "app.py").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    assert "experimental" not in json.dumps(generate(tmp_path))
