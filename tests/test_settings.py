@@ -39,6 +39,10 @@ def test_every_variable_is_read() -> None:
             "MCP_SERVER_VERSION": "1.2.3",
             "MCP_MAX_BODY_BYTES": "1000",
             "MCP_LIST_TTL_MS": "0",
+            "MCP_EARLIER_REVISIONS": "off",
+            "MCP_SESSION_SECONDS": "60",
+            "MCP_QUESTION_SECONDS": "30",
+            "MCP_QUESTIONS_SINCE": "2025-06-18",
         }
     )
     assert found == settings.Settings(
@@ -57,6 +61,10 @@ def test_every_variable_is_read() -> None:
         server_version="1.2.3",
         max_body_bytes=1000,
         list_ttl_ms=0,
+        earlier_revisions=False,
+        session_seconds=60,
+        question_seconds=30,
+        questions_since="2025-06-18",
     )
 
 
@@ -121,6 +129,18 @@ def test_a_limit_is_a_whole_number(name: str, value: str) -> None:
     with pytest.raises(Misconfigured) as caught:
         settings.read({"MCP_STACK": "shop", name: value})
     assert caught.value.reason == f"{name} must be a whole number"
+
+
+def test_a_revision_is_a_date() -> None:
+    with pytest.raises(Misconfigured) as caught:
+        settings.read({"MCP_STACK": "shop", "MCP_QUESTIONS_SINCE": "never"})
+    assert caught.value.reason == "MCP_QUESTIONS_SINCE must be a revision, as in 2025-11-25"
+
+
+def test_a_switch_is_on_or_off() -> None:
+    with pytest.raises(Misconfigured) as caught:
+        settings.read({"MCP_STACK": "shop", "MCP_EARLIER_REVISIONS": "true"})
+    assert caught.value.reason == "MCP_EARLIER_REVISIONS must be on or off"
 
 
 def test_the_operators_mistake_is_not_told_to_the_client() -> None:

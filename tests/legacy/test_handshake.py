@@ -247,6 +247,19 @@ def test_the_level_of_the_log_is_in_the_session_from_then_on(client: Client) -> 
     assert len(client.call("told")) == 2
 
 
+def test_a_batch_has_the_time_of_one_request(world: World) -> None:
+    client = world.client()
+    client.initialize("2025-03-26")
+    world.died = lambda: bool(world.clock.advance(20))  # type: ignore[func-returns-value]
+    calls = [
+        {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1, "b": 2}}}
+        for id_ in range(4)
+    ]
+    answers = json.loads(client.http("POST", calls)["body"])
+    assert ["error" in answer for answer in answers] == [False, False, True, True]
+    assert world.ran == 2
+
+
 def test_who_asks_to_be_told_of_a_resource_hears_yes(client: Client) -> None:
     client.initialize()
     assert client.result("resources/subscribe", {"uri": "notes://ann"}) == {}

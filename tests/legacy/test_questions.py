@@ -176,6 +176,31 @@ def test_an_answer_that_is_delivered_twice_counts_once(client: Client, world: Wo
     assert world.ran == 2
 
 
+@pytest.mark.parametrize("last", [False, True])
+def test_of_two_answers_that_find_the_question_open_one_is_taken(client: Client, world: World, last: bool) -> None:  # noqa: FBT001 - parametrized
+    id_ = asked(client.call("resolve" if last else "both", bug=7))["id"]
+    between = Once(lambda: client.accept(id_, why="Fixed"))  # after the first has read the letter, before it claims it
+
+    def weather(operation: str) -> Fault:
+        if operation == "PutItem":
+            between()
+        return None
+
+    world.table.weather = weather
+    assert client.accept(id_, why="Duplicate")["statusCode"] == 202
+    if last:
+        assert text(client.resume()) == "7 fixed"
+        assert world.ran == 2
+    else:
+        client.accept(asked(client.resume())["id"], number=1)
+        assert text(client.resume()) == "Fixed 1"
+
+
+def test_a_client_that_is_far_behind_hears_the_latest(client: Client, world: World) -> None:
+    conversation(client, world)
+    assert text(client.resume(client.seen[0])) == "7 duplicates 3"
+
+
 def test_what_came_of_a_call_can_be_fetched_again(client: Client) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
     before = client.seen[-1]
@@ -424,6 +449,27 @@ def test_work_that_does_not_fit_into_one_request_goes_on_when_the_client_comes(w
     client.accept(events[-1].data["id"], why="Fixed")
     assert text(client.resume()) == "abcFixed"
     assert (done, polls) == (["a", "b", "c"], 1)
+
+
+def test_what_a_question_costs_of_the_table(client: Client, world: World) -> None:
+    id_ = asked(client.call("resolve", bug=7))["id"]
+    assert world.table.calls == ["PutItem"]
+    client.resume()
+    assert world.table.calls[1:] == ["GetItem"]
+    client.accept(id_, why="Fixed")
+    assert world.table.calls[2:] == ["GetItem", "PutItem", "PutItem"]
+
+
+def test_a_call_that_is_a_task_says_so() -> None:
+    @tool(task="required")
+    def audited() -> str:
+        """Work for long."""
+        return "done"
+
+    with deployed():
+        client = Client(serve(audited))
+        client.initialize()
+        assert "runs as a task" in text(client.call("audited"))
 
 
 def test_the_line_of_an_answer_and_of_a_resumption(client: Client, caplog: pytest.LogCaptureFixture) -> None:

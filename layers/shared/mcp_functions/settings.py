@@ -124,7 +124,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         earlier_revisions=_switch(environ, "MCP_EARLIER_REVISIONS"),
         session_seconds=max(1, _number(environ, "MCP_SESSION_SECONDS", SESSION_SECONDS)),
         question_seconds=max(1, _number(environ, "MCP_QUESTION_SECONDS", QUESTION_SECONDS)),
-        questions_since=environ.get("MCP_QUESTIONS_SINCE", QUESTIONS_SINCE),
+        questions_since=_revision(environ.get("MCP_QUESTIONS_SINCE", QUESTIONS_SINCE)),
         page_size=max(1, _number(environ, "MCP_PAGE_SIZE", PAGE_SIZE)),
         dialects=_listed(environ.get("MCP_DIALECTS", "")),
     )
@@ -154,6 +154,13 @@ def _number(environ: Mapping[str, str], name: str, default: int) -> int:
         message = f"{name} must be a whole number"
         raise Misconfigured(message)
     return int(value)
+
+
+def _revision(text: str) -> str:
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        message = "MCP_QUESTIONS_SINCE must be a revision, as in 2025-11-25"
+        raise Misconfigured(message)
+    return text
 
 
 def _switch(environ: Mapping[str, str], name: str) -> bool:

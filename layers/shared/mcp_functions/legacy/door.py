@@ -14,6 +14,7 @@ from mcp_functions.errors import (
     InvalidParams,
     McpError,
     MethodNotFound,
+    NotAnsweredInTime,
     TemporarilyUnavailable,
     Unauthorized,
 )
@@ -21,7 +22,7 @@ from mcp_functions.legacy import eras, finals, lifting, projecting, revisions, s
 from mcp_functions.legacy.codes import NothingAsked, SessionNotFound
 from mcp_functions.legacy.conversations import LATEST_MS, Conversations, kept_seconds
 from mcp_functions.legacy.mailbox import Mailbox
-from mcp_functions.legacy.running import Call, Exchange, Outcome, Runner
+from mcp_functions.legacy.running import SPARE_SECONDS, Call, Exchange, Outcome, Runner
 from mcp_functions.legacy.writing import Reply
 from mcp_functions.names import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO, METHODS
 from mcp_functions.request_state import principal_digest
@@ -196,6 +197,8 @@ class Legacy:
             return None
         if message["method"] == "initialize":  # "The initialize request MUST NOT be part of a JSON-RPC batch"
             return Reply((writing.refusal(message["id"], MethodNotFound()),))
+        if self._now() > exchange.deadline - SPARE_SECONDS:
+            return Reply((writing.refusal(message["id"], NotAnsweredInTime()),))
         return self._reply(exchange, message, may_ask=False)
 
     def _heard(self, exchange: Exchange, message: Mapping[str, Any]) -> None:

@@ -46,4 +46,4 @@ def _is_batch(body: list[Any], header: str | None) -> bool:
 
 
 def _has_params(message: Mapping[str, Any]) -> bool:
-    return isinstance(message.get("params") or {}, dict)
+    return message.get("params") is None or isinstance(message["params"], dict)
