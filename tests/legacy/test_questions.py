@@ -178,7 +178,7 @@ def test_an_answer_that_is_delivered_twice_counts_once(client: Client, world: Wo
 
 @pytest.mark.parametrize("last", [False, True])
 def test_of_two_answers_that_find_the_question_open_one_is_taken(client: Client, world: World, last: bool) -> None:  # noqa: FBT001 - parametrized
-    id_ = asked(client.call("resolve" if last else "both", bug=7))["id"]
+    id_ = asked(client.call("resolve", bug=7) if last else client.call("both"))["id"]
     between = Once(lambda: client.accept(id_, why="Fixed"))  # after the first has read the letter, before it claims it
 
     def weather(operation: str) -> Fault:
