@@ -44,6 +44,18 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
             return a + b
 
         return serve(add)
+    if kind in {"once", "task"}:
+        from mcp_functions import Step
+
+        globals()["Step"] = Step
+        once = tool(single_use="replay") if kind == "once" else tool(task="required")
+
+        @once
+        def work(a: int, *, step: Step) -> int:
+            """Work."""
+            return int(step("work", abs, a))
+
+        return serve(work)
     from pydantic import BaseModel
 
     globals()["Place"] = type("Place", (BaseModel,), {"__annotations__": {"town": str}, "__module__": __name__})

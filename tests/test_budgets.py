@@ -46,6 +46,7 @@ ASKING = TOOL | CALLS | {
     "asking", "capabilities", "conversing", "envelope", "forms", "input_requests", "keys", "keys.choice", "keys.kms",
     "keys.limits", "request_state", "rounds",
 }  # fmt: skip
+KEEPING = {"table", "table.blobs", "table.dynamodb", "table.items", "table.sealed", "table.seals"}
 OWN = {"list": DOOR, "forward": DOOR, "scalar": TOOL, "model": TOOL, "asking": ASKING}
 FORBIDDEN = {"list": LEAN, "forward": LEAN, "scalar": LEAN, "model": NEVER - PYDANTICS, "asking": NEVER - PYDANTICS}
 # All modules, with room for what a version of Python changes.
@@ -67,8 +68,16 @@ EVENTS: dict[str, list[dict[str, Any]]] = {
 ANSWERS = {"list": '"tools":[', "forward": "5", "scalar": '"structuredContent":5', "model": "Ely", "asking": "Ely"}
 
 
+# What keeps something: an empty table, which takes whatever it is given.
+WORK = {"name": "work", "arguments": {"a": 2}}
+CALL = wire.message("tools/call", WORK, capabilities=wire.WITH_TASKS)
+FIRST, GO_ON = (wire.message("tools/call", {**WORK, **more}) for more in ({}, {"requestState": "STATE"}))
+KEEPERS = {"once": [wire.event(FIRST), wire.event(GO_ON)], "task": [wire.event(CALL)]}
+KEPT = {"once": ["GetItem", "PutItem", "PutItem"], "task": ["GetItem", "PutItem", "PutItem", "Invoke"]}
+
+
 class Aws:
-    """KMS and Lambda, as far as these paths go; counts what it was asked."""
+    """KMS, Lambda and an empty table, as far as these paths go; counts what it was asked."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -82,6 +91,8 @@ class Aws:
                 aws.asked.append(self.headers.get("x-amz-target", "Invoke").rpartition(".")[2])
                 key = base64.b64encode(bytes(32)).decode()
                 answer = {"KeyId": ARN, "Plaintext": key, "CiphertextBlob": key}
+                if aws.asked[-1].endswith("Item"):
+                    answer = {}
                 if aws.asked[-1] == "Invoke":
                     answer = {"statusCode": 200, "headers": {}, "body": "5", "isBase64Encoded": False}  # type: ignore[dict-item]
                 body = json.dumps(answer).encode()
@@ -117,6 +128,7 @@ def took(kind: str, url: str) -> dict[str, Any]:
         "MCP_STACK": "shop",
         "MCP_AUTH_MODE": "none",
         "MCP_KMS_KEYS": ARN,
+        "MCP_TABLE": "shop",
         "AWS_REGION": "eu-west-1",
         "AWS_ACCESS_KEY_ID": "local",
         "AWS_SECRET_ACCESS_KEY": "local",
@@ -129,7 +141,7 @@ def took(kind: str, url: str) -> dict[str, Any]:
         str(ROOT / "tests" / "budget_child.py"),
         kind,
         str(catalog),
-        json.dumps(EVENTS[kind]),
+        json.dumps({**EVENTS, **KEEPERS}[kind]),
     ]
     ran = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)  # noqa: S603 - our own
     assert ran.returncode == 0, ran.stderr
@@ -220,3 +232,17 @@ def test_a_conversation_in_one_container_asks_kms_once(aws: Aws) -> None:
     told = took("asking", f"http://127.0.0.1:{aws.server.server_port}")
     assert ANSWERS["asking"] in told["answers"][-1]["body"]
     assert aws.asked == ["GenerateDataKey"]
+
+
+@pytest.mark.parametrize("kind", KEEPERS)
+def test_who_keeps_something_asks_the_table_without_boto3(kind: str, aws: Aws) -> None:
+    aws.asked.clear()
+    told = took(kind, f"http://127.0.0.1:{aws.server.server_port}")
+    assert {answer["statusCode"] for answer in told["answers"]} == {200}, told["answers"]
+    crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in NEVER - PYDANTICS)]
+    assert not crept, [blamed(told, name) for name in crept]
+    loaded = {name.removeprefix("mcp_functions.") for name in told["loaded"]}
+    assert loaded >= KEEPING
+    assert "table.s3" not in loaded
+    asked = [operation for operation in aws.asked if operation != "GenerateDataKey"]
+    assert asked[: len(KEPT[kind])] == KEPT[kind]

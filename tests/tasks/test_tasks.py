@@ -588,3 +588,65 @@ def test_every_setting_of_tasks_is_read() -> None:
 def greet() -> str:
     """Say hello."""
     return "Hello"
+
+
+# ---- Attacks that were tried by hand, and stay
+
+
+def test_two_clients_that_race_with_other_answers_bring_one_answer_and_one_worker(world: World, alice: Client) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    world.work()
+    rival = Client(world)
+
+    def overtaken(operation: str) -> None:
+        if operation == "PutItem":
+            world.table.weather = lambda _operation: None
+            rival.accept(task, approve={"yes": False})
+
+    world.table.weather = overtaken
+    alice.accept(task, approve=YES)
+    assert world.work() == 1
+    assert text(alice.get(task)["result"]) == "Kept."  # the first that was written down, and no other
+
+
+def test_an_answer_of_one_task_answers_no_other(world: World, alice: Client) -> None:
+    first, second = (alice.begin("publish", title=title) for title in ("A", "B"))
+    world.work()
+    alice.accept(first, approve=YES)
+    world.work()
+    assert alice.get(first)["status"] == "completed"
+    assert alice.get(second)["status"] == "input_required"
+
+
+def test_an_order_for_somebody_elses_task_does_nothing(world: World, alice: Client) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    world.summoned.clear()
+    for owner in (None, "x" * 43, ""):
+        world.come((task, owner))
+    for other in ("other.0123456789abcdef012345", f"{task}x", task.replace(".", "/"), ""):
+        world.come((other, None))
+    assert alice.get(task)["status"] == "working"
+    assert world.table.calls.count("PutItem") == 2  # the task, and the list of what is open
+
+
+def test_an_answer_that_comes_after_the_end_of_its_task_is_an_answer_to_nothing(world: World, alice: Client) -> None:
+    task = alice.begin("publish", title="Lisbon")
+    world.work()
+    world.clock.advance(24 * 3600 + 1)
+    answer = {"taskId": task, "inputResponses": {"approve": {"action": "accept", "content": YES}}}
+    assert alice.error("tasks/update", answer)["message"] == "Unknown task"
+    assert not world.summoned
+
+
+def test_a_row_that_was_put_back_does_not_undo_what_came_after_in_its_own_name(world: World, alice: Client) -> None:
+    task = alice.begin("counted", count=2)
+    (key,) = (key for key in world.table.items if "/task/" in key)
+    old = dict(world.table.items[key])
+    world.work()
+    ended = dict(world.table.items[key])
+    world.table.items[key] = {**old, "version": ended["version"]}  # an old row under the new number
+    alice.error("tasks/get", {"taskId": task})
+    world.table.items[key] = {**ended, "expires": {"N": str(int(ended["expires"]["N"]) + 1000)}}  # a longer life
+    alice.error("tasks/get", {"taskId": task})
+    world.table.items[key] = ended
+    assert alice.get(task)["status"] == "completed"
