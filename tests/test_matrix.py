@@ -24,7 +24,6 @@ LEVELS = {"MUST", "SHOULD", "derived", ""}
 OUTCOMES = {"tests", "owed", "reason"}
 TOPICS = {
     "public": "Fit for the public: identity, observability, faults",
-    "legacy clients": "Any MCP client: the revisions of 2025 over the same handlers, statelessly",
 }
 
 

@@ -37,7 +37,6 @@ TOPICS = {
     "seal": "The seal: KMS-enveloped requestState, to the letter of its specification",
     "rounds": "Rounds: the best way anyone has to write a conversation",
     "public": "Fit for the public: identity, observability, faults",
-    "legacy clients": "Any MCP client: the revisions of 2025 over the same handlers, statelessly",
 }
 
 
