@@ -46,6 +46,7 @@ MAX_RESPONSE = {"2.0": 6 * MEGABYTE, "1.0": 6 * MEGABYTE, "alb": MEGABYTE}  # by
 SPARE = 64 * 1024  # for what Lambda adds
 # Characters that one of a body may become: of JSON, which holds no control characters, `\"` is the longest in ASCII.
 LONGEST_ESCAPE = {"ascii": 2, "other": 6}
+SURELY_FITS = (min(MAX_RESPONSE.values()) - SPARE) // max(LONGEST_ESCAPE.values())
 SERVER_ERROR = 500
 WELL_KNOWN = "/.well-known/"
 WORK = "mcpTask"  # what an event holds that orders work; no gateway writes it
@@ -387,16 +388,9 @@ def _request(  # noqa: PLR0913, PLR0917 - what makes a request, each from its ow
     # "MCP servers MUST validate access tokens before processing the request"
     caller = identity.caller(http, settings, now)
     headers.admit(message, http.headers)
-    return Request(
-        message=message,
-        headers=http.headers,
-        principal=caller.principal,
-        address=http.address,
-        deadline=deadline(http, context, now),
-        ends=ends(context, now),
-        event=event,
-        scopes=caller.scopes,
-    )
+    last = ends(context, now)
+    heard = deadline(http, last, now)
+    return Request(message, http.headers, caller.principal, http.address, heard, event, caller.scopes, last)
 
 
 def ends(context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context object
@@ -404,14 +398,14 @@ def ends(context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context 
     return float(now + context.get_remaining_time_in_millis() / 1000)
 
 
-def deadline(http: HttpRequest, context: Any, now: float) -> float:  # noqa: ANN401 - Lambda's context object
-    """Say until when somebody waits for the answer, unix seconds."""
+def deadline(http: HttpRequest, last: float, now: float) -> float:
+    """Say until when somebody waits for the answer of a function that Lambda ends at `last`, unix seconds."""
     # API Gateway writes milliseconds; SAM local writes seconds of its own start, which say nothing about this request.
     # And nobody waits for what came longer ago than the gateway waits: then it is this clock that is ahead.
     began = http.began / 1000
     if not now - GATEWAY_SECONDS < began <= now:
         began = now
-    return min(ends(context, now), began + GATEWAY_SECONDS)
+    return min(last, began + GATEWAY_SECONDS)
 
 
 def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
@@ -468,6 +462,8 @@ def fitting(http: HttpRequest, response: Response) -> Response:
             body.encode()
         except UnicodeEncodeError:  # Lambda would crash on it
             raise InternalError(reason="the function returned half of a surrogate pair") from None
+    if len(body) < SURELY_FITS:
+        return response
     limit = MAX_RESPONSE[http.source] - SPARE
     escape = LONGEST_ESCAPE["ascii" if body.isascii() else "other"]
     if len(body) * escape > limit and len(json.dumps(response)) > limit:

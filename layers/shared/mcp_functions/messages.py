@@ -104,5 +104,6 @@ class Spoken(NamedTuple):
 
 def complete(result: Mapping[str, Any], server: Mapping[str, str]) -> dict[str, Any]:
     """Stamp a result: "every result MUST include a resultType", and the server SHOULD name itself in `_meta`."""
-    meta = {**result.get("_meta", {}), META_SERVER_INFO: dict(server)}
+    named = {META_SERVER_INFO: server}
+    meta = {**result["_meta"], **named} if "_meta" in result else named
     return {"resultType": "complete", **result, "_meta": meta}

@@ -161,7 +161,7 @@ class Legacy:
         session = None if token is None else self._opened(token, principal, principal or http.address)
         revision = revisions.HEADERS[header] if header or not session else session.revision
         ends = gateway.ends(context, now)
-        return Exchange(http, event, caller, principal, revision, session, gateway.deadline(http, context, now), ends)
+        return Exchange(http, event, caller, principal, revision, session, gateway.deadline(http, ends, now), ends)
 
     def _opened(self, token: str, principal: str | None, payer: str) -> Session:
         if self._seals is None:
