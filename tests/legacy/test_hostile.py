@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions import Elicit, Step, tool
+from mcp_functions import Elicit, Step, serve, tool
+from mcp_functions.testing import deployed
+from tests import wire
 from tests.legacy import offered
+from tests.legacy.clients import Client
 from tests.legacy.offered import ALL
 from tests.legacy.test_questions import Once, asked, text, waits
 from tests.legacy.world import DOORS, World
 
 if TYPE_CHECKING:
     from mcp_functions.testing.dynamodb import Fault
-    from tests.legacy.clients import Client
 
 CALL: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
 ADD: dict[str, Any] = {**CALL, "params": {"name": "add", "arguments": {"a": 1, "b": 2}}}
@@ -163,3 +167,89 @@ def test_a_letter_that_does_not_open_is_in_nobodys_way(client: Client, world: Wo
     assert "error" in client.resume()[-1].data
     client._id -= 1  # noqa: SLF001 - the same request once more
     assert "cannot be reached just now" in text(client.call("resolve", bug=7))
+
+
+def test_a_batch_that_nobody_waits_for_any_more_is_not_run_to_its_end(world: World) -> None:
+    ran: list[int] = []
+
+    @tool
+    def slow(number: int) -> str:
+        """Take eight seconds."""
+        ran.append(number)
+        world.clock.advance(8)
+        return "done"
+
+    world.handlers = (slow,)
+    world.anew()
+    client = world.client()
+    client.initialize("2025-03-26")
+    called = [{**CALL, "id": each, "params": {"name": "slow", "arguments": {"number": each}}} for each in range(20)]
+    answers = json.loads(client.http("POST", called)["body"])
+    assert [each["id"] for each in answers if "result" in each] == ran
+    assert {str(each["error"]["data"]) for each in answers if "error" in each} == {"{'retryable': True}"}
+    assert len(ran) < 5
+
+
+def test_a_question_is_not_asked_whose_answer_would_be_too_large_for_the_server(world: World) -> None:
+    @tool
+    def wordy(text: str, *, elicit: Elicit) -> str:
+        """Ask after much was said."""
+        return text[:1] + elicit("why", "Why?", offered.Why).why
+
+    client = World(wordy, door=world.door, max_body_bytes=65_536).client()
+    client.initialize()
+    id_ = asked(client.call("wordy", text="y" * 20_000))["id"]
+    assert client.accept(id_, why="Fixed")["statusCode"] == 202
+    assert text(client.resume()) == "yFixed"
+    assert "too large" in text(client.call("wordy", text="y" * 50_000))
+
+
+def test_many_answers_at_once_count_once(client: Client, world: World) -> None:
+    id_ = asked(client.call("resolve", bug=7))["id"]
+    together = Barrier(6)
+
+    def answers() -> int:
+        other = world.client()
+        other.session, other.version = client.session, client.version
+        together.wait()
+        return int(other.accept(id_, why="Fixed")["statusCode"])
+
+    with ThreadPoolExecutor(6) as pool:
+        came = [future.result() for future in [pool.submit(answers) for _ in range(6)]]
+    assert came == [202] * 6
+    assert world.ran == 2
+    assert text(client.resume()) == "7 fixed"
+
+
+class Drawers:
+    """A seal of one's own that knows no labels: what was put into one drawer opens for whoever names it."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    def seal(self, payload: bytes) -> str:
+        token = f"drawer-{len(self.kept)}"
+        self.kept[token] = payload
+        return token
+
+    def unseal(self, token: str) -> bytes:
+        return self.kept[token]
+
+
+def test_what_was_sealed_as_one_thing_is_none_of_the_others_whoever_seals() -> None:
+    drawers = Drawers()
+    with deployed():
+        client = Client(serve(offered.resolve, codec=drawers))
+        client.initialize()
+        question = asked(client.call("resolve", bug=7))["id"]
+        session, events = client.session, set(client.seen)
+        for token in list(drawers.kept):  # sessions, events, questions, states, and an item of the table
+            client.session = token
+            assert (client.http("POST", PING)["statusCode"] == 200) == (token == session)
+            client.session = session
+            assert (client.http("GET", last_event_id=token)["statusCode"] == 200) == (token in events)
+            if token != question:
+                assert client.accept(token, why="Fixed")["statusCode"] == 400
+            state = wire.message("tools/call", {"name": "resolve", "arguments": {"bug": 7}, "requestState": token})
+            answer = client.function(wire.event(state), client.context)
+            assert (answer["statusCode"] == 200) == drawers.kept[token].startswith(b'{"v":1,"aud"')

@@ -77,7 +77,7 @@ class Legacy:
         self._seals: sealing.Seals | None = None
         if vault:
             seconds = {"session_seconds": settings.session_seconds, "question_seconds": settings.question_seconds}
-            self._seals = sealing.seals(vault, **seconds)
+            self._seals = sealing.seals(vault, **seconds, max_body=settings.max_body_bytes)
         self._conversations: Conversations | None = None
         if vault and self._seals and settings.table:
             keeps = kept_seconds(settings.question_seconds)
@@ -195,6 +195,8 @@ class Legacy:
         if "id" not in message:
             self._told(exchange, message)
             return None
+        if self._now() > exchange.deadline - SPARE_SECONDS:  # nobody would hear what came of it, so it is not run
+            return Reply((writing.refusal(message["id"], TemporarilyUnavailable("batch_deadline")),))
         if message["method"] == "initialize":  # "The initialize request MUST NOT be part of a JSON-RPC batch"
             return Reply((writing.refusal(message["id"], MethodNotFound()),))
         if self._now() > exchange.deadline - SPARE_SECONDS:

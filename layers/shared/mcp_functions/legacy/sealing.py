@@ -75,8 +75,16 @@ class Seals(NamedTuple):
     questions: Sealer
 
 
-def seals(vault: Vault, *, session_seconds: int, question_seconds: int) -> Seals:
-    """Make them; no key is asked for yet."""
+def seals(vault: Vault, *, session_seconds: int, question_seconds: int, max_body: int) -> Seals:
+    """Make them; no key is asked for yet.
+
+    Args:
+        vault: seals.
+        session_seconds: that a session may live.
+        question_seconds: in which a question may be answered.
+        max_body: bytes of a request: a question's id comes back in one, beside the answer.
+
+    """
 
     def sealer(label: bytes, max_age: int, max_chars: int) -> Sealer:
         return Sealer(vault.seal(label, max_age=max_age, max_chars=max_chars), label)
@@ -84,5 +92,5 @@ def seals(vault: Vault, *, session_seconds: int, question_seconds: int) -> Seals
     return Seals(
         sealer(SESSION, session_seconds, MAX_SESSION),
         sealer(EVENT, question_seconds + KEPT_SECONDS, MAX_EVENT),
-        sealer(QUESTION, question_seconds + KEPT_SECONDS, MAX_QUESTION),
+        sealer(QUESTION, question_seconds + KEPT_SECONDS, max(1, min(MAX_QUESTION, max_body // 2))),
     )
