@@ -9,6 +9,7 @@ import pytest
 
 from mcp_functions import serve
 from mcp_functions.dialects import sep_1858
+from mcp_functions.names import META_EARLIER
 from tests import wire
 from tests.dialects.clients import Client, MultiTurnClient, accept
 from tests.dialects.functions import EVERY, WORKED
@@ -346,6 +347,12 @@ def test_a_server_without_the_dialect_knows_nothing_of_it() -> None:
         assert message["result"]["resultType"] == "input_required"
         reply = client.answer([{"jsonrpc": "2.0", "id": "1", "result": {}}], "all.x")
         assert reply.messages[0]["error"]["code"] == -32600
+
+
+def test_what_the_endpoint_hands_on_for_a_client_of_2025_is_answered_as_ever(over: Over) -> None:
+    client = MultiTurnClient(over())
+    (message,) = client.request("tools/call", {**RESOLVE, "_meta": {META_EARLIER: "2025-11-25"}}).messages
+    assert message["result"]["resultType"] == "input_required"
 
 
 def test_a_client_of_2025_is_answered_as_its_revision_says_whatever_it_declares() -> None:

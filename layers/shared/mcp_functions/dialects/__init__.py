@@ -49,9 +49,8 @@ def at_function(endpoint: Endpoint, place: Place) -> Endpoint:
         Misconfigured: the deployment names one that there is not.
 
     """
-    dialects = named(place.settings.dialects)
-    spoken = AtFunction(dialects, place, endpoint.answer)
-    return _speaking(endpoint, dialects, spoken)
+    spoken = AtFunction(named(place.settings.dialects), place, endpoint.answer)
+    return endpoint._replace(answer=spoken.answer, turn=spoken.turn)
 
 
 def at_door(endpoint: Endpoint, offered: Mapping[str, Any], forward: Callable[[str, Request], Forwarded]) -> Endpoint:
@@ -66,8 +65,8 @@ def at_door(endpoint: Endpoint, offered: Mapping[str, Any], forward: Callable[[s
         Misconfigured: the deployment names one that there is not.
 
     """
-    dialects = named(endpoint.settings.dialects)
-    return _speaking(endpoint, dialects, AtDoor(dialects, offered, endpoint.answer, forward))
+    spoken = AtDoor(named(endpoint.settings.dialects), offered, endpoint.answer, forward)
+    return endpoint._replace(answer=spoken.answer, turn=spoken.turn)
 
 
 class AtFunction:
@@ -150,13 +149,6 @@ class AtDoor:
         meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
         message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": function, "_meta": meta}}
         return http._replace(headers={**http.headers, "mcp-method": RESUME}), message
-
-
-def _speaking(endpoint: Endpoint, dialects: Iterable[Dialect], spoken: AtFunction | AtDoor) -> Endpoint:
-    # a page in a browser must be allowed to send what they read
-    headers = sorted({header for dialect in dialects for header in dialect.headers})
-    allowed = [*endpoint.parameters, *headers] if endpoint.settings.allowed_origins else endpoint.parameters
-    return endpoint._replace(answer=spoken.answer, turn=spoken.turn, parameters=allowed)
 
 
 def _named(name: str) -> Dialect:

@@ -103,4 +103,4 @@ def _fitting(event_id: str) -> str:
     return event_id
 
 
-DIALECT = Dialect(answer, token=token, turn=turn, headers=(HEADER,))
+DIALECT = Dialect(answer, token=token, turn=turn)

@@ -72,7 +72,6 @@ class Dialect:
         token: reads out of what is no request at all the sealed text that it brings back; None if it is not this one's.
         turn: opens that text, and reads the request that it continues.
         task: reads the id of the task that a request of this dialect is about; None if it is about none.
-        headers: that it reads besides those of the released revision.
 
     """
 
@@ -80,7 +79,6 @@ class Dialect:
     token: Callable[[HttpRequest, Any], str | None] = _no_token
     turn: Callable[[Place, HttpRequest, Any], Turn | None] = _no_turn
     task: Callable[[Request], str | None] = _no_task
-    headers: tuple[str, ...] = ()
 
 
 def declared(request: Request, name: str) -> Mapping[str, Any] | None:
