@@ -134,6 +134,8 @@ CHOICE = "a list in a form is a choice among fixed strings"
         (Annotated[int, Field(multiple_of=2)], "a form cannot say 'multipleOf'"),
         (Annotated[str, Field(examples=["x"])], "a form cannot say 'examples'"),
         (set[Literal["a"]], "a form cannot say 'uniqueItems'"),
+        (Annotated[Literal["a", "b"], Field(json_schema_extra={"enumNames": ["A"]})], "enumNames names each of the"),
+        (Annotated[str, Field(json_schema_extra={"enumNames": ["A"]})], "enumNames names each of the choices"),
         (bytes, "a form knows the formats date, date-time, email, uri"),
     ],
 )

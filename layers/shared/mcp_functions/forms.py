@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # PrimitiveSchemaDefinition of schema.ts: what each type of property may say. There is no `pattern`.
 COMMON = {"type", "title", "description", "default"}
 ALLOWED = {
-    "string": COMMON | {"minLength", "maxLength", "format", "enum", "oneOf"},
+    "string": COMMON | {"minLength", "maxLength", "format", "enum", "enumNames", "oneOf"},
     "number": COMMON | {"minimum", "maximum"},
     "integer": COMMON | {"minimum", "maximum"},
     "boolean": COMMON,
@@ -201,6 +201,9 @@ def _checked(where: str, schema: dict[str, Any]) -> dict[str, Any]:
         _refuse(where, "a form holds strings, numbers, booleans and choices; nothing nested")
     if "enum" in schema and not all(isinstance(value, str) for value in schema["enum"]):
         _refuse(where, "the choices of a form are strings")
+    # "enumNames: (Legacy) Display names for enum values": who writes it has clients that know no `oneOf`
+    if "enumNames" in schema and len(schema["enumNames"]) != len(schema.get("enum", ())):
+        _refuse(where, "enumNames names each of the choices, in their order")
     if unknown := sorted(set(schema) - allowed):
         _refuse(where, f"a form cannot say {unknown[0]!r} (the specification's restricted schema)")
     if schema.get("format", "date") not in FORMATS:
