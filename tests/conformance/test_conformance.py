@@ -41,6 +41,18 @@ SUBSCRIPTIONS = {
 }
 
 
+# What the revisions of 2025 come to: scenarios, checks that pass, and what the suite has no use for. Here a stream ends
+# when somebody has to be asked; what asks nobody is one response: for test_reconnection it says "not applicable".
+EARLIER: dict[str, tuple[int, int, list[str]]] = {
+    "2025-11-25": (33, 78, ["server-sse-polling"]),
+    "2025-06-18": (27, 54, []),
+}
+# A session is a token that nobody keeps, so there is nothing to delete: 405, as the specification allows.
+SESSIONS = {"server-session-delete-accepted", "server-session-terminated-returns-404"}
+# An older client does not come back for what follows its answer, so it is asked only where the deployment says so; the
+# suite speaks 2025-06-18 too through a client of 2026, which does.
+ASKING = {"MCP_QUESTIONS_SINCE": "2025-06-18"}
+
 # The suite gives these 0.6 seconds, in which a process may start, or may not: so it finds them started.
 HURRIED = ("test_streaming_elicitation", "test_logging_tool")
 
@@ -66,10 +78,17 @@ PLACEMENTS = {"functions": "with a Lambda for every handler", "one": "with one L
 ALL = [(placement, mode) for placement in PLACEMENTS for mode in modes.MODES]
 # Each placement and each mode once: `make conformance` takes every pair of them, and twice the time.
 SOME = [("functions", modes.IN_PROCESS), ("one", modes.RUNTIME)]
-PLACES = ALL if os.environ.get("CONFORMANCE") == "all" else SOME
+SOME_EARLIER = [(*SOME[0], "2025-11-25"), (*SOME[1], "2025-06-18")]
+EVERYTHING = os.environ.get("CONFORMANCE") == "all"
+PLACES = ALL if EVERYTHING else SOME
+EARLIER_PLACES = [(*place, revision) for place in ALL for revision in EARLIER] if EVERYTHING else SOME_EARLIER
 
 
-@pytest.fixture(scope="module", params=PLACES, ids=[f"{PLACEMENTS[placement]}-{mode}" for placement, mode in PLACES])
+def _id(place: object) -> str:
+    return " ".join(PLACEMENTS.get(str(each), str(each)) for each in place) if isinstance(place, tuple) else str(place)
+
+
+@pytest.fixture(scope="module", params=PLACES, ids=_id)
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     placement, mode = request.param
     runtime = modes.is_runtime(mode)
@@ -77,6 +96,8 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     state_dir = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as shell:
         shell.setenv("PYTHONPATH", str(HERE.parents[1]))  # for one/mcp, which imports the functions of the others
+        for name, value in ASKING.items():
+            shell.setenv(name, value)
         with Harness(HERE / placement, state_dir=state_dir, runtime=runtime) as harness:
             for tool in HURRIED:
                 Person(accept(confirm=True)).call_tool(harness.url, tool, {})
@@ -85,9 +106,12 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def everything(url: str, tmp_path_factory: pytest.TempPathFactory) -> Verdict:
+    return _strictly(url, tmp_path_factory.mktemp("suite"), REVISION)
+
+
+def _strictly(url: str, folder: Path, revision: str) -> Verdict:
     strictly = ("--expected-failures", str(HERE / "expected-failures.yml"))
-    folder = tmp_path_factory.mktemp("suite")
-    return _judged(url, folder, "--suite", "all", "--spec-version", REVISION, *strictly)
+    return _judged(url, folder, "--suite", "all", "--spec-version", revision, *strictly)
 
 
 def _judged(url: str, folder: Path, *options: str) -> Verdict:
@@ -148,3 +172,55 @@ def _of_tasks(said: list[str]) -> list[str]:
 
 def _passed(checks: list[dict[str, Any]]) -> bool:
     return any(check["status"] == "SUCCESS" for check in checks)
+
+
+# --- the revisions of 2025, over the same handlers --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def earlier(url: str, revision: str, tmp_path_factory: pytest.TempPathFactory) -> Verdict:
+    return _strictly(url, tmp_path_factory.mktemp("earlier"), revision)
+
+
+@pytest.fixture(scope="module")
+def revision(request: pytest.FixtureRequest) -> str:
+    named: str = request.param
+    return named
+
+
+at_earlier_revisions = pytest.mark.parametrize(
+    ("url", "revision"),
+    [((placement, mode), revision) for placement, mode, revision in EARLIER_PLACES],
+    indirect=True,
+    ids=_id,
+)
+
+
+@at_earlier_revisions
+def test_nothing_of_an_earlier_revision_fails_and_nothing_is_warned_about(earlier: Verdict) -> None:
+    assert earlier.with_status("FAILURE", "WARNING") == []
+    assert earlier.exit_code == 0, earlier.report
+
+
+@at_earlier_revisions
+def test_all_scenarios_of_an_earlier_revision_have_run_and_as_many_checks_pass_as_ever(
+    earlier: Verdict, revision: str
+) -> None:
+    scenarios, passed, not_applicable = EARLIER[revision]
+    assert len(earlier.checks) == scenarios
+    assert [scenario for scenario, checks in earlier.checks.items() if not _passed(checks)] == not_applicable
+    assert len(earlier.with_status("SUCCESS")) >= passed
+
+
+@at_earlier_revisions
+def test_nothing_of_an_earlier_revision_is_skipped_but_the_end_of_a_session(earlier: Verdict) -> None:
+    skipped = {check["id"] for checks in earlier.checks.values() for check in checks if check["status"] == "SKIPPED"}
+    assert skipped == SESSIONS
+
+
+@at_earlier_revisions
+def test_users_and_models_of_earlier_revisions_are_asked(earlier: Verdict, revision: str) -> None:
+    asking = {"tools-call-elicitation", "tools-call-sampling"}
+    if revision != "2025-06-18":
+        asking |= {"elicitation-sep1034-defaults", "elicitation-sep1330-enums"}
+    assert {scenario for scenario in asking if _passed(earlier.checks[scenario])} == asking

@@ -13,6 +13,9 @@ from tests.conformance.functions.static_binary.app import static_binary
 from tests.conformance.functions.static_text.app import static_text
 from tests.conformance.functions.template.app import template
 from tests.conformance.functions.test_audio_content.app import test_audio_content
+from tests.conformance.functions.test_elicitation.app import test_elicitation
+from tests.conformance.functions.test_elicitation_sep1034_defaults.app import test_elicitation_sep1034_defaults
+from tests.conformance.functions.test_elicitation_sep1330_enums.app import test_elicitation_sep1330_enums
 from tests.conformance.functions.test_embedded_resource.app import test_embedded_resource
 from tests.conformance.functions.test_error_handling.app import test_error_handling
 from tests.conformance.functions.test_image_content.app import test_image_content
@@ -43,12 +46,16 @@ from tests.conformance.functions.test_multiple_content_types.app import test_mul
 from tests.conformance.functions.test_prompt_with_arguments.app import test_prompt_with_arguments
 from tests.conformance.functions.test_prompt_with_embedded_resource.app import test_prompt_with_embedded_resource
 from tests.conformance.functions.test_prompt_with_image.app import test_prompt_with_image
+from tests.conformance.functions.test_reconnection.app import test_reconnection
+from tests.conformance.functions.test_sampling.app import test_sampling
 from tests.conformance.functions.test_simple_prompt.app import test_simple_prompt
 from tests.conformance.functions.test_simple_text.app import test_simple_text
 from tests.conformance.functions.test_streaming_elicitation.app import test_streaming_elicitation
+from tests.conformance.functions.test_tool_with_logging.app import test_tool_with_logging
 from tests.conformance.functions.test_tool_with_progress.app import test_tool_with_progress
 from tests.conformance.functions.test_tool_with_task.app import test_tool_with_task
 from tests.conformance.functions.test_x_mcp_header.app import work_in_region
+from tests.conformance.functions.watched_resource.app import watched_resource
 
 handler = serve(
     confirm_delete,
@@ -64,6 +71,9 @@ handler = serve(
     static_text,
     template,
     test_audio_content,
+    test_elicitation,
+    test_elicitation_sep1034_defaults,
+    test_elicitation_sep1330_enums,
     test_embedded_resource,
     test_error_handling,
     test_image_content,
@@ -82,9 +92,13 @@ handler = serve(
     test_prompt_with_arguments,
     test_prompt_with_embedded_resource,
     test_prompt_with_image,
+    test_reconnection,
+    test_sampling,
     test_simple_prompt,
     test_simple_text,
     test_streaming_elicitation,
+    test_tool_with_logging,
     test_tool_with_progress,
+    watched_resource,
     work_in_region,
 )
