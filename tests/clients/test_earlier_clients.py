@@ -1,0 +1,92 @@
+"""The official clients of 2025, and those of 2026 as they speak to older servers, complete the sample functions.
+
+Each client is one process that holds all its conversations, with a session each. `make clients` holds every one of
+them, at each function's own endpoint too.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.clients.earlier import ASKED, EVERYTHING, HELD, SPEAKERS, TOLD, Heard
+from tests.clients.talks import NO, PLACES, TALKS, end
+from tests.conformance import test_conformance as suite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.local import Harness
+
+    Hear = Callable[[str], Heard]
+
+NAMES = list(TALKS) if EVERYTHING else HELD
+HERE = PLACES if EVERYTHING else PLACES[:1]
+# An older client is told the same words whatever its user would have answered.
+TOLD_OF = [name for name in TALKS if name.partition(" ")[0] not in NO]
+
+
+@pytest.fixture(scope="module")
+def hear(harness: Harness) -> Hear:
+    """Let a client hold its conversations, once."""
+
+    @cache
+    def heard(client: str) -> Heard:
+        speaker = SPEAKERS[client]
+        return speaker.hold(harness.url, *((NAMES, HERE) if speaker.asks else (TOLD_OF,)))
+
+    return heard
+
+
+@pytest.mark.parametrize("client", SPEAKERS)
+def test_it_negotiates_its_revision_and_lists_every_sample_function(hear: Hear, client: str, harness: Harness) -> None:
+    hear(client).is_of(SPEAKERS[client], harness)
+
+
+@pytest.mark.parametrize("place", HERE)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("client", ASKED)
+def test_its_user_is_asked_and_answers_as_the_function_says(hear: Hear, client: str, name: str, place: str) -> None:
+    talk, held = TALKS[name], hear(client).held[name, place]
+    assert (held["asked"], end(held)) == (talk.asked, talk.end)
+
+
+@pytest.mark.parametrize("name", [name for name in TOLD_OF if not TALKS[name].asked])
+@pytest.mark.parametrize("client", TOLD)
+def test_a_client_that_does_not_come_back_calls_what_asks_nothing(hear: Hear, client: str, name: str) -> None:
+    assert end(hear(client).held[name, PLACES[0]]) == TALKS[name].end
+
+
+@pytest.mark.parametrize("name", [name for name in TOLD_OF if TALKS[name].asked])
+@pytest.mark.parametrize("client", TOLD)
+def test_a_client_that_does_not_come_back_is_told_in_words_what_is_asked(hear: Hear, client: str, name: str) -> None:
+    held, talk = hear(client).held[name, PLACES[0]], TALKS[name]
+    assert held["asked"] == []
+    assert "Not finished: " in end(held)
+    assert talk.asked[0] in end(held)
+
+
+# --- what the README says of all this ---------------------------------------------------------------------------------
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+# tests/clients/test_python_client.py and tests/clients/test_typescript_client.py
+OF_2026 = ["Python `mcp` 2.3", "TypeScript `client` 2.4, pinned to the revision"]
+
+
+def test_the_table_of_the_readme_is_what_is_tested_here() -> None:
+    rows = re.findall(r"^\| ((?:Python|TypeScript) .*) \|$", README, re.MULTILINE)
+    tested = [(name, "2026-07-28", "yes", "yes") for name in OF_2026]
+    tested += [(each.name, each.revision, "yes", "yes" if each.asks else "in words") for each in SPEAKERS.values()]
+    assert [tuple(row.split(" | ")) for row in rows] == tested
+
+
+def test_the_scenarios_that_the_readme_counts_are_those_that_the_suite_must_pass() -> None:
+    said = re.findall(r"(\d+) of (\d+)(?: scenarios)? of\s(20\d\d-\d\d-\d\d)", README)
+    counted = {suite.REVISION: suite.SCENARIOS, **{revision: known[0] for revision, known in suite.EARLIER.items()}}
+    assert {revision: (int(passed), int(there)) for passed, there, revision in said} == {
+        revision: (scenarios, scenarios) for revision, scenarios in counted.items()
+    }

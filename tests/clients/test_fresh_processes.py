@@ -1,0 +1,51 @@
+"""Clients of 2025 where no two requests are served by one process: nothing but the client remembers a conversation.
+
+Every request is a process of the Lambda runtime, or two. So here the two clients that are of 2025 themselves are asked
+one question after another; `make clients` has all of them hold all that tests/clients/test_earlier_clients.py does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_functions.local import Harness
+from tests import modes
+from tests.clients.conftest import FUNCTIONS
+from tests.clients.earlier import ASKED, EVERYTHING, HELD, SPEAKERS
+from tests.clients.talks import PLACES, TALKS, end
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp_functions.local.lambdas import Invocation
+
+CLIENTS = ASKED if EVERYTHING else ["Python `mcp` 1.30", "TypeScript `sdk` 1.32"]
+NAMES = HELD if EVERYTHING else ["a duplicate"]
+
+
+@pytest.fixture(scope="module")
+def ran() -> list[Invocation]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def fresh(ran: list[Invocation], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
+    modes.needed()
+    state_dir = tmp_path_factory.mktemp("state")
+    with Harness(FUNCTIONS, state_dir=state_dir, runtime=True, reuse=False, ended=ran.append) as harness:
+        yield harness
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_completes_what_it_begins_and_no_process_serves_it_twice(
+    fresh: Harness, ran: list[Invocation], client: str
+) -> None:
+    heard = SPEAKERS[client].hold(fresh.url, NAMES)
+    heard.is_of(SPEAKERS[client], fresh)
+    came_of_it = {name: (heard.held[name, PLACES[0]]["asked"], end(heard.held[name, PLACES[0]])) for name in NAMES}
+    assert came_of_it == {name: (TALKS[name].asked, TALKS[name].end) for name in NAMES}
+    pids = [invocation.pid for invocation in ran]
+    assert None not in pids
+    assert len(set(pids)) == len(pids) >= 10 * len(NAMES)
