@@ -6,6 +6,7 @@ The tests stand in the order of the page, which names each of them behind what i
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -336,7 +337,8 @@ def test_there_are_no_subscriptions(after: dict[str, Any]) -> None:
     assert "listChanged" not in str(wire.read(discovered, "server/discover")["result"]["capabilities"])
 
 
-def test_older_clients_are_refused(after: dict[str, Any]) -> None:
-    sent = wire.message("tools/list", version="2025-11-25")
-    refused = wire.read(after["handler"](wire.event(sent), wire.Context("local-book_room")), "tools/list")["error"]
-    assert (refused["code"], refused["data"]["supported"]) == (-32022, ["2026-07-28"])
+def test_older_clients_are_served(after: dict[str, Any]) -> None:
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    begun = after["handler"](wire.event(json.dumps(sent)), wire.Context("local-book_room"))
+    assert json.loads(begun["body"])["result"]["protocolVersion"] == "2025-11-25"

@@ -21,12 +21,16 @@ mcp-functions serves {url}
 
 {functions}
 
-Connect a client; it must speak 2026-07-28.
-  Python       from mcp import Client  # pip install "mcp>=2.3"; give it elicitation_callback=... to answer questions
-               async with Client("{url}") as client:
-                   print(await client.list_tools())
-  TypeScript   new Client(info, {{ versionNegotiation: {{ mode: {{ pin: "2026-07-28" }} }} }})  // its default is older
-  others       {{"mcpServers": {{"local": {{"type": "http", "url": "{url}"}}}}}}
+Connect a client, of MCP 2026-07-28 or of 2025:
+  Claude Code     claude mcp add --transport http local {url}
+  VS Code         .vscode/mcp.json  {{"servers": {{"local": {{"type": "http", "url": "{url}"}}}}}}
+  Cursor          .cursor/mcp.json  {{"mcpServers": {{"local": {{"url": "{url}"}}}}}}
+  Claude Desktop  its configuration knows no URL; mcp-remote does (Node.js):
+                {{"mcpServers": {{"local": {{"command": "npx", "args": ["-y", "mcp-remote", "{url}"]}}}}}}
+  MCP Inspector   npx @modelcontextprotocol/inspector --transport http --server-url {url}
+  Python          async with Client("{url}", elicitation_callback=...) as client:
+                      print(await client.list_tools())  # from mcp import Client; pip install "mcp>=2.3"
+  TypeScript      client.connect(new StreamableHTTPClientTransport(new URL("{url}")))
 
 {auth}
 Ctrl-C stops."""
