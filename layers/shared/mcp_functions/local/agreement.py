@@ -90,8 +90,8 @@ class Project:
 
     @property
     def welcoming(self) -> frozenset[str]:
-        """The endpoint, which may have a key and the table for clients of 2025."""
-        return frozenset({FRONT_DOOR}) if self.front_door else frozenset()
+        """The endpoint, which may have a key and the table for clients of 2025, whoever its handlers are."""
+        return frozenset({FRONT_DOOR}) & self.folders
 
     @property
     def front_door(self) -> tuple[str, dict[str, Any]] | None:
