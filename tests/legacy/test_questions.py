@@ -141,7 +141,7 @@ def test_a_client_that_refuses_its_model_is_told_so_in_words(client: Client) -> 
     client.answer(id_, error={"code": -1, "message": "User rejected sampling request"})
     last = client.resume()
     assert last[-1].data["result"]["isError"] is True
-    assert "the client refused" in text(last)
+    assert "the client refused. It asks: a message of the client's model." in text(last)
 
 
 def test_questions_of_one_round_come_one_after_the_other(client: Client, world: World) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.running import Call, Exchange, Outcome, Runner
     from mcp_functions.legacy.sealing import Seals
     from mcp_functions.legacy.words import Why
-    from mcp_functions.schema import RequestId
+    from mcp_functions.schema import InputRequest, RequestId
 
 SOON_MS, LATEST_MS, GROWTH = 500, 5000, 1.4  # after which a client comes back: soon at first, then less often
 MAX_QUESTIONS = 32  # in one round
@@ -122,7 +122,8 @@ class Conversations:
         mailbox, stream, call = self._mailbox(), question.stream, question.call
         stream = stream._replace(ends=self._ends())
         if said is None:
-            last = finals.unanswered(call, [question.key], "refused")
+            asked = cast("InputRequest", found.letter.messages[-1])  # which is what it refused
+            last = finals.unanswered(call, [in_words(asked)], "refused")
             letter = Letter(stream.nonce, question.step + 1, "over", [last])
         elif question.rest:
             answers = {**question.answers, question.key: said}

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.sealing import Sealer
     from mcp_functions.schema import RequestId
 
-MAX_ID = 128  # characters of a client's own id, as JSON: it stands in a header
 _NONCE_BYTES = 12
 
 
