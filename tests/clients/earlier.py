@@ -34,12 +34,14 @@ class Heard(NamedTuple):
     held: dict[tuple[str, str], dict[str, Any]]
 
     def is_of(self, speaker: Speaker, harness: Harness) -> None:
-        """Find its revision in every conversation, and every handler in its lists."""
-        assert {held["revision"] for held in (self.listed, *self.held.values())} == {speaker.revision}
-        lists = ("tools", "prompts", "resources", "resourceTemplates")
-        listed = [entry["name"] for kind in lists for entry in self.listed["result"][kind]]
-        offered = [handler.name for each in harness.functions.values() for handler in each.handlers]
-        assert sorted(listed) == sorted(offered)
+        """Find its revision in every conversation, and every handler in its lists if it asked for them."""
+        said = [*self.held.values(), *([self.listed] if self.listed else [])]
+        assert {held["revision"] for held in said} == {speaker.revision}
+        if self.listed:
+            lists = ("tools", "prompts", "resources", "resourceTemplates")
+            listed = [entry["name"] for kind in lists for entry in self.listed["result"][kind]]
+            offered = [handler.name for each in harness.functions.values() for handler in each.handlers]
+            assert sorted(listed) == sorted(offered)
 
 
 class Speaker(NamedTuple):
@@ -58,10 +60,11 @@ class Speaker(NamedTuple):
     command: Callable[[], list[str]]
     asks: bool = True
 
-    def hold(self, url: str, names: Iterable[str], places: Sequence[str] = PLACES[:1]) -> Heard:
+    def hold(self, url: str, names: Iterable[str], places: Sequence[str] = PLACES[:1], *, lists: bool = True) -> Heard:
         """Hold conversations of TALKS, some at once, in one process of the client."""
         keys = [(name, place) for name in names for place in places]
-        listed, *held = self.say([{"url": url, **LISTS}, *(TALKS[name].sent(url, place) for name, place in keys)])
+        calls = [TALKS[name].sent(url, place) for name, place in keys]
+        listed, *held = self.say([{"url": url, **LISTS}, *calls]) if lists else ({}, *self.say(calls))
         return Heard(listed, dict(zip(keys, held, strict=True)))
 
     def say(self, calls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

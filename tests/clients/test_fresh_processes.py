@@ -1,7 +1,7 @@
 """Clients of 2025 where no two requests are served by one process: nothing but the client remembers a conversation.
 
-Every request is a process of the Lambda runtime, or two. So here the two clients that are of 2025 themselves are asked
-one question after another; `make clients` has all of them hold all that tests/clients/test_earlier_clients.py does.
+Every request is a process of the Lambda runtime, or two. So here the two clients that are of 2025 themselves hold one
+conversation each; `make clients` has all of them hold all that tests/clients/test_earlier_clients.py does.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.lambdas import Invocation
 
-CLIENTS = ASKED if EVERYTHING else ["Python `mcp` 1.30", "TypeScript `sdk` 1.32"]
-NAMES = HELD if EVERYTHING else ["a duplicate"]
+SOME = {"Python `mcp` 1.30": ["a duplicate"], "TypeScript `sdk` 1.32": ["a booking"]}
+CONVERSATIONS = dict.fromkeys(ASKED, HELD) if EVERYTHING else SOME
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +38,14 @@ def fresh(ran: list[Invocation], tmp_path_factory: pytest.TempPathFactory) -> It
         yield harness
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize(("client", "names"), CONVERSATIONS.items(), ids=CONVERSATIONS)
 def test_a_client_completes_what_it_begins_and_no_process_serves_it_twice(
-    fresh: Harness, ran: list[Invocation], client: str
+    fresh: Harness, ran: list[Invocation], client: str, names: list[str]
 ) -> None:
-    heard = SPEAKERS[client].hold(fresh.url, NAMES)
+    heard = SPEAKERS[client].hold(fresh.url, names, lists=EVERYTHING)
     heard.is_of(SPEAKERS[client], fresh)
-    came_of_it = {name: (heard.held[name, PLACES[0]]["asked"], end(heard.held[name, PLACES[0]])) for name in NAMES}
-    assert came_of_it == {name: (TALKS[name].asked, TALKS[name].end) for name in NAMES}
+    came_of_it = {name: (heard.held[name, PLACES[0]]["asked"], end(heard.held[name, PLACES[0]])) for name in names}
+    assert came_of_it == {name: (TALKS[name].asked, TALKS[name].end) for name in names}
     pids = [invocation.pid for invocation in ran]
     assert None not in pids
-    assert len(set(pids)) == len(pids) >= 10 * len(NAMES)
+    assert len(set(pids)) == len(pids) >= 10 * len(names)
