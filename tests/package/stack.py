@@ -94,14 +94,23 @@ class Resolved:
                 values = {name: self.value(one) for name, one in written.items()}
                 return values if written == NO_VALUE else {k: v for k, v in values.items() if v != NO_VALUE}
             case list():
-                return [self.value(one) for one in written]
+                return [value for one in written if (value := self.value(one)) != NO_VALUE]
         return written
 
 
 def policy(text: str | Json) -> Json:
-    """Read a policy document as moto gives it: JSON, or what Python prints of a dict."""
-    if isinstance(text, dict):
-        return text
+    """Read a policy document as moto gives it: JSON, or what Python prints of a dict.
+
+    Where `Fn::If` chose `AWS::NoValue`, CloudFormation leaves a statement out; moto leaves a null.
+    """
+    read = text if isinstance(text, dict) else _parsed(text)
+    match read:
+        case {"Statement": list(statements)}:
+            return {**read, "Statement": [one for one in statements if one is not None]}
+    return read
+
+
+def _parsed(text: str) -> Json:
     try:
         read: Json = json.loads(text)
     except ValueError:
