@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 FRONT_DOOR = "mcp"
 API = "the API"  # its role
 HANDLERS = {folder: importlib.import_module(f"functions.{folder}.app").handler.handlers for folder in FOLDERS}
-ASKING = [folder for folder, made in HANDLERS.items() if any(one.asks for one in made)]
-KEEPING = [folder for folder, made in HANDLERS.items() if any(one.keeps for one in made)]
+# The endpoint seals and keeps what clients of 2025 carry, under its own name like everybody.
+ASKING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.asks for one in made))]
+KEEPING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.keeps for one in made))]
 WORKING = [folder for folder, made in HANDLERS.items() if any(getattr(one, "task", None) for one in made)]
 WORKERS = {f"{folder}_worker": folder for folder in WORKING}  # the same code under another role
 ITEMS = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
@@ -111,8 +112,8 @@ def statements(written: Policy) -> list[dict[str, Any]]:
 
 
 def test_there_are_functions_that_ask_and_functions_that_do_not() -> None:
-    assert ASKING
-    assert set(FOLDERS) - set(ASKING) > {FRONT_DOOR}
+    assert set(ASKING) > {FRONT_DOOR}
+    assert set(FOLDERS) - set(ASKING)
 
 
 @pytest.mark.parametrize("folder", ASKING)
