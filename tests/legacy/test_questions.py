@@ -8,6 +8,7 @@ import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
 from mcp_functions.errors import TemporarilyUnavailable
+from mcp_functions.legacy import tickets
 from mcp_functions.testing import deployed
 from tests.legacy import offered
 from tests.legacy.clients import Client
@@ -313,6 +314,24 @@ def test_a_table_that_stutters_is_asked_again(client: Client, world: World) -> N
     assert client.accept(id_, why="Fixed")["statusCode"] == 202
     assert world.slept
     assert text(client.resume()) == "7 fixed"
+    assert world.ran == 2
+
+
+def test_kms_that_stutters_over_the_next_question_is_asked_again(
+    client: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = asked(client.call("resolve", bug=7))["id"]
+    seal, faults = tickets.question_id, [TemporarilyUnavailable("kms:down")] * 2
+
+    def stutters(*given: Any) -> str:  # noqa: ANN401 - as question_id has them
+        if faults:
+            raise faults.pop()
+        return seal(*given)
+
+    monkeypatch.setattr(tickets, "question_id", stutters)
+    assert client.accept(id_, why="Duplicate")["statusCode"] == 202
+    assert (world.slept, faults) == ([0.2, 0.4], [])
+    asked(client.resume())
     assert world.ran == 2
 
 

@@ -224,7 +224,8 @@ class Conversations:
         call, outcome = self._runner.call(exchange, call, declared, answers)
         outcome = outcome._replace(notifications=(*said, *outcome.notifications))
         try:
-            letter = self._letter(exchange, stream, step, call, outcome)
+            # the round has run: neither KMS nor the table may lose what came of it at the first trouble
+            letter = mailbox.patiently(lambda: self._letter(exchange, stream, step, call, outcome), exchange.ends)
             kept = mailbox.patiently(lambda: mailbox.replace(claimed, letter), exchange.ends)
         except ItemTooLarge:
             lost = [writing.refusal(call.id, ResultLost())]

@@ -137,7 +137,7 @@ class Mailbox:
             return None
 
     def patiently(self, attempt: Callable[[], Any], deadline: float) -> Any:  # noqa: ANN401 - whatever it returns
-        """Try again while the table has trouble, as long as somebody waits.
+        """Try again while the table or KMS has trouble, as long as somebody waits.
 
         Raises:
             TemporarilyUnavailable: it had no end.
