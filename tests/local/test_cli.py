@@ -146,7 +146,7 @@ def test_the_greeting_says_how_to_connect_and_that_states_are_bound_to_nobody(
     text = "\n".join(said)
     assert url.startswith("http://127.0.0.1:")
     assert url.endswith("/mcp")
-    assert f'async with Client("{url}") as client:' in text
+    assert f'async with Client("{url}", elicitation_callback=...) as client:' in text
     assert said.index(f"mcp-functions serves {url}") == 0
     assert "AuthMode is none: states are bound to nobody here" in text
     assert "function   hello" in text
