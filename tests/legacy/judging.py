@@ -26,7 +26,9 @@ def is_earlier(event: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
     if response["statusCode"] != OK or not told or wire.VERSION in named:
         return False
     body = event.get("body") or ""
-    return wire.PREFIX not in (base64.b64decode(body).decode() if event.get("isBase64Encoded") else body)
+    return f"{wire.PREFIX}protocolVersion" not in (
+        base64.b64decode(body).decode() if event.get("isBase64Encoded") else body
+    )
 
 
 def messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
