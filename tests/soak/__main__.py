@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mcp_functions.local.problems import Problem
 from tests.pictures import NoMatplotlib
-from tests.soak import checker, plot, report, run
+from tests.soak import checker, plan, plot, report, run
 
 EVERY_SECONDS = 5.0  # a line
 SHOWN = 30  # breaches
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     directory = Path(tempfile.mkdtemp(prefix="soak-"))
     try:
         seen = run.run(
-            chosen.conversations,
+            plan.conversations(chosen.seed, chosen.conversations),
             seed=chosen.seed,
             directory=directory,
             workers=chosen.workers,

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from mcp_functions.gateway import LambdaFunction
 
 NOWHERE = Placement(number=-1, version=0, skew=0.0, rotated=False)
-DELIVERY, KILL = "x-soak-delivery", "x-soak-kill"  # headers: which request this is, and where it kills whom
-STAYS = (sys.executable, "-I", "-S", "-c", "import time; time.sleep(300)")
+# Headers: which request this is, where it kills whom, and how the functions break for it.
+DELIVERY, KILL, BREAK = "x-soak-delivery", "x-soak-kill", "x-soak-break"
+STAYS = (sys.executable, "-I", "-S", "-c", "import time; time.sleep(3600)")
 
 
 def append(file: Path, **line: object) -> None:
@@ -40,9 +41,7 @@ class Place:
 
     def __init__(self, folder: str, run: Path | None) -> None:
         self._folder, self._run = folder, run
-        self._delivery, self._kill = "", ""
-        self._last: dict[str, Any] | None = None
-        self._breaks = set(os.environ.get("SOAK_BREAK", "").split())
+        self._delivery, self._kill, self._breaks = "", "", ""
         self.placement = self._settle(run) if run else NOWHERE
         self.version = self.placement.version
 
@@ -61,7 +60,7 @@ class Place:
 
         def watched(event: Mapping[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - Lambda's context object
             headers = event.get("headers", {})
-            self._delivery, self._kill = headers.get(DELIVERY, ""), headers.get(KILL, "")
+            self._delivery, self._kill, self._breaks = (headers.get(one, "") for one in (DELIVERY, KILL, BREAK))
             self._write("begin", request=context.aws_request_id)
             self._die_at("begin")
             response = self._broken(function, event, context)
@@ -83,7 +82,7 @@ class Place:
 
     def charge(self, nonce: str, size: int, key: str) -> str:
         """Stand in for a payment API, which knows payments by their keys."""
-        key = secrets.token_hex(16) if "keys" in self._breaks else key
+        key = secrets.token_hex(16) if self._breaks == "keys" else key
         receipt = f"receipt {key[:12]} for {size}"
         self._act("charge", nonce, key=key, result=receipt)
         return receipt
@@ -118,16 +117,17 @@ class Place:
         return found
 
     def _broken(self, function: LambdaFunction, event: Mapping[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Answer as the function does, or as `SOAK_BREAK` has it: the checker is tested with these."""
-        if "principals" in self._breaks and self._folder != "mcp":
+        """Answer as the function does, or as its request wants it broken: the checker is tested with these."""
+        if self._breaks == "principals" and self._folder != "mcp":
             event["requestContext"]["authorizer"]["jwt"]["claims"]["sub"] = "ann"
-        if "orphans" in self._breaks and self._folder == "note":
+        if self._breaks == "orphans" and self._folder != "mcp":
             subprocess.Popen(STAYS, start_new_session=True)  # noqa: S603 - it leaves the group, so nobody finds it
         response = function(event, context)
-        if "steps" in self._breaks and self._folder == "order":
+        if self._breaks == "steps" and self._folder != "mcp":
             self._act("reserve", "again", result="another shelf")
-        if "answers" in self._breaks and self._folder == "mcp" and secrets.randbelow(12) == 0:
-            response, self._last = self._last or response, response
+        if self._breaks == "answers" and self._folder == "mcp":
+            body = json.loads(response["body"])
+            response = {**response, "body": json.dumps({**body, "id": "another's"})}
         return response
 
 

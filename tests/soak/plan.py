@@ -21,6 +21,7 @@ PEOPLE = ("ann", "bob")
 KILLS = ("order begin", "order step", "order end", "note begin", "note end", "mcp begin", "mcp end")
 FAULTS = {"duplicate": 7, "late": 5, "lost": 7, "rewound": 6, "stranger": 4, "": 71}  # by weight, a round
 WEATHER = {"fine": 62, "throttled": 14, "failing": 9, "slow": 10, "hanging": 5}  # by weight, a KMS call
+CALM = 0  # the seed of a run in which nothing befalls a process or a KMS call: what happens then, conversations bring
 OUTAGE_EVERY, OUTAGE = 60, 12  # KMS calls: of so many, so many in a row find nobody
 
 
@@ -45,6 +46,8 @@ class Planned:
         size: what its person answers.
         kill: where its requests, from the `fatal`-th to the first that does, kill whom; "" for nobody.
         fatal: counts from 0.
+        acts: what befalls its rounds, in this order, instead of what is drawn; each until it has come through.
+        broken: how the functions break for it on purpose, to see whether somebody notices; "" for not at all.
 
     """
 
@@ -55,10 +58,14 @@ class Planned:
     size: int
     kill: str
     fatal: int
+    acts: tuple[str, ...] = ()
+    broken: str = ""
 
 
 def placement(seed: int, number: int, folder: str) -> Placement:
     """Place the n-th process of a function."""
+    if seed == CALM:
+        return Placement(number, 0, 0.0, rotated=False)
     chance = _chance(seed, folder, number)
     within, rotated = chance.uniform(*WITHIN), chance.random() < 0.5
     if folder == "mcp":
@@ -86,6 +93,11 @@ def conversation(seed: int, number: int, conversations: int) -> Planned:
     )
 
 
+def conversations(seed: int, number: int) -> list[Planned]:
+    """Plan so many conversations."""
+    return [conversation(seed, one, number) for one in range(number)]
+
+
 def chance_of(seed: int, planned: Planned) -> random.Random:
     """Return what a conversation draws from as it goes on."""
     return _chance(seed, "acts", planned.number)
@@ -98,6 +110,8 @@ def fault(chance: random.Random) -> str:
 
 def weather(seed: int, call: int) -> str:
     """Say what the n-th KMS call finds."""
+    if seed == CALM:
+        return "fine"
     if call % OUTAGE_EVERY >= OUTAGE_EVERY - OUTAGE:
         return "failing"
     return _chance(seed, "weather", call).choices(list(WEATHER), list(WEATHER.values()))[0]

@@ -91,31 +91,29 @@ class Conversations:
             (self.ended if talk.over else self._open).append(talk)
 
 
-def run(  # noqa: PLR0913 - what a run is given
-    conversations: int,
+def run(
+    planned: list[plan.Planned],
     *,
     seed: int,
     directory: Path,
     workers: int,
-    broken: str = "",
     progress: Callable[[int, int, float], None] = lambda *_: None,
 ) -> Seen:
     """Run conversations, all faults on, and then stop the harness with requests in flight.
 
     Args:
-        conversations: how many.
-        seed: of the plan.
+        planned: the conversations, by their numbers.
+        seed: of what befalls them and everybody.
         directory: empty, for this run.
         workers: requests at once.
-        broken: how the functions break on purpose (`SOAK_BREAK`).
         progress: called now and then with conversations ended, requests and seconds.
 
     """
-    seen = Seen([plan.conversation(seed, number, conversations) for number in range(conversations)], workers=workers)
+    seen = Seen(planned, workers=workers)
     seen.began = time.time()
     with ExitStack() as stack:
         errors = stack.enter_context((directory / "stderr").open("w"))
-        host = stack.enter_context(_host(directory, seed, broken, errors))
+        host = stack.enter_context(_host(directory, seed, errors))
         stack.callback(_end, host, directory, seen)
         assert host.stdout
         told = json.loads(host.stdout.readline())
@@ -140,8 +138,8 @@ def run(  # noqa: PLR0913 - what a run is given
     return seen
 
 
-def _host(directory: Path, seed: int, broken: str, errors: TextIO) -> subprocess.Popen[str]:
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "SOAK_BREAK": broken}
+def _host(directory: Path, seed: int, errors: TextIO) -> subprocess.Popen[str]:
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-W", "error", "-m", "tests.soak.host", str(directory), str(seed)]
     return subprocess.Popen(  # noqa: S603 - this interpreter, our own module
         command, cwd=ROOT, env=environ, text=True, stdout=subprocess.PIPE, stderr=errors

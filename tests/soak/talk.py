@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 40  # requests of one conversation that ended in no round
 REFUSED_TWICE = 2  # times that a state is presented, before the client goes back to the one before it
+CAME_THROUGH = {200, 400}  # a result or a refusal; who is told to come again does it again
 LOST_SECONDS = 0.05  # at most, until a client hangs up
 
 
@@ -45,11 +46,18 @@ class Talk:
         self.over, self.final = False, cast("Delivery | None", None)
         self._door, self._chance = door, plan.chance_of(seed, planned)
         self._points, self._failed, self._refused, self._dead = [Point()], 0, 0, False
+        self._acts = list(planned.acts)
 
     def act(self) -> None:
         """Send the next request, or the next few."""
         point = self._points[-1]
-        match what := plan.fault(self._chance):
+        before = len(self.deliveries)
+        self._befall(self._acts[0] if self._acts else plan.fault(self._chance), point)
+        if self._acts and all(one.status in CAME_THROUGH for one in self.deliveries[before:]):
+            del self._acts[0]
+
+    def _befall(self, what: str, point: Point) -> None:
+        match what:
             case "lost":
                 delivery = self._next(what, point)
                 self._door.lose(delivery, self._params(point), self._chance.uniform(0, LOST_SECONDS))
@@ -59,6 +67,8 @@ class Talk:
             case "stranger" if point.state:
                 person = plan.PEOPLE[1 - plan.PEOPLE.index(self.planned.person)]
                 self._door.deliver(self._next(what, point, person), self._params(point))
+            case "unheard":
+                self._door.deliver(self._next(what, point), self._params(point))
             case "late" if len(self._points) > 1:
                 early = self._chance.choice(self._points[:-1])
                 self._door.deliver(self._next(what, early), self._params(early))
@@ -120,6 +130,7 @@ class Talk:
             person=person or self.planned.person,
             method=METHODS[self.planned.name],
             id=f"{self.planned.nonce}/{number}",
+            broken=self.planned.broken,
         )
         self.deliveries.append(delivery)
         return delivery

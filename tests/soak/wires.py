@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests import wire
-from tests.soak.placing import DELIVERY, KILL
+from tests.soak.placing import BREAK, DELIVERY, KILL
 
 SECONDS = 60.0  # that anybody waits
 BORN = struct.Struct(">BBI")  # envelope.md §3: suite, kind of key, its birth
@@ -38,6 +38,7 @@ class Delivery:
         message: the answer's body, or None if it was no JSON object; its state is not kept.
         headers: the answer's that matter.
         born: when the data key of the answer's state was born; None without a state.
+        broken: how the functions break for it; "" for not at all.
 
     """
 
@@ -54,6 +55,7 @@ class Delivery:
     message: dict[str, Any] | None = None
     headers: dict[str, str] = field(default_factory=dict)
     born: int | None = None
+    broken: str = ""
 
     @property
     def result(self) -> dict[str, Any]:
@@ -114,7 +116,8 @@ class Door:
 
     def _headers(self, sent: dict[str, Any], delivery: Delivery, kill: str) -> dict[str, str]:
         token = {"authorization": f"Bearer {self._tokens[delivery.person]}"}
-        return {**wire.headers(sent), **token, DELIVERY: delivery.name, **({KILL: kill} if kill else {})}
+        befalls = {name: value for name, value in ((KILL, kill), (BREAK, delivery.broken)) if value}
+        return {**wire.headers(sent), **token, DELIVERY: delivery.name, **befalls}
 
 
 def born(state: str) -> int:
