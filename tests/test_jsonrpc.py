@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_functions import jsonrpc
@@ -19,6 +19,32 @@ scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False,
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=20
 )
+
+# Texts as no writer writes them: keys that come twice or in other escapes, blanks anywhere, colons and quotes in them.
+blanks = st.sampled_from(["", "", "", " ", "\n\t", "\r "])
+numbers = st.sampled_from(["0", "-0", "-0.0", "7", "1.0", "1e3", "2.5", "1e400", "-1e999", "9" * 308, "9" * 309, "NaN"])
+letters = st.sampled_from(
+    ["a", "b", ":", "{", "[", ",", '\\"', "\\\\", "\\n", r"\u0061", r"\u003a", r"\u003A", "ż", r"\ud800"]
+)
+strings = st.lists(letters, max_size=3).map(lambda found: f'"{"".join(found)}"')
+keys = st.sampled_from(['"a"', r'"\u0061"', '"b"', '":"', r'"\u003a"', r'"\":"', r'"a\\"', '""']) | strings
+
+
+def spaced(*parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Write parts with blanks between them."""
+    return st.tuples(*(part for both in zip(parts, [blanks] * len(parts), strict=True) for part in both)).map("".join)
+
+
+def bracketed(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Write lists and objects of inner texts."""
+    colon = st.just(":")
+    members = st.lists(spaced(blanks, keys, colon, inner), max_size=3).map(",".join)
+    items = st.lists(spaced(blanks, inner), max_size=3).map(",".join)
+    return members.map(lambda text: f"{{{text}}}") | items.map(lambda text: f"[{text}]")
+
+
+scraps = st.sampled_from(["", "", "", "", "}", " 1", ",", '"a":1', ":"])
+texts = st.builds(str.__add__, st.recursive(numbers | strings | st.just("null"), bracketed, max_leaves=12), scraps)
 
 
 def nested(levels: int) -> str:
@@ -232,6 +258,52 @@ def test_what_is_written_is_read_back(value: object) -> None:
 @given(values)
 def test_reading_agrees_with_the_standard_library(value: object) -> None:
     assert jsonrpc.loads(json.dumps(value)) == value
+
+
+def strictly(text: str) -> object:
+    """Read JSON as slowly as may be: a function is called for each object and number, and nothing is guessed."""
+
+    def keyed(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _value in pairs}) < len(pairs):
+            raise ValueError(pairs)
+        return dict(pairs)
+
+    def number(written: str) -> int | float:
+        value = float(written)
+        if value in (float("inf"), float("-inf")):
+            raise ValueError(written)
+        whole = value.is_integer() and abs(value) <= 2**53
+        return int(written) if written.lstrip("-").isdecimal() else int(value) if whole else value
+
+    def never(word: str) -> None:
+        raise ValueError(word)
+
+    value = json.loads(text, object_pairs_hook=keyed, parse_float=number, parse_int=number, parse_constant=never)
+    json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+@given(texts)
+@example(r'{"a":1,"\u0061":"\u003a"}')
+@example('{"a" : 1, "a": ":"}')
+@example(r'{"a":{"b":1,"c":2},"a":"::"}')
+@example('{"a":":","a":":"}')
+@example('[{"a":1,"b":":"},{"a":{"b":1}}]')
+def test_what_is_read_quickly_is_what_the_slowest_reader_reads(text: str) -> None:
+    try:
+        expected = strictly(text)
+    except ValueError:
+        with pytest.raises(ParseError):
+            jsonrpc.loads(text)
+    else:
+        assert repr(jsonrpc.loads(text)) == repr(expected)
+
+
+@pytest.mark.parametrize("text", [r'{"a":1,"\u0061":"\u003a"}', '{"a":":","a":2}', '{"a":1,"b":{"a":":","a":1}}'])
+@pytest.mark.parametrize("beside", [0, 100_000])  # characters: a long text is read otherwise
+def test_a_key_that_comes_twice_is_found_whatever_stands_beside_it(text: str, beside: int) -> None:
+    with pytest.raises(ParseError, match="twice"):
+        jsonrpc.loads(f'["{"x:" * beside}",{text}]')
 
 
 @given(st.binary() | st.text().map(str.encode) | values.map(lambda value: json.dumps(value).encode()))

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from mcp_functions.schema import JSONRPCNotification, JSONRPCRequest
 
 MAX_DEPTH = 64
-DIGITS = re.compile(r"[0-9]{309}")  # as many as the largest double has
+BLANKS = " \t\r\n"
+LONGEST = 309  # digits of the largest double
+DIGITS = re.compile(rf"[0-9]{{{LONGEST}}}")
 EVERY, SOME = 38, re.compile(r"[0-9]{8}")  # of these, at least eight stand at every 38th place
 SHORT = 16 * 1024  # characters
 IDS = (str, int)
@@ -80,11 +82,7 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
         string = text if isinstance(text, str) else text.decode()
         if not string.isascii():
             string.encode()  # a string of Python can hold half of a surrogate pair
-        string = string.strip(" \t\r\n")
-        # A megabyte is looked through in a thirtieth of the time.
-        long = SOME.search(string[::EVERY]) and DIGITS.search(string)
-        # `decode` would look for blanks twice more, with a pattern
-        value, end = (_counting if long else _decoder).raw_decode(string)
+        value, end = _scanned(string := string.strip(BLANKS))
     except ParseError:
         raise
     except (ValueError, RecursionError) as error:
@@ -97,6 +95,46 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
     if "\\" in string and ("\\ud" in string or "\\uD" in string):
         _check_unicode(value)
     return value
+
+
+def _scanned(string: str) -> tuple[Any, int]:
+    """Read the document that a text begins with, and say where it ends."""
+    # A megabyte is looked through in a thirtieth of the time.
+    if len(string) >= LONGEST and SOME.search(string[::EVERY]) and DIGITS.search(string):
+        return _counting.raw_decode(string)
+    if len(string) < SHORT:
+        try:
+            value, end = _scan(string, 0)
+            if _is_whole(value, string):
+                return value, end
+        except (ParseError, StopIteration, ValueError, RecursionError):
+            pass  # the other reader says what is wrong with it, and where
+    return _decoder.raw_decode(string)
+
+
+def _is_whole(value: object, string: str) -> bool:
+    """Prove that a value holds all keys of its text: of a key that comes twice, the reader in C keeps the last alone.
+
+    A text has a colon for each key, and those in its strings: as many as its value has, or more if keys were lost. A
+    hook that sees every key takes longer than all the reading; it is for what cannot be proven, and for long texts,
+    which may hold a million values in a few objects.
+    """
+    colons = string.count(":")
+    inside, listed = [value], 1
+    for item in inside:  # which grows
+        if type(item) is dict:
+            inside += item.values()
+        elif type(item) is list:
+            inside += item
+            listed += len(item)
+    keys = len(inside) - listed
+    if keys == colons or "\\u" in string:  # an escape, which may be a colon that stands in no text
+        return keys == colons
+    return keys + sum(map(_colons, inside)) == colons
+
+
+def _colons(item: object) -> int:
+    return item.count(":") if type(item) is str else "".join(item).count(":") if type(item) is dict else 0
 
 
 def _is_id(value: object) -> bool:
@@ -165,7 +203,9 @@ def _depth(value: object) -> int:
 dumps = Writer()
 in_order = Writer(ascii_only=True, sort_keys=True)  # for digests: one text for every order of members
 
-# json.loads would make these anew for every message.
+# json.loads would make these anew for every message, and `decode` would look for blanks twice more, with a pattern.
+_unhooked: Any = json.JSONDecoder(parse_float=_number, parse_constant=_constant)
+_scan = _unhooked.scan_once
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_constant=_constant)
 _counting = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_constant
