@@ -23,8 +23,8 @@ demo: .venv/.demo ## a client holds a conversation of three rounds with a functi
 	@.venv/bin/python -m mcp_functions.local demo$(if $(PAUSE), --pause)$(if $(TASK), --task)$(if $(RUNTIME), --runtime)
 
 .PHONY: serve
-serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; RUNTIME=1: as processes of the Lambda runtime
-	@.venv/bin/python -m mcp_functions.local serve$(if $(RUNTIME), --runtime)
+serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001; RUNTIME=1: as processes of the Lambda runtime
+	@.venv/bin/python -m mcp_functions.local serve$(if $(PORT), --port $(PORT))$(if $(RUNTIME), --runtime)
 
 .PHONY: test
 test: .venv/.dev .venv-sam/.sam .venv-clients/.clients check ## everything that can be checked on this machine

@@ -45,9 +45,14 @@ def test_the_client_of_the_readme_finishes_the_conversation(tmp_path: Path, caps
 
 
 def test_every_make_target_that_the_readme_names_exists() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in set(re.findall(r"`make ([a-z-]+)", README) + re.findall(r"^make ([a-z-]+)", README, re.MULTILINE)):
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    before, own, after = re.split(r"^(## A project of your own\n.*?)(?=^## )", README, flags=re.DOTALL | re.MULTILINE)
+    scaffold = ROOT / "layers/shared/mcp_functions/local/scaffold/project/Makefile.in"  # which `init` writes
+    for text, file in ((before + after, ROOT / "Makefile"), (own, scaffold)):
+        makefile = file.read_text(encoding="utf-8")
+        named = set(re.findall(r"`make ([a-z-]+)", text) + re.findall(r"^make ([a-z-]+)", text, re.MULTILINE))
+        assert named
+        for target in named:
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), (target, file)
 
 
 def test_every_link_of_the_readme_leads_to_a_file() -> None:

@@ -377,3 +377,65 @@ def test_the_plugin_costs_nothing_until_it_is_used() -> None:
 def test_a_word_that_is_not_there_is_missed() -> None:
     with pytest.raises(ImportError, match="cannot import name 'Convresation'"):
         from mcp_functions.testing import Convresation  # noqa: F401, PLC0415
+
+
+# What went wrong.
+
+
+def test_whoever_looks_for_a_result_that_is_none_reads_why(converse: type[Conversation]) -> None:
+    @tool
+    def divides(number: int) -> str:
+        """Divide."""
+        return str(1 // number)
+
+    talk = converse(serve(divides)).call(number=0)
+    with pytest.raises(AssertionError, match=r"no result, but HTTP 500 .*-32603.*; failed: ZeroDivisionError at .*in"):
+        _ = talk.text
+    assert talk.error["code"] == -32603
+
+
+def test_whoever_looks_for_a_result_reads_which_form_cannot_be(converse: type[Conversation]) -> None:
+    class Login(BaseModel):
+        password: str
+
+    @tool
+    def asks(*, elicit: Elicit) -> str:
+        """Ask."""
+        return elicit("login", "Who are you?", Login).password
+
+    with pytest.raises(AssertionError, match=r"Login\.password: a form is no place for secrets"):
+        _ = converse(serve(asks)).call().result
+
+
+def test_whoever_looks_for_an_error_that_is_none_reads_the_result(converse: type[Conversation]) -> None:
+    with pytest.raises(AssertionError, match=r'no error, but HTTP 200 .*"inputRequests"'):
+        _ = converse(handler).call(greeting="Hello").error
+
+
+def test_what_went_wrong_is_still_written_where_no_logging_is_set_up() -> None:
+    code = (
+        "from mcp_functions import serve, tool\n"
+        "from mcp_functions.testing import Conversation, deployed\n"
+        "@tool\n"
+        "def divides(number: int) -> str:\n"
+        "    return str(1 // number)\n"
+        "with deployed():\n"
+        "    print(Conversation(serve(divides)).call(number=0).status)\n"
+    )
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - ours
+    assert ran.stdout == "500\n"
+    assert ran.stderr.count("failed: ZeroDivisionError at ") == 1
+
+
+def test_whoever_forgets_the_deployment_is_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("MCP_")]:
+        monkeypatch.delenv(name)
+
+    @tool
+    def asks(*, elicit: Elicit) -> str:
+        """Ask."""
+        return elicit("name", "Who are you?", Name).name
+
+    with pytest.raises(AssertionError, match=r"MCP_STACK is not set.*no deployment is around it.*`with deployed\(\):`"):
+        _ = Conversation(serve(asks)).call().text

@@ -49,9 +49,6 @@ EARLIER: dict[str, tuple[int, int, list[str]]] = {
 }
 # A session is a token that nobody keeps, so there is nothing to delete: 405, as the specification allows.
 SESSIONS = {"server-session-delete-accepted", "server-session-terminated-returns-404"}
-# An older client does not come back for what follows its answer, so it is asked only where the deployment says so; the
-# suite speaks 2025-06-18 too through a client of 2026, which does.
-ASKING = {"MCP_QUESTIONS_SINCE": "2025-06-18"}
 
 # The suite gives these 0.6 seconds, in which a process may start, or may not: so it finds them started.
 HURRIED = ("test_streaming_elicitation", "test_logging_tool")
@@ -96,8 +93,6 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     state_dir = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as shell:
         shell.setenv("PYTHONPATH", str(HERE.parents[1]))  # for one/mcp, which imports the functions of the others
-        for name, value in ASKING.items():
-            shell.setenv(name, value)
         with Harness(HERE / placement, state_dir=state_dir, runtime=runtime) as harness:
             for tool in HURRIED:
                 Person(accept(confirm=True)).call_tool(harness.url, tool, {})

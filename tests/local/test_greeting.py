@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import urllib.request
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_functions.local import greeting
+from mcp_functions.local import Harness, greeting
 
+ROOT = Path(__file__).parents[2]
 URL = "http://127.0.0.1:8000/mcp"
 SAID = greeting.text(URL, {})
 LINES_BEFORE_THE_TOKEN = 24  # of a terminal: the first of them is the URL
@@ -53,6 +56,16 @@ def test_a_client_with_a_configuration_file_is_told_it_whole(
 )
 def test_a_client_with_a_command_line_is_told_the_command(client: str, words: list[str]) -> None:
     assert shlex.split(line(client)) == words
+
+
+def test_curl_is_told_a_request_that_is_answered(tmp_path: Path) -> None:
+    with Harness(ROOT / "functions", state_dir=tmp_path) as harness:
+        command, url, option, body = shlex.split(line("curl").replace(URL, harness.url))
+        assert (command, option) == ("curl", "--json")
+        as_json = {"Content-Type": "application/json", "Accept": "application/json"}  # which --json is short for
+        request = urllib.request.Request(url, body.encode(), as_json)  # noqa: S310 - loopback
+        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 - loopback
+            assert "book_trip" in {told["name"] for told in json.load(response)["result"]["tools"]}
 
 
 def test_the_url_comes_first_and_everything_fits_on_a_screen() -> None:

@@ -31,6 +31,7 @@ Connect a client, of MCP 2026-07-28 or of 2025:
   Python          async with Client("{url}", elicitation_callback=...) as client:
                       print(await client.list_tools())  # from mcp import Client; pip install "mcp>=2.3"
   TypeScript      client.connect(new StreamableHTTPClientTransport(new URL("{url}")))
+  curl            curl {url} --json '{{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}'
 
 {auth}
 Ctrl-C stops."""

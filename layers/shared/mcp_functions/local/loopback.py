@@ -96,7 +96,7 @@ def _why(error: OSError | OverflowError, address: str, port: int) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
         return f"{address} is no address of this machine: `ip address` lists them"
     reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else "ports are 0 to 65535"
-    return f"port {port} cannot be used ({reason}): stop what listens there, or choose another with --port"
+    return f"port {port} cannot be used ({reason}): stop what listens there, or choose another with --port (make PORT=)"
 
 
 class _Server(ThreadingHTTPServer):

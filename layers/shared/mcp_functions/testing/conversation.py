@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
+import os
+from contextlib import contextmanager
 from datetime import timedelta
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local import environment
@@ -23,7 +27,7 @@ from mcp_functions.names import (
 from mcp_functions.testing.containers import Cold, Context, Warm, orders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mcp_functions.gateway import LambdaFunction
 
@@ -35,6 +39,7 @@ WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 NAMED = CALLS | TASKS
 WORKER_MS = 900_000
 PATIENCE = 10  # rounds that the official clients go on for
+OUTSIDE = ", and no deployment is around it: the fixture `converse` brings one, or `with deployed():`"
 
 
 class Conversation:
@@ -82,6 +87,7 @@ class Conversation:
         self._next_id = 1
         self._ahead = 0.0
         self.rounds: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._said: list[str] = []
         self._fresh = fresh
         self.upgrade(handler)
 
@@ -242,15 +248,23 @@ class Conversation:
 
     @property
     def result(self) -> dict[str, Any]:
-        """The last result."""
-        result: dict[str, Any] = self.body["result"]
-        return result
+        """The last result.
+
+        Raises:
+            AssertionError: there is none; it says what there is, and what the function's line says of it.
+
+        """
+        return self._last("result")
 
     @property
     def error(self) -> dict[str, Any]:
-        """The last error."""
-        error: dict[str, Any] = self.body["error"]
-        return error
+        """The last error.
+
+        Raises:
+            AssertionError: there is none, as above.
+
+        """
+        return self._last("error")
 
     @property
     def text(self) -> str:
@@ -263,6 +277,16 @@ class Conversation:
             case {"contents": list(contents)}:
                 return "\n".join(content["text"] for content in contents)
         return ""
+
+    def _last(self, part: str) -> dict[str, Any]:
+        if part in (body := self.body):
+            found: dict[str, Any] = body[part]
+            return found
+        there = json.dumps({name: body[name] for name in body if name not in ("jsonrpc", "id")}, ensure_ascii=False)
+        why = "".join(f"; {line}" for line in self._said)
+        outside = "" if os.environ.get("MCP_STACK") else OUTSIDE
+        message = f"no {part}, but HTTP {self.status} {there}{why}{outside}"
+        raise AssertionError(message)
 
     def _bodies(self) -> list[dict[str, Any]]:
         return [_message(response) for _event, response in self.rounds]
@@ -290,7 +314,7 @@ class Conversation:
         self._next_id += 1
         sent = self._event(json.dumps(message, ensure_ascii=False).encode())
         context = Context(f"{environment.STACK}-{self.function}")
-        with environment.applied(self._signed_in()):
+        with environment.applied(self._signed_in()), _listening() as self._said:
             response = self._container(json.loads(json.dumps(sent)), context)
         self.rounds.append((sent, response))
         return self
@@ -317,6 +341,27 @@ class Conversation:
         claims = {"iss": who.iss, "sub": who.sub, "client_id": who.client, "aud": RESOURCE}
         granted = {"exp": str(int(self._now()) + TOKEN_SECONDS), "scope": " ".join(self._scopes)}
         return {"jwt": {"claims": claims | granted, "scopes": None}}
+
+
+@contextmanager
+def _listening() -> Iterator[list[str]]:
+    """Hear what the lines of this thread's requests say of what went wrong: the wire is told nothing of it."""
+    said, thread, log = list[str](), get_ident(), logging.getLogger("mcp_functions")
+    # where nothing is set up, Python itself writes to stderr, but not where there is a handler such as this one
+    last = None if log.hasHandlers() else logging.lastResort
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if last and record.levelno >= last.level:
+                last.handle(record)
+            if record.levelno >= logging.ERROR and record.thread == thread:
+                said.append(record.getMessage())
+
+    log.addHandler(ear := Ear())
+    try:
+        yield said
+    finally:
+        log.removeHandler(ear)
 
 
 def _principal(who: Principal | str | None) -> Principal | None:
