@@ -1,4 +1,4 @@
-"""The official clients that speak the revisions of 2025, and how each of them holds a list of conversations."""
+"""The clients that speak the revisions of 2025, and how each of them holds a list of conversations."""
 
 from __future__ import annotations
 
@@ -92,6 +92,10 @@ def _python_2() -> list[str]:
     return [sys.executable, str(HERE / "python_2.py")]
 
 
+def _ai_sdk() -> list[str]:
+    return [str(node.needed()), str(HERE / "ai_sdk.mjs")]
+
+
 def _typescript(package: str) -> Callable[[], list[str]]:
     return lambda: [str(node.needed()), str(HERE / "earlier.mjs"), package]
 
@@ -103,6 +107,7 @@ SPEAKERS = {
         Speaker("Python `mcp` 1.30", LATEST, _python_1),
         Speaker("TypeScript `client` 2.4, its default", LATEST, _typescript("@modelcontextprotocol/client")),
         Speaker("TypeScript `sdk` 1.32", LATEST, _typescript("@modelcontextprotocol/sdk")),
+        Speaker("Vercel `@ai-sdk/mcp` 1.0", LATEST, _ai_sdk, asks=False),
         Speaker("TypeScript `sdk` 1.17", JUNE, _typescript("sdk-2025-06-18"), asks=False),
         Speaker("TypeScript `sdk` 1.12", OLDEST, _typescript("sdk-2025-03-26"), asks=False),
     )

@@ -1,4 +1,4 @@
-"""The official clients of 2025, and those of 2026 as they speak to older servers, complete the sample functions.
+"""The clients of 2025, and those of 2026 as they speak to older servers, complete the sample functions.
 
 Each client is one process that holds all its conversations, with a session each. `make clients` holds every one of
 them, at each function's own endpoint too.
@@ -78,7 +78,7 @@ OF_2026 = ["Python `mcp` 2.3", "TypeScript `client` 2.4, pinned to the revision"
 
 
 def test_the_table_of_the_readme_is_what_is_tested_here() -> None:
-    rows = re.findall(r"^\| ((?:Python|TypeScript) .*) \|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| ((?:Python|TypeScript|Vercel) .*) \|$", README, re.MULTILINE)
     tested = [(name, "2026-07-28", "yes", "yes") for name in OF_2026]
     tested += [(each.name, each.revision, "yes", "yes" if each.asks else "in words") for each in SPEAKERS.values()]
     assert [tuple(row.split(" | ")) for row in rows] == tested

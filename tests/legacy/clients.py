@@ -96,9 +96,11 @@ class Client:
         claims["exp"] = str(int(self.now()) + 60)
         return {"authorizer": {"jwt": {"claims": claims}}}
 
-    def initialize(self, version: str = "2025-11-25", capabilities: Mapping[str, Any] = EVERYTHING) -> dict[str, Any]:
+    def initialize(
+        self, version: str = "2025-11-25", capabilities: Mapping[str, Any] = EVERYTHING, *, name: str = "tester"
+    ) -> dict[str, Any]:
         """Shake hands."""
-        info = {"name": "tester", "version": "1"}
+        info = {"name": name, "version": "1"}
         params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
         result = self.result("initialize", params)
         self.version = result["protocolVersion"]

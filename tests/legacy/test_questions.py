@@ -387,6 +387,15 @@ def test_clients_that_do_not_come_back_are_asked_nothing(world: World, version: 
     assert "How was bug 7 resolved?" in said
 
 
+@pytest.mark.parametrize("name", ["ai-sdk-mcp-client", "Visual Studio Code", "Visual Studio Code - Insiders"])
+def test_a_client_that_is_known_never_to_come_back_is_asked_nothing(world: World, name: str) -> None:
+    client = world.client()
+    client.initialize(name=name)
+    said = text(client.call("resolve", bug=7))
+    assert "How was bug 7 resolved?" in said
+    assert "this client does not come back for what follows an answer" in said
+
+
 def test_a_deployment_may_ask_earlier_ones_all_the_same(world: World) -> None:
     client = World(*ALL, door=world.door, questions_since="2025-06-18").client()
     client.initialize("2025-06-18")
@@ -400,6 +409,12 @@ def test_a_deployment_may_ask_earlier_ones_all_the_same(world: World) -> None:
     }
     client.accept(question["id"], seat="a")
     assert text(client.resume()) == "a"
+
+
+def test_a_deployment_may_ask_no_client_of_2025(world: World) -> None:
+    client = World(*ALL, door=world.door, questions_since="2026-07-28").client()
+    client.initialize()
+    assert "How was bug 7 resolved?" in text(client.call("resolve", bug=7))
 
 
 def test_who_declared_nothing_is_told_what_it_was_not_asked(world: World) -> None:

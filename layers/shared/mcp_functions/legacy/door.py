@@ -249,8 +249,9 @@ class Legacy:
         return self._ended(exchange, call, outcome)
 
     def _talks(self, exchange: Exchange, *, may_ask: bool) -> Conversations | None:
-        """Find who asks this client: it must come back for what follows, as clients do since 2025-11-25."""
-        comes_back = exchange.session and exchange.revision >= self._settings.questions_since
+        """Find who asks this client: it must come back for what follows, as most clients do since 2025-11-25."""
+        session, since = exchange.session, self._settings.questions_since
+        comes_back = session and session.comes_back and exchange.revision >= since
         return self._conversations if may_ask and comes_back and writing.takes_stream(exchange.http) else None
 
     def _ended(self, exchange: Exchange, call: Call, outcome: Outcome) -> Reply:
@@ -272,7 +273,9 @@ class Legacy:
         return {"elicitation": {"url": {}}} if session and "u" in session.declared and may_ask else {}
 
     def _why(self, exchange: Exchange) -> Why:
-        return "revision" if exchange.revision < self._settings.questions_since else "mailbox"
+        if exchange.revision < self._settings.questions_since:
+            return "revision"
+        return "leaves" if exchange.session and not exchange.session.comes_back else "mailbox"
 
     def _listed(self, exchange: Exchange, id_: Any, method: str, params: Mapping[str, Any]) -> Reply:  # noqa: ANN401 - a JSON-RPC id
         cursor = params.get("cursor")

@@ -33,6 +33,11 @@ DECLARABLE = {
 }
 
 
+# What clients call themselves that speak 2025-11-25 and never come back to a stream that ended, so that a call which asks
+# would hang: Vercel's AI SDK (1.0, tried), and Visual Studio Code, which resumes no stream of a POST (its source, read).
+NEVER_COME_BACK = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
+
+
 class Session(NamedTuple):
     """What is known of a client, and for how long.
 
@@ -54,6 +59,11 @@ class Session(NamedTuple):
     level: str
     principal: str | None
     ends: int
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether this client is none of those that are known to leave a stream for good."""
+        return not self.client[0].startswith(NEVER_COME_BACK)
 
     @property
     def capabilities(self) -> dict[str, Any]:

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-Why: TypeAlias = Literal["client", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "task"]
+Why: TypeAlias = Literal[
+    "client", "leaves", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "task"
+]
 
 BECAUSE: dict[Why, str] = {
     "client": "this client did not declare that it can be asked",
+    "leaves": "this client does not come back for what follows an answer",
     "revision": "this server asks clients of this revision nothing, because they do not come back for the answer",
     "mailbox": "this server keeps no mailbox for questions to clients of this revision (its operator can give it one)",
     "trouble": "the server's mailbox for questions cannot be reached just now",
