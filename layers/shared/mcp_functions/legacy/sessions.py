@@ -33,8 +33,8 @@ DECLARABLE = {
 }
 
 
-# What clients call themselves that speak 2025-11-25 and never come back to a stream that ended, so that a call which asks
-# would hang: Vercel's AI SDK (1.0, tried), and Visual Studio Code, which resumes no stream of a POST (its source, read).
+# Clients that speak 2025-11-25 and never come back to a stream that ended, so that a call which asks would hang:
+# Vercel's AI SDK (1.0, tried), and Visual Studio Code, which resumes no stream of a POST (its source, read).
 NEVER_COME_BACK = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
 
 
