@@ -61,12 +61,13 @@ class Arguments:
 
     """
 
-    __slots__ = ("_known", "every", "schema")
+    __slots__ = ("_known", "_taken", "every", "schema")
 
     def __init__(self, every: tuple[Argument, ...]) -> None:
         """Write the schema once."""
         self.every = every
         self._known = frozenset(argument.wire for argument in every)
+        self._taken = [(argument.wire, argument.parameter, argument.kind.taken, argument) for argument in every]
         self.schema = self._schema()
 
     def _schema(self) -> dict[str, Any]:
@@ -100,11 +101,15 @@ class Arguments:
             unknown, known = sorted(given.keys() - self._known), ", ".join(sorted(self._known))
             message = f"Unknown argument {unknown[0]!r}; known are: {known or 'none'}"
             raise InvalidArgument(message)
-        return {
-            argument.parameter: _value(argument, given[argument.wire], text=text)
-            for argument in self.every
-            if argument.wire in given or _missing(argument)
-        }
+        bound = {}
+        for wire, parameter, taken, argument in self._taken:
+            if wire in given:
+                value = given[wire]
+                bound[parameter] = value if type(value) in taken else _value(argument, value, text=text)
+            elif argument.required:
+                message = f"Argument {wire!r}: it is missing"
+                raise InvalidArgument(message)
+        return bound
 
 
 def read(parameters: Iterable[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Arguments:
@@ -160,13 +165,6 @@ def _definitions(schemas: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 message = f"two different types named {name!r} in one signature: rename one"
                 raise TypeError(message)
     return found
-
-
-def _missing(argument: Argument) -> bool:
-    if argument.required:
-        message = f"Argument {argument.wire!r}: it is missing"
-        raise InvalidArgument(message)
-    return False
 
 
 def _value(argument: Argument, value: Any, *, text: bool) -> Any:  # noqa: ANN401 - the author's own types

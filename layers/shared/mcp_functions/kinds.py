@@ -26,12 +26,18 @@ class Header(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """One type: its JSON Schema, and how a JSON value becomes one of it (ValueError says why not, never the value)."""
+    """One type: its JSON Schema, and how a JSON value becomes one of it (ValueError says why not, never the value).
+
+    Attributes:
+        taken: the types of values that `check` returns as they are, so that nobody need call it.
+
+    """
 
     schema: dict[str, Any]
     check: Callable[[Any], Any]
     description: str | None = None
     metadata: tuple[Any, ...] = ()
+    taken: frozenset[type] = frozenset()
 
 
 def camel(name: str) -> str:
@@ -61,7 +67,7 @@ def kind(annotation: Any) -> Kind:  # noqa: ANN401 - an annotation is any value
     schema, check = native or _pydantic(annotation)
     if description:
         schema = {**schema, "description": description}
-    return Kind(schema, check, schema.get("description"), metadata)
+    return Kind(schema, check, schema.get("description"), metadata, TAKEN.get(check, frozenset()))
 
 
 def from_text(expected: Kind, text: str) -> Any:  # noqa: ANN401 - a value of the kind
@@ -104,6 +110,9 @@ def _composed(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]] | 
     return None
 
 
+TAKEN: dict[Callable[[Any], Any], frozenset[type]] = {}  # by check
+
+
 def _scalar(name: str, article: str, *accepted: type) -> tuple[dict[str, Any], Callable[[Any], Any]]:
     def check(value: object) -> object:
         if type(value) not in accepted:
@@ -111,6 +120,7 @@ def _scalar(name: str, article: str, *accepted: type) -> tuple[dict[str, Any], C
             raise ValueError(message)
         return value
 
+    TAKEN[check] = frozenset(accepted)
     return {"type": name}, check
 
 

@@ -82,7 +82,7 @@ class Forwarded(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A result that is the same for every request, written as JSON once."""
+    """A result that is written as JSON already: one that is the same for every request, or a plain one."""
 
     text: str
 

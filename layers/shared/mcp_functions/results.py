@@ -13,9 +13,11 @@ from typing import Any
 
 from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import dumps
+from mcp_functions.writer import quoted
 
 PLAIN = (str, int, float, bool, type(None))
 NUMBERS = frozenset({int, float, bool})
+UNSTRUCTURED: Any = object()  # is in no result
 
 
 def call_tool_result(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
@@ -28,13 +30,11 @@ def call_tool_result(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author
         DeveloperError: JSON cannot carry the value.
 
     """
-    if value is None or isinstance(value, str):
-        return {"content": [] if value is None else [_text(value)], "isError": False}
-    match value:
-        case list() | tuple() if any(hasattr(item, "wire") for item in value):
-            return {"content": [_block(item) for item in value], "isError": False}
-    if type(value) in NUMBERS:
-        return {"content": [_text(_dumps(value))], "structuredContent": value, "isError": False}
+    plain = structured(value)
+    if plain is not UNSTRUCTURED:
+        return {"content": [_text(_dumps(plain))], "structuredContent": plain, "isError": False}
+    if isinstance(value, list | tuple) and _holds_content(value):
+        return {"content": [_block(item) for item in value], "isError": False}
     if hasattr(value, "wire_result"):
         result = dict(value.wire_result())
         return (
@@ -44,8 +44,38 @@ def call_tool_result(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author
         )
     if hasattr(value, "wire"):
         return {"content": [value.wire()], "isError": False}
-    plain = to_json(value)
-    return {"content": [_text(_dumps(plain))], "structuredContent": plain, "isError": False}
+    return {"content": [] if value is None else [_text(value)], "isError": False}
+
+
+def structured(value: Any) -> Any:  # noqa: ANN401 - the author's own value
+    """Take what a tool returned as a JSON value; UNSTRUCTURED if it is text or content, or nothing."""
+    if type(value) in NUMBERS:
+        return value
+    if value is None or isinstance(value, str) or hasattr(value, "wire_result") or hasattr(value, "wire"):
+        return UNSTRUCTURED
+    if isinstance(value, list | tuple) and _holds_content(value):
+        return UNSTRUCTURED
+    return to_json(value)
+
+
+def written(plain: Any, meta: str) -> str:  # noqa: ANN401 - JSON is any value
+    """Write the complete result of a tool that returned a JSON value, or text: each is turned into JSON once.
+
+    Args:
+        plain: what `structured` took; or text.
+        meta: the `_meta` of every result, as JSON.
+
+    Raises:
+        DeveloperError: JSON cannot carry the value.
+
+    """
+    if type(plain) is str:
+        text, more = quoted(plain), ""
+    else:
+        json = _dumps(plain)
+        text, more = f'"{json}"' if type(plain) in NUMBERS else quoted(json), f'"structuredContent":{json},'
+    content = f'[{{"type":"text","text":{text}}}]'
+    return f'{{"resultType":"complete","content":{content},{more}"isError":false,"_meta":{meta}}}'
 
 
 def tool_error(text: str) -> dict[str, Any]:
@@ -106,6 +136,10 @@ def _jsonable(core: Any, value: object) -> Any:  # noqa: ANN401 - a module; JSON
         return core.to_jsonable_python(value, by_alias=True)
     except ValueError:
         return value
+
+
+def _holds_content(values: list[Any] | tuple[Any, ...]) -> bool:
+    return any(hasattr(item, "wire") for item in values)
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp_functions import catalog, headers, observing
 from mcp_functions.errors import InvalidParams, ResourceNotFound
 from mcp_functions.handlers.playing import returned
-from mcp_functions.messages import Answer, complete
-from mcp_functions.names import CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
+from mcp_functions.jsonrpc import dumps
+from mcp_functions.messages import Answer, Written, complete
+from mcp_functions.names import CALLS, LOG_LEVELS, META_LOG_LEVEL, META_SERVER_INFO, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.conversing import Conversations
     from mcp_functions.handlers import Completing, Handler
-    from mcp_functions.messages import Request, Written
+    from mcp_functions.messages import Request
     from mcp_functions.request_state import RequestStates
     from mcp_functions.rounds import AuditRecord
     from mcp_functions.settings import Settings
@@ -69,6 +70,7 @@ class Server:
         self._catalog = catalog.of(handlers)
         self._lists = catalog.Lists(self._catalog, settings)
         self._server_info = settings.server_info
+        self._meta = dumps({META_SERVER_INFO: self._server_info})
         self._found: dict[tuple[str, str], Handler[..., Any]] = {}  # by method and name, once each was asked for
 
     def answer(self, request: Request) -> Answer | Written:
@@ -89,10 +91,10 @@ class Server:
             return self._completed(self._complete(request))
         return self._lists.answer(method, params)
 
-    def _completed(self, result: dict[str, Any], notifications: Sequence[dict[str, Any]] = ()) -> Answer:
+    def _completed(self, result: Mapping[str, Any], notifications: Sequence[dict[str, Any]] = ()) -> Answer:
         return Answer(complete(result, self._server_info), tuple(notifications))
 
-    def _call(self, request: Request) -> Answer:
+    def _call(self, request: Request) -> Answer | Written:
         method, params = request.message["method"], request.params
         handler = self._handler(method, params)
         notes = observing.current()
@@ -105,7 +107,10 @@ class Server:
         carries = "requestState" in params
         if handler.alone and not carries:
             notes.round = 1
-            answer = self._completed(returned(handler, params))
+            result = returned(handler, params, self._meta)
+            if isinstance(result, Written):
+                return result
+            answer = self._completed(result)
         else:
             answer = self._completed(*self._conversations.play(request, handler))
         if "cacheScope" in answer.result and (carries or "inputResponses" in params):

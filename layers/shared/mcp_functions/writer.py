@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
+quoted = json.encoder.encode_basestring  # writes one string
+
+
 class Writer:
     """Writes JSON on one line, without blanks; NaN is refused, for no JSON reader takes it.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from mcp_functions.headers import Declared
+    from mcp_functions.messages import Written
     from mcp_functions.rounds import Round
     from mcp_functions.schema import Icon
     from mcp_functions.signatures import Signature
@@ -27,6 +28,8 @@ R = TypeVar("R")
 # "Names SHOULD be between 1 and 128 characters … A-Z, a-z, 0-9, underscore, hyphen and dot": a header carries them
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
+
+PLAIN = frozenset({str, int, float, bool, type(None), dict, list})  # neither a coroutine nor the end of a round
 
 Mode: TypeAlias = Literal["replay", "reject"]
 MODES = ("replay", "reject")
@@ -154,6 +157,16 @@ class Handler(Generic[P, R]):
         """Run one round of a request; a handler that is `alone` needs none."""
         raise NotImplementedError
 
+    def answer(self, params: Mapping[str, Any], _meta: str) -> dict[str, Any] | Written:
+        """Run a request of a handler that is `alone`.
+
+        Args:
+            params: of the request.
+            _meta: of every result, as JSON, for one that is written at once.
+
+        """
+        return self.call(params, None)
+
     def failed(self, reason: str) -> dict[str, Any]:
         """Say that the request cannot be completed.
 
@@ -178,6 +191,8 @@ class Handler(Generic[P, R]):
             answers = self._signature.ask(arguments, round_, camel_case=self.camel_case)
             made = self._signature.make(round_)
             value = self.function(**arguments, **answers, **made)  # type: ignore[arg-type, call-arg]  # read above
+        if type(value) in PLAIN:
+            return value
         if isinstance(value, CoroutineType):
             value = _awaited(value, round_)
         if _ends_round(value):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.messages import Written
     from mcp_functions.rounds import Round
 
 
@@ -55,15 +56,15 @@ def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[st
     return None if round_.ended else result
 
 
-def returned(handler: Handler[..., Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a handler that can do nothing but return.
+def returned(handler: Handler[..., Any], params: Mapping[str, Any], meta: str) -> dict[str, Any] | Written:
+    """Run a handler that can do nothing but return; `meta` as in its `answer`.
 
     Raises:
         McpError, Exception: as `play` says.
 
     """
     try:
-        return handler.call(params, None)
+        return handler.answer(params, meta)
     except BaseExceptionGroup as group:  # of tasks in an async handler
         return handler.failed(_said(group))
     except DeveloperError as error:

@@ -8,6 +8,7 @@ from mcp_functions import arguments, headers, observing, results
 from mcp_functions.arguments import InvalidArgument
 from mcp_functions.errors import DeveloperError, NotAnswered, ToolError
 from mcp_functions.handlers.base import Handler, P, R
+from mcp_functions.messages import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from mcp_functions.arguments import Arguments, RawArguments
+    from mcp_functions.kinds import Kind
     from mcp_functions.rounds import Round
     from mcp_functions.schema import ToolAnnotations
     from mcp_functions.signatures import Signature
@@ -95,6 +97,28 @@ class Tool(Handler[P, R]):
             value = self._run(self._accepts.bind(params.get("arguments") or {}), round_)
         except (InvalidArgument, ToolError, NotAnswered) as error:
             return self.failed(str(error))
+        return self._result(value)
+
+    def answer(self, params: Mapping[str, Any], meta: str) -> dict[str, Any] | Written:
+        """Run a `tools/call` of a tool that can do nothing but return; what it returned is written at once.
+
+        Raises:
+            DeveloperError: as above.
+
+        """
+        try:
+            value = self._run(self._accepts.bind(params.get("arguments") or {}), None)
+        except (InvalidArgument, ToolError, NotAnswered) as error:
+            return self.failed(str(error))
+        promised = self._output
+        plain = value if promised is None and type(value) is str else results.structured(value)
+        if plain is results.UNSTRUCTURED:
+            return self._result(value)
+        if promised and type(plain) not in promised.taken:
+            self._check_value(promised, plain)
+        return Written(results.written(plain, meta))
+
+    def _result(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - what the function returns
         result = results.call_tool_result(value)
         if self._output and not result.get("isError"):
             self._check_output(result)
@@ -135,9 +159,12 @@ class Tool(Handler[P, R]):
         if "structuredContent" not in result or self._output is None:
             message = f"{self.name} promises structured content in its signature and returned none"
             raise DeveloperError(message)
+        self._check_value(self._output, result["structuredContent"])
+
+    def _check_value(self, promised: Kind, value: object) -> None:
         try:
-            self._output.check(result["structuredContent"])
+            promised.check(value)
         except ValueError as error:
-            told = observing.redacted(str(error), result["structuredContent"])
+            told = observing.redacted(str(error), value)
             message = f"{self.name} returned something else than its signature promises: it {told}"
             raise DeveloperError(message) from None
