@@ -119,7 +119,7 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
     "said",
     [
         {"MCP_AWS_CLIENT": "boto3"},
-        *({name: "1"} for name in surroundings.ANOTHER),
+        *({name: "1"} for name in (*surroundings.ANOTHER, *surroundings.TRUST)),
         {"HTTPS_PROXY": "http://proxy:3128"},
         {"all_proxy": "http://proxy:3128"},
         {"AWS_ENDPOINT_URL_KMS": "http://user@host/"},
@@ -148,6 +148,12 @@ def test_what_is_not_said_in_full_is_left_to_boto3(said: dict[str, str]) -> None
 
 def test_a_file_that_holds_nothing_says_nothing() -> None:
     assert aws.find({**LAMBDA, "AWS_CONFIG_FILE": "/dev/null"}, "kms") is not None  # as `serve --runtime` sets it
+
+
+def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
+    harness = {**LAMBDA, "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001"}
+    for name in surroundings.TRUST:
+        assert aws.find({**harness, name: "/etc/ssl/certs/ours.pem"}, "kms") is not None
 
 
 def test_a_proxy_that_the_endpoint_is_kept_from_does_not_count() -> None:
@@ -230,7 +236,7 @@ def service() -> Iterator[Service]:
 def either(request: pytest.FixtureRequest, service: Service, monkeypatch: pytest.MonkeyPatch) -> str:
     services = ("DYNAMODB", "KMS", "LAMBDA")
     known = {**LAMBDA, **{f"AWS_ENDPOINT_URL_{name}": f"http://{service.host}" for name in services}}
-    for name in (*surroundings.ANOTHER, "AWS_LAMBDA_FUNCTION_NAME", "_X_AMZN_TRACE_ID"):
+    for name in (*surroundings.ANOTHER, *surroundings.TRUST, "AWS_LAMBDA_FUNCTION_NAME", "_X_AMZN_TRACE_ID"):
         monkeypatch.delenv(name, raising=False)
     for name, value in {**known, "no_proxy": "127.0.0.1", "MCP_AWS_CLIENT": request.param}.items():
         monkeypatch.setenv(name, value)

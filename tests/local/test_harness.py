@@ -6,10 +6,12 @@ import json
 import os
 import socket
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mcp_functions.keys.limits import Limits
 from mcp_functions.local import Harness, Invocation, Problem
 
 from .conftest import write_functions
@@ -17,8 +19,8 @@ from .conftest import write_functions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from http.client import HTTPConnection
-    from pathlib import Path
 
+FUNCTIONS_OF_OURS = Path(__file__).parents[2] / "functions"
 ECHO = """
 import json
 def handler(event, context):
@@ -222,3 +224,34 @@ def test_whoever_wants_to_know_is_told_of_every_invocation(
         connection.getresponse().read()
         assert told == running.invocations
     assert [invocation.folder for invocation in told] == ["a"]
+
+
+def test_clients_of_2025_that_come_at_once_to_a_server_that_has_just_started_share_its_keys(
+    tmp_path: Path, connect: Callable[[str], HTTPConnection]
+) -> None:
+    """More than a caller may ask KMS about in vain: had each of them keys of its own, some would be told to wait."""
+    begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    told: list[object] = []
+    with Harness(FUNCTIONS_OF_OURS, state_dir=tmp_path / "s") as running:
+        at_once = threading.Barrier(2 * Limits().burst + 2)
+
+        def hold(connection: HTTPConnection) -> None:
+            def ask(method: str, params: dict[str, Any], **session: str) -> Any:  # noqa: ANN401 - JSON
+                headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+                at_once.wait()
+                message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+                connection.request("POST", "/mcp", json.dumps(message), {**headers, **session})
+                return connection.getresponse()
+
+            begun = ask("initialize", begin)
+            begun.read()
+            session = {"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+            answer = ask("tools/call", {"name": "add", "arguments": {"a": 40, "b": 2}}, **session)
+            told.append(json.loads(answer.read()).get("result", {}).get("content"))
+
+        clients = [threading.Thread(target=hold, args=(connect(running.url),)) for _ in range(at_once.parties)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+    assert told == [[{"type": "text", "text": "42"}]] * at_once.parties

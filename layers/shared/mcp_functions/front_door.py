@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import time
-from functools import cache, lru_cache
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +23,7 @@ from mcp_functions.errors import (
     ResultTooLarge,
     TemporarilyUnavailable,
 )
-from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.gateway import Endpoint, LambdaFunction, once
 from mcp_functions.messages import Forwarded
 from mcp_functions.names import CALLS, TASKS
 
@@ -101,7 +100,7 @@ def _earlier(
 ) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
     """Make what answers clients of 2025, when the first of them comes. What it seals only it can open."""
 
-    @cache
+    @once
     def door() -> Legacy:
         from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
         from mcp_functions.vault import Vault  # noqa: PLC0415
@@ -142,7 +141,7 @@ def kept(make: Callable[[], Any], now: Callable[[], float] = time.monotonic) -> 
         now: a clock, seconds.
 
     """
-    client, used = lru_cache(maxsize=1)(make), now()
+    client, used = once(make), now()
 
     def current() -> Any:  # noqa: ANN401 - see lambda_client
         nonlocal used

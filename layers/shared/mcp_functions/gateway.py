@@ -10,7 +10,8 @@ import binascii
 import json
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from mcp_functions import cors, events, headers, identity, jsonrpc, observing
 from mcp_functions.errors import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 Response: TypeAlias = "dict[str, Any]"
+T = TypeVar("T")
 Said: TypeAlias = Answer | Written | Forwarded | Spoken
 Turn: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # what came in a dialect, as the request that it continues
 
@@ -96,6 +98,20 @@ class Endpoint(NamedTuple):
         self.work(order, context)
 
 
+def once(make: Callable[[], T]) -> Callable[[], T]:
+    """Make a thing when it is first asked for, and only one, however many threads ask at once."""
+    made: list[T] = []
+    making = Lock()
+
+    def thing() -> T:
+        with making:
+            if not made:
+                made.append(make())
+            return made[0]
+
+    return thing
+
+
 class LambdaFunction:
     """A Lambda entry point: `handler(event, context)`.
 
@@ -121,6 +137,7 @@ class LambdaFunction:
         self._again = again
         self._observe = observe
         self._endpoint: Endpoint | None = None
+        self._wiring = Lock()
         self._cold = True
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> Response:  # noqa: ANN401 - Lambda's context object
@@ -145,6 +162,12 @@ class LambdaFunction:
         self._tell(notes)
         return response
 
+    def _wired(self, name: str) -> Endpoint:
+        """Wire, once: Lambda has one request at a time, but the harness many, and each wiring has keys of its own."""
+        with self._wiring:
+            self._endpoint = self._endpoint or self._wire(name)
+            return self._endpoint
+
     def _tell(self, notes: Notes) -> None:
         with suppress(Exception):  # an answer stands, whatever becomes of the line about it
             self._observe(notes)
@@ -167,7 +190,7 @@ class LambdaFunction:
     ) -> Response:
         id_: RequestId | None = None
         try:
-            endpoint = self._endpoint = self._endpoint or self._wire(context.function_name)
+            endpoint = self._endpoint or self._wired(context.function_name)
             if endpoint.settings.allowed_origins:
                 allowed = endpoint.settings.allowed_origins
                 http = http._replace(granted=cors.granted(http.headers.get("origin"), allowed))
@@ -210,7 +233,7 @@ class LambdaFunction:
 
     def _done(self, order: Mapping[str, Any], context: Any, notes: Notes) -> bool:  # noqa: ANN401 - likewise
         try:
-            endpoint = self._endpoint = self._endpoint or self._wire(context.function_name)
+            endpoint = self._endpoint or self._wired(context.function_name)
             endpoint.works(order, context)
         except McpError as error:
             note_error(notes, error)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import time
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, catalog, identity, observing, settings, well_known
 from mcp_functions.errors import Misconfigured
-from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.gateway import Endpoint, LambdaFunction, once
 from mcp_functions.names import WORKER
 from mcp_functions.server import Server
 from mcp_functions.vault import Vault
@@ -127,7 +127,7 @@ def _earlier(
 ) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
     """Make what answers clients of 2025, when the first of them comes."""
 
-    @cache
+    @once
     def door() -> Legacy:
         from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,11 +45,17 @@ class Vault:
 
         """
         self._found, self._service, self._wrapping, self._codec, self._now = found, service, wrapping, codec, now
+        self._making, self._made = Lock(), cast("Keys | None", None)
         self.states = lru_cache(self._states)
         self.table = lru_cache(self._table)
 
-    @cached_property
+    @property
     def _keys(self) -> Keys:
+        with self._making:  # two that are made at once would each have their own
+            self._made = self._made or self._make_keys()
+            return self._made
+
+    def _make_keys(self) -> Keys:
         from mcp_functions.keys import Keys, KmsKey, Scope  # noqa: PLC0415 - only where something is sealed
 
         wraps = self._wrapping or [KmsKey(arn) for arn in self._found.kms_keys]

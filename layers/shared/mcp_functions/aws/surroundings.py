@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 SWITCH = "MCP_AWS_CLIENT"
 # Whoever sets one of these expects boto3 to know what it means; a file that is /dev/null means nothing.
 ANOTHER = (
-    "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
+    "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE",
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT",
 )  # fmt: skip
+TRUST = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE")  # and one of these, where the connection is encrypted
 PARTITIONS = (  # of a region: where its endpoints are
     (re.compile(r"cn-[a-z]+-\d"), "amazonaws.com.cn"),
     (re.compile(r"us-gov-[a-z]+-\d"), "amazonaws.com"),
@@ -56,11 +57,11 @@ def find(environ: Mapping[str, str], service: str) -> Target | None:
     """
     region = environ.get("AWS_DEFAULT_REGION") or environ.get("AWS_REGION") or ""
     where = _endpoint(environ, service, region)
-    another = any(environ.get(name, "") not in {"", os.devnull} for name in ANOTHER)
-    if environ.get(SWITCH, "lean") != "lean" or another or not (region and where):
+    if environ.get(SWITCH, "lean") != "lean" or not (region and where):
         return None
     tls, host, port = where
-    if _proxied(environ, host, tls=tls) or not (credentials := _credentials(environ)):
+    another = any(environ.get(name, "") not in {"", os.devnull} for name in (*ANOTHER, *(TRUST if tls else ())))
+    if another or _proxied(environ, host, tls=tls) or not (credentials := _credentials(environ)):
         return None
     return Target(service, region, tls, host, port, credentials)
 

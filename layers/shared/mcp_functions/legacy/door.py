@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import gateway, identity, jsonrpc, observing
@@ -82,7 +81,7 @@ class Legacy:
         if vault and self._seals and settings.table:
             keeps = kept_seconds(settings.question_seconds)
 
-            @cache
+            @gateway.once
             def mailbox() -> Mailbox:
                 return Mailbox(vault.table(keeps), seconds=keeps, now=now, sleep=sleep)
 
