@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
+from mcp_functions.legacy import conversations
 from mcp_functions.testing import deployed
 from tests import wire
 from tests.legacy import offered
@@ -253,3 +254,57 @@ def test_what_was_sealed_as_one_thing_is_none_of_the_others_whoever_seals() -> N
             state = wire.message("tools/call", {"name": "resolve", "arguments": {"bug": 7}, "requestState": token})
             answer = client.function(wire.event(state), client.context)
             assert (answer["statusCode"] == 200) == drawers.kept[token].startswith(b'{"v":1,"aud"')
+
+
+def test_whoever_comes_more_often_than_asked_is_never_an_error(
+    client: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversations, "GROWTH", 1e40)  # else it took 2110 requests to leave what a float can hold
+    id_ = asked(client.call("resolve", bug=7))["id"]
+    came = [waits(client.resume()) for _ in range(10)]
+    assert came[-1] == 5000
+    client.accept(id_, why="Fixed")
+    assert text(client.resume()) == "7 fixed"
+    assert world.ran == 2
+
+
+def test_an_answer_in_a_batch_whose_time_is_up_is_not_taken_and_may_come_again(world: World) -> None:
+    world = World(*ALL, door=world.door, questions_since="2025-03-26")
+    client = world.client()
+    client.initialize("2025-03-26")
+    ids = [asked(client.call("sampled"))["id"] for _ in range(2)]
+    said = {"role": "assistant", "content": {"type": "text", "text": "hm"}, "model": "m"}
+    answers = [{"jsonrpc": "2.0", "id": id_, "result": said} for id_ in ids]
+    world.died = Once(lambda: world.clock.advance(27.5))
+    assert client.http("POST", answers)["statusCode"] == 503
+    assert world.ran == 3  # of the two, one was taken
+    assert client.http("POST", answers)["statusCode"] == 202
+    assert world.ran == 4
+
+
+def test_what_a_batch_changes_of_its_session_reaches_the_client(world: World) -> None:
+    client = world.client()
+    client.initialize("2025-03-26")
+    before, level = client.session, {"method": "logging/setLevel", "params": {"level": "error"}}
+    assert len(client.call("told")) == 2
+    assert client.http("POST", [{"jsonrpc": "2.0", "id": 1, **level}, PING])["statusCode"] == 200
+    assert client.session != before
+    assert len(client.call("told")) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "tool", "why"),
+    [
+        ("2025-03-26", "resolve", "this client's revision has no words for it"),  # no revision before June asks users
+        ("2025-06-18", "opened", "this client's revision has no words for it"),
+        ("2025-06-18", "resolve", "they do not come back for the answer"),
+    ],
+)
+def test_who_declares_what_its_revision_does_not_know_is_not_told_that_it_did_not(
+    world: World, version: str, tool: str, why: str
+) -> None:
+    client = world.client()
+    client.initialize(version)
+    said = text(client.call(tool, **({"bug": 7} if tool == "resolve" else {})))
+    assert why in said
+    assert "did not declare" not in said

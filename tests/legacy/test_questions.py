@@ -317,10 +317,14 @@ def test_a_table_that_stutters_is_asked_again(client: Client, world: World) -> N
     assert world.ran == 2
 
 
-def test_kms_that_stutters_over_the_next_question_is_asked_again(
-    client: Client, world: World, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("called", "answer", "ran"),
+    [("resolve", "Duplicate", 2), ("both", "Fixed", 1)],  # the next question of another round, and of the same
+)
+def test_kms_that_stutters_over_the_next_question_is_asked_again(  # noqa: PLR0913, PLR0917 - what it is about
+    client: Client, world: World, monkeypatch: pytest.MonkeyPatch, called: str, answer: str, ran: int
 ) -> None:
-    id_ = asked(client.call("resolve", bug=7))["id"]
+    id_ = asked(client.call(called, **({"bug": 7} if called == "resolve" else {})))["id"]
     seal, faults = tickets.question_id, [TemporarilyUnavailable("kms:down")] * 2
 
     def stutters(*given: Any) -> str:  # noqa: ANN401 - as question_id has them
@@ -329,10 +333,10 @@ def test_kms_that_stutters_over_the_next_question_is_asked_again(
         return seal(*given)
 
     monkeypatch.setattr(tickets, "question_id", stutters)
-    assert client.accept(id_, why="Duplicate")["statusCode"] == 202
+    assert client.accept(id_, why=answer)["statusCode"] == 202
     assert (world.slept, faults) == ([0.2, 0.4], [])
     asked(client.resume())
-    assert world.ran == 2
+    assert world.ran == ran
 
 
 def test_kms_out_of_service_leaves_a_client_where_it_stands(client: Client, world: World) -> None:

@@ -8,6 +8,7 @@ Questions of one round are asked one after the other: what was answered rides in
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observing
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from mcp_functions.schema import InputRequest, RequestId
 
 SOON_MS, LATEST_MS, GROWTH = 500, 5000, 1.4  # after which a client comes back: soon at first, then less often
+MOST_POLLS = 7  # that count: after these it is LATEST_MS, however often a client comes
 MAX_QUESTIONS = 32  # in one round
 CANCELLED: dict[str, Any] = {"action": "cancel"}
 TOLD = ("asked", "over")  # phases in which there is something to tell a client; in the others it comes again
@@ -92,7 +94,7 @@ class Conversations:
 
         Raises:
             NothingAsked: this client was never asked that.
-        InvalidRequest: it says two things.
+            InvalidRequest: it says two things.
             TemporarilyUnavailable, Misconfigured: the answer cannot be kept, and nothing was run.
 
         """
@@ -127,7 +129,8 @@ class Conversations:
             letter = Letter(stream.nonce, question.step + 1, "over", [last])
         elif question.rest:
             answers = {**question.answers, question.key: said}
-            letter = self._asking(exchange, stream, question.step, call, question.rest, answers, ())
+            ask = partial(self._asking, exchange, stream, question.step, call, question.rest, answers, ())
+            letter = mailbox.patiently(ask, exchange.deadline)
         else:
             by = tickets.nonce(self._rand)
             claimed = mailbox.patiently(lambda: mailbox.claim(found, exchange.ends, by=by), exchange.deadline)
@@ -291,7 +294,7 @@ class Conversations:
 
     def _later(self, place: Place, milliseconds: int) -> tuple[Event, ...]:
         """Have the client come again: "an event ID and an empty data field", and a `retry`."""
-        return (Event(None, self._place_id(place._replace(polls=place.polls + 1)), milliseconds),)
+        return (Event(None, self._place_id(place._replace(polls=min(place.polls + 1, MOST_POLLS))), milliseconds),)
 
     def _place_id(self, place: Place) -> str:
         return tickets.place_id(place, self._seals.events)

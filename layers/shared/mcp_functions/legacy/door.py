@@ -13,7 +13,6 @@ from mcp_functions.errors import (
     InvalidParams,
     McpError,
     MethodNotFound,
-    NotAnsweredInTime,
     TemporarilyUnavailable,
     Unauthorized,
 )
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 TOKEN = re.compile(r"[\x21-\x7e]+")
 SESSION_HEADER = "mcp-session-id"
 RESUME, ANSWER, BATCH = "resume", "answer", "batch"  # what the line says in the place of a method
+LATE = "batch_deadline"
 PLAIN = (Unauthorized, InsufficientScope, SessionNotFound)  # errors whose HTTP status tells a client what to do
 
 
@@ -183,8 +183,13 @@ class Legacy:
         return writing.empty(http, 202)
 
     def _of_batch(self, exchange: Exchange, message: Mapping[str, Any], *, asks: bool) -> Reply | None:
+        # One POST may be fifty calls, each of a Lambda ("MUST support receiving JSON-RPC batches"): they have the time
+        # of one. Nobody would hear what came of those that are later, so they are not run, and may be sent again.
+        late = self._now() > exchange.deadline - SPARE_SECONDS
         if "method" not in message:
             try:
+                if late:
+                    raise TemporarilyUnavailable(LATE)
                 self._heard(exchange, message)
             except McpError as error:
                 if not asks:  # "If the server cannot accept the input, it MUST return an HTTP error status code"
@@ -194,12 +199,10 @@ class Legacy:
         if "id" not in message:
             self._told(exchange, message)
             return None
-        if self._now() > exchange.deadline - SPARE_SECONDS:  # nobody would hear what came of it, so it is not run
-            return Reply((writing.refusal(message["id"], TemporarilyUnavailable("batch_deadline")),))
+        if late:
+            return Reply((writing.refusal(message["id"], TemporarilyUnavailable(LATE)),))
         if message["method"] == "initialize":  # "The initialize request MUST NOT be part of a JSON-RPC batch"
             return Reply((writing.refusal(message["id"], MethodNotFound()),))
-        if self._now() > exchange.deadline - SPARE_SECONDS:
-            return Reply((writing.refusal(message["id"], NotAnsweredInTime()),))
         return self._reply(exchange, message, may_ask=False)
 
     def _heard(self, exchange: Exchange, message: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.errors import MissingRequiredClientCapability, ResourceNotFound, Unanswered
 from mcp_functions.input_requests import in_words
-from mcp_functions.legacy import projecting, words, writing
+from mcp_functions.legacy import projecting, revisions, words, writing
 from mcp_functions.legacy.codes import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ def response(exchange: Exchange, call: Call, outcome: Outcome, why: Why) -> dict
             return unanswered(call, (), "task")
         told = exchange.session.capabilities if exchange.session else {}
         asked = known.get("asks", {}).values() or [words.lacking(required)]
-        return unanswered(call, asked, why if _covers(told, required) else "client")
+        lacks: Why = "client" if _has_words(exchange.revision, required) else "words"
+        return unanswered(call, asked, why if _covers(told, required) else lacks)
     # "Resource not found: -32002"; 2026-07-28 says -32602, with the same `uri`
     if error.get("code") == ResourceNotFound.code and call.method == "resources/read" and "uri" in known:
         error = {**error, "code": RESOURCE_NOT_FOUND}
@@ -68,6 +69,13 @@ def unanswered(call: Call, asked: Iterable[str], why: Why) -> dict[str, Any]:
     if call.method == "tools/call":
         return writing.answer(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
     return writing.refusal(call.id, Unanswered(text))
+
+
+def _has_words(revision: str, required: Mapping[str, Any]) -> bool:
+    """Whether a client of a revision could have declared what is required: what it could not, no session remembers."""
+    parts = ((family, members if isinstance(members, dict) else {}) for family, members in required.items())
+    names = (name for family, members in parts for name in (family, *(f"{family}.{member}" for member in members)))
+    return all(revisions.knows(revision, name) for name in names)
 
 
 def _covers(told: Mapping[str, Any], required: Mapping[str, Any]) -> bool:

@@ -96,9 +96,10 @@ def batched(http: HttpRequest, replies: Sequence[Reply]) -> Response:
     messages = [message for reply in replies for message in reply.messages]
     if not messages:
         return empty(http, 202)
+    more = {name: value for reply in replies for name, value in reply.headers.items()}
     if any("method" in message for message in messages) and takes_stream(http):
-        return fitting(http, stream(http, [Event(message) for message in messages], {}))
-    return fitting(http, json(http, [message for message in messages if "method" not in message], {}))
+        return fitting(http, stream(http, [Event(message) for message in messages], more))
+    return fitting(http, json(http, [message for message in messages if "method" not in message], more))
 
 
 def stream(http: HttpRequest, told: Sequence[Event], more: Mapping[str, str]) -> Response:
