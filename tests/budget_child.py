@@ -127,7 +127,7 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     hashlib, envelope = sys.modules.get("hashlib"), sys.modules.get("mcp_functions.envelope")
     if hashlib and envelope:
         hashlib.sha256 = counted(hashlib.sha256, counts, "digested")  # type: ignore[attr-defined]
-        envelope.HKDFExpand = counted(envelope.HKDFExpand, counts, "derived")  # type: ignore[attr-defined]
+        envelope.derive = counted(envelope.derive, counts, "derived")  # type: ignore[attr-defined]
     sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
     answers, works, digests = [first], [], []
     for event in events:

@@ -613,7 +613,7 @@ def test_what_salts_are_drawn_from_is_forgotten_with_the_data_keys() -> None:
     kms = StrictKms()
     envelope = Envelope(make_keys(kms, kms.create_key()))
     token = envelope.seal(b"before")
-    assert envelope._hedge is not None  # noqa: SLF001 - derived from a data key, so it must not outlive the process
+    assert envelope._last is not None  # noqa: SLF001 - derived from a data key, so it must not outlive the process
     keys._reset_all()  # noqa: SLF001 - as before a snapshot, and in a forked child
-    assert envelope._hedge is None  # noqa: SLF001
+    assert envelope._last is None  # noqa: SLF001
     assert (envelope.unseal(token), envelope.unseal(envelope.seal(b"after"))) == (b"before", b"after")

@@ -7,7 +7,7 @@ at hand. It works over any codec, and knows neither keys nor KMS.
 
 from __future__ import annotations
 
-import base64
+import binascii
 import hashlib
 import hmac
 import json
@@ -15,6 +15,7 @@ import math
 import os
 import time
 from enum import StrEnum
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mcp_functions import observing
@@ -27,6 +28,7 @@ from mcp_functions.errors import (
 )
 from mcp_functions.jsonrpc import dumps, in_order
 from mcp_functions.names import CALLS
+from mcp_functions.writer import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,7 +47,9 @@ _CLAIMS = {
     "v": int, "aud": str, "m": str, "t": str, "a": str, "p": str, "iat": int, "exp": int, "fx": int, "f": str, "r": int,
     "q": dict, "s": dict,
 }  # fmt: skip
-_CLAIMS_OF_NOBODY = {**_CLAIMS, "p": type(None)}
+_SHAPES = (tuple(_CLAIMS.values()), tuple({**_CLAIMS, "p": type(None)}.values()))  # of somebody, of nobody
+_in_order_of_names = itemgetter(*_CLAIMS)
+_TO_BASE64URL = bytes.maketrans(b"+/", b"-_")
 _decoder = json.JSONDecoder()  # `json.loads` would look for blanks before and behind
 
 
@@ -147,10 +151,28 @@ def canonical(value: object) -> bytes:
     except (TypeError, ValueError, RecursionError):
         message = "not a JSON value, or nested too deep"
         raise ValueError(message) from None
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    if len(text) > MAX_DEPTH and text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         message = f"nested deeper than {MAX_DEPTH}"
         raise ValueError(message)
     return text.encode("ascii")
+
+
+class _Claims(NamedTuple):
+    """The claims of a state (§9.1), under longer names."""
+
+    version: int
+    audience: str
+    method: str
+    target: str
+    arguments_digest: str
+    principal: str | None
+    issued: int
+    expires: int
+    flow_deadline: int
+    flow: str
+    round: int
+    asked: dict[str, str]
+    record: dict[str, Any]
 
 
 class RequestStates:
@@ -182,6 +204,8 @@ class RequestStates:
         self._codec, self._now, self._rand = codec, now, rand
         self._lifetime, self._flow, self._max_rounds = lifetime_seconds, flow_seconds, max_rounds
         self._anonymous = anonymous
+        max_age: float | None = getattr(codec, "max_age", None)
+        self._max_age = math.inf if max_age is None else max_age
         # An envelope charges callers for what it asks of KMS in vain; an own codec is told nothing but the token.
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
 
@@ -229,21 +253,17 @@ class RequestStates:
         if deadline <= issued:
             message = "This conversation has used its time. Start again."
             raise RoundBudgetExceeded(message)
-        claims = {
-            "v": VERSION,
-            "aud": binding.audience,
-            "m": binding.method,
-            "t": binding.target,
-            "a": binding.arguments_digest,
-            "p": binding.principal,
-            "iat": issued,
-            "exp": min(issued + lifetime_ms, deadline),
-            "fx": deadline,
-            "f": previous.flow if previous else flow or self.new_flow(),
-            "r": number,
-            "q": dict(asked),
-            "s": dict(record),
-        }
+        claims = _Claims(
+            VERSION,
+            *binding,
+            issued,
+            min(issued + lifetime_ms, deadline),
+            deadline,
+            previous.flow if previous else flow or self.new_flow(),
+            number,
+            dict(asked),
+            dict(record),
+        )
         return self._codec.seal(_encode(claims, state))
 
     def open(self, token: str, binding: Binding, *, caller: str = "", lifetime: int | None = None) -> Opened:
@@ -264,12 +284,12 @@ class RequestStates:
         payload = self._unseal(token, caller)
         claims = _decode(payload)
         notes = observing.current()
-        notes.flow, notes.round = claims["f"], claims["r"] + 1
+        notes.flow, notes.round = claims.flow, claims.round + 1
         _same_request(claims, binding)
         self._in_time(claims, lifetime)
-        if not 1 <= claims["r"] <= self._max_rounds:
+        if not 1 <= claims.round <= self._max_rounds:
             raise InvalidRequestState(Reason.ROUND)
-        return Opened(claims["f"], claims["r"], claims["q"], claims["s"], claims["iat"], claims["fx"])
+        return Opened(claims.flow, claims.round, claims.asked, claims.record, claims.issued, claims.flow_deadline)
 
     def _unseal(self, token: str, caller: str) -> bytes:
         """Ask the codec. "Whatever an own codec raises, a state that did not open is a bad state": it fails closed."""
@@ -284,10 +304,10 @@ class RequestStates:
             raise InvalidRequestState(Reason.CODEC)
         return payload
 
-    def _in_time(self, claims: dict[str, Any], lifetime: int | None) -> None:
+    def _in_time(self, claims: _Claims, lifetime: int | None) -> None:
         now = int(self._now() * 1000)
         lifetime_ms, flow_ms = self._limits_ms(lifetime)
-        issued, expires, deadline = claims["iat"], claims["exp"], claims["fx"]
+        issued, expires, deadline = claims.issued, claims.expires, claims.flow_deadline
         if issued > now + SKEW_MS:
             raise InvalidRequestState(Reason.ISSUED_FUTURE)
         # "exp - iat is never over the lifetime that is configured now": shortening it takes effect at once. The
@@ -299,9 +319,8 @@ class RequestStates:
 
     def _limits_ms(self, lifetime: int | None) -> tuple[int, int]:
         seconds = self._lifetime if lifetime is None else lifetime
-        max_age = getattr(self._codec, "max_age", None)
-        if max_age is not None and seconds > max_age:
-            message = f"a state may live {seconds} s, its envelope {max_age} s: raise Envelope(max_age=...)"
+        if seconds > self._max_age:
+            message = f"a state may live {seconds} s, its envelope {self._max_age} s: raise Envelope(max_age=...)"
             raise Misconfigured(message)
         return seconds * 1000, longest(seconds, self._flow) * 1000
 
@@ -312,17 +331,17 @@ class RequestStates:
             raise Misconfigured(message)
 
 
-def _same_request(claims: dict[str, Any], binding: Binding) -> None:
+def _same_request(claims: _Claims, binding: Binding) -> None:
     """Compare every claim about the request; the principal's drift counts both ways (None to some, some to None)."""
-    checks: tuple[tuple[str, str | None, Reason], ...] = (
-        ("aud", binding.audience, Reason.AUDIENCE),
-        ("p", binding.principal, Reason.PRINCIPAL),
-        ("m", binding.method, Reason.METHOD),
-        ("t", binding.target, Reason.TARGET),
-        ("a", binding.arguments_digest, Reason.ARGUMENTS),
+    checks: tuple[tuple[str | None, str | None, Reason], ...] = (
+        (claims.audience, binding.audience, Reason.AUDIENCE),
+        (claims.principal, binding.principal, Reason.PRINCIPAL),
+        (claims.method, binding.method, Reason.METHOD),
+        (claims.target, binding.target, Reason.TARGET),
+        (claims.arguments_digest, binding.arguments_digest, Reason.ARGUMENTS),
     )
     for claim, expected, reason in checks:
-        if not _equal(claims[claim], expected):
+        if not _equal(claim, expected):
             raise InvalidRequestState(reason)
 
 
@@ -334,32 +353,38 @@ def _equal(claim: str | None, expected: str | None) -> bool:
     return hmac.compare_digest(claim.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass"))
 
 
-def _encode(claims: dict[str, Any], state: str | None) -> bytes:
+def _encode(claims: _Claims, state: str | None) -> bytes:
     """Write the claims as one compact JSON document. A lone surrogate in an answer survives: it is encoded as it is."""
     try:
-        text = dumps(claims)
+        left = dumps({"q": claims.asked, "s": claims.record})
     except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
-    if text.count("[") + text.count("{") > MAX_RECORD_DEPTH and _depth(claims["s"]) > MAX_RECORD_DEPTH:
+    if left.count("[") + left.count("{") > MAX_RECORD_DEPTH and _depth(claims.record) > MAX_RECORD_DEPTH:
         message = f"the state is nested deeper than {MAX_RECORD_DEPTH}"
         raise DeveloperError(message)
     if state is not None:  # the last member of the record, which is the last of the claims; a parser has read it
-        text = f'{text[:-2]}{"," if claims["s"] else ""}"state":{state}}}}}'
+        left = f'{left[:-2]}{"," if claims.record else ""}"state":{state}}}}}'
+    principal = "null" if claims.principal is None else quoted(claims.principal)
+    text = (
+        f'{{"v":{claims.version},"aud":{quoted(claims.audience)},"m":{quoted(claims.method)},'
+        f'"t":{quoted(claims.target)},"a":{quoted(claims.arguments_digest)},"p":{principal},"iat":{claims.issued},'
+        f'"exp":{claims.expires},"fx":{claims.flow_deadline},"f":{quoted(claims.flow)},"r":{claims.round},{left[1:]}'
+    )
     return text.encode("utf-8", "surrogatepass")
 
 
-def _decode(payload: bytes) -> dict[str, Any]:
+def _decode(payload: bytes) -> _Claims:
     """Read the claims: all of them, nothing else, each of its type. "Integers only": a bool or a float is malformed."""
     try:
         text = payload.decode("utf-8", "surrogatepass")
-        claims, end = _decoder.raw_decode(text)
-    except (ValueError, RecursionError):
+        read, end = _decoder.raw_decode(text)
+        claims = _Claims(*_in_order_of_names(read))
+    except (ValueError, RecursionError, KeyError, TypeError):
         raise InvalidRequestState(Reason.CLAIMS) from None
-    if end != len(text) or type(claims) is not dict or claims.keys() != _CLAIMS.keys() or claims["v"] != VERSION:
+    if end != len(text) or len(read) != len(claims) or claims.version != VERSION:
         raise InvalidRequestState(Reason.CLAIMS)
-    found = {name: type(claims[name]) for name in _CLAIMS}
-    if found not in (_CLAIMS, _CLAIMS_OF_NOBODY) or not {*map(type, claims["q"].values())} <= {str}:
+    if tuple(map(type, claims)) not in _SHAPES or not {*map(type, claims.asked.values())} <= {str}:
         raise InvalidRequestState(Reason.CLAIMS)
     return claims
 
@@ -391,4 +416,4 @@ def _digest(label: bytes, content: bytes) -> str:
 
 
 def _b64(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    return binascii.b2a_base64(raw, newline=False).translate(_TO_BASE64URL).rstrip(b"=").decode("ascii")

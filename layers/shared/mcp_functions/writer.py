@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+quoted: Callable[[str], str] = json.encoder.encode_basestring  # a string as a Writer writes it
+quoted_ascii: Callable[[str], str] = json.encoder.encode_basestring_ascii
+
 
 quoted = json.encoder.encode_basestring  # writes one string
 
