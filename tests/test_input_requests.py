@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 from mcp_functions import CreateMessageRequest, ElicitRequest, ListRootsRequest
 from mcp_functions.errors import DeveloperError
-from mcp_functions.input_requests import asked_again, fingerprint, missing
+from mcp_functions.input_requests import asked_again, fingerprint, form_question, missing
+from mcp_functions.jsonrpc import dumps
 from tests import wire
 
 
@@ -126,6 +127,25 @@ json_objects: Any = st.dictionaries(
     ),
     max_size=4,
 )
+
+
+class Offices(BaseModel):
+    """A form whose words are none of ASCII."""
+
+    street: Literal["Mühlgasse", 'ß"\\'] = "Mühlgasse"
+
+
+@given(st.text(), st.sampled_from([Name, Offices]), st.booleans())
+@example('"\\\n\x7f\ud800é', Offices, True)  # noqa: FBT003 - as hypothesis passes it
+def test_a_question_that_shows_a_form_is_the_json_that_it_carries(
+    message: str,
+    form: type[BaseModel],
+    camel_case: bool,  # noqa: FBT001 - as above
+) -> None:
+    asked, print_ = form_question(message, form, camel_case=camel_case)
+    assert asked == ElicitRequest(message, form).wire(camel_case=camel_case)
+    assert asked.text == dumps(dict(asked))  # type: ignore[union-attr]
+    assert print_ == fingerprint(json.loads(dumps(asked)))
 
 
 def reversed_keys(value: Any) -> Any:  # noqa: ANN401 - JSON is any value

@@ -13,8 +13,7 @@ from mcp_functions.input_requests import (
     CreateMessageRequest,
     ElicitRequest,
     ListRootsRequest,
-    form_fingerprint,
-    form_request,
+    form_question,
     missing,
 )
 from mcp_functions.rounds import Asking
@@ -82,8 +81,7 @@ class Question(NamedTuple, Generic[Form]):
             _check_accepted(self.key, self.message, response)
             return forms.accept(self.form, response.get("content"), camel_case=camel_case)
 
-        request = form_request(self.message, self.form, camel_case=camel_case)
-        print_ = form_fingerprint(self.message, self.form, camel_case=camel_case)
+        request, print_ = form_question(self.message, self.form, camel_case=camel_case)
         return Asking(self.key, request, read, fingerprint=print_)
 
     def answer(self) -> Form:

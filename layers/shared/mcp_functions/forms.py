@@ -8,7 +8,7 @@ model has done so.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import dumps, in_order
@@ -106,10 +106,34 @@ def requested_schema(model: type[BaseModel], *, camel_case: bool = False) -> dic
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
 
+class Shown(NamedTuple):
+    """A form as clients see it: all of a question that is the same whoever is asked, made once.
+
+    Attributes:
+        schema: the `requestedSchema`.
+        text: the same as JSON.
+        in_order: likewise, in the one form that fingerprints are taken of.
+        keys: the model's key for each name on the wire.
+
+    """
+
+    schema: dict[str, Any]
+    text: str
+    in_order: str
+    keys: dict[str, str]
+
+
 @lru_cache(maxsize=256)
-def schema_text(model: type[BaseModel], *, camel_case: bool = False) -> str:
-    """Write a model's `requestedSchema` as JSON in the one form that fingerprints are taken of."""
-    return in_order(requested_schema(model, camel_case=camel_case))
+def shown(model: type[BaseModel], camel_case: bool) -> Shown:  # noqa: FBT001 - of a cache, which is faster by position
+    """Write a form.
+
+    Raises:
+        DeveloperError: as `requested_schema`.
+
+    """
+    schema = requested_schema(model, camel_case=camel_case)
+    keys = {wire: key for key, wire in _wire_names(model, camel_case=camel_case).items()}
+    return Shown(schema, dumps(schema), in_order(schema), keys)
 
 
 def accept(model: type[Form], content: object, *, camel_case: bool = False) -> Form:
@@ -127,17 +151,12 @@ def accept(model: type[Form], content: object, *, camel_case: bool = False) -> F
     if not isinstance(content, dict):
         message = "the form came back without content"
         raise InvalidAnswer(message)
-    names = _keys(model, camel_case=camel_case)
+    names = shown(model, camel_case).keys
     known = {names[wire]: value for wire, value in content.items() if wire in names}
     try:
         return model.model_validate_json(dumps(known), strict=True)
     except ValueError as error:
         raise InvalidAnswer(first_reason(error)) from None
-
-
-@lru_cache(maxsize=256)
-def _keys(model: type[BaseModel], *, camel_case: bool) -> dict[str, str]:
-    return {wire: key for key, wire in _wire_names(model, camel_case=camel_case).items()}
 
 
 def _wire_names(model: type[BaseModel], *, camel_case: bool) -> dict[str, str]:

@@ -25,8 +25,9 @@ from mcp_functions.errors import (
     UnsupportedMediaType,
 )
 from mcp_functions.jsonrpc import is_request
-from mcp_functions.messages import Answer, Forwarded, Request, Spoken, Token, Written
+from mcp_functions.messages import Answer, Forwarded, Question, Request, Spoken, Token, Written
 from mcp_functions.names import CALLS, METHODS, PROTOCOL_VERSION
+from mcp_functions.writer import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -452,8 +453,15 @@ def _said(message: Mapping[str, Any]) -> str:
     token = result.get("requestState")
     if not isinstance(token, Token):
         return jsonrpc.dumps(message)
-    rest = {name: value for name, value in result.items() if name != "requestState"}
-    return f'{jsonrpc.dumps({**message, "result": rest})[:-2]},"requestState":"{token}"}}}}'
+    # what is JSON already goes in as it is
+    rest = {name: value for name, value in result.items() if name not in {"inputRequests", "requestState"}}
+    asked = ",".join([f"{quoted(key)}:{_question(one)}" for key, one in result["inputRequests"].items()])
+    text = jsonrpc.dumps({**message, "result": rest})
+    return f'{text[:-2]},"inputRequests":{{{asked}}},"requestState":"{token}"}}}}'
+
+
+def _question(asked: Mapping[str, Any]) -> str:
+    return asked.text if isinstance(asked, Question) else jsonrpc.dumps(asked)
 
 
 def _takes_stream(http: HttpRequest) -> bool:

@@ -5,14 +5,16 @@ The classes are an author's words for the three requests; `wire()` writes the me
 
 from __future__ import annotations
 
-import base64
+import binascii
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import forms
 from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import in_order
+from mcp_functions.messages import Question
+from mcp_functions.writer import quoted, quoted_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
     from mcp_functions import schema
     from mcp_functions.schema import JSONObject
+
+
+_TO_BASE64URL = bytes.maketrans(b"+/", b"-_")
 
 
 class InputRequest:
@@ -154,11 +159,21 @@ def form_request(message: str, form: type[BaseModel], *, camel_case: bool) -> sc
         DeveloperError: the form cannot be expressed.
 
     """
-    requested = forms.requested_schema(form, camel_case=camel_case)
-    return {
-        "method": "elicitation/create",
-        "params": {"mode": "form", "message": message, "requestedSchema": requested},
-    }
+    return _form_request(message, forms.shown(form, camel_case))
+
+
+def form_question(message: str, form: type[BaseModel], *, camel_case: bool) -> tuple[schema.InputRequest, str]:
+    """Write the question that shows a form likewise, and name it as `fingerprint` does."""
+    shown = forms.shown(form, camel_case)
+    params = f'{{"message":{quoted_ascii(message)},"mode":"form","requestedSchema":{shown.in_order}}}'
+    return _form_request(message, shown), _named(f'{{"method":"elicitation/create","params":{params}}}')
+
+
+def _form_request(message: str, shown: forms.Shown) -> schema.InputRequest:
+    params = {"mode": "form", "message": message, "requestedSchema": shown.schema}
+    text = f'{{"mode":"form","message":{quoted(message)},"requestedSchema":{shown.text}}}'
+    asked = {"method": "elicitation/create", "params": params}
+    return cast("schema.InputRequest", Question(asked, f'{{"method":"elicitation/create","params":{text}}}'))
 
 
 def fingerprint(request: schema.InputRequest) -> str:
@@ -166,15 +181,9 @@ def fingerprint(request: schema.InputRequest) -> str:
     return _named(in_order(request))
 
 
-def form_fingerprint(message: str, form: type[BaseModel], *, camel_case: bool) -> str:
-    """Name the question that shows a form, as `fingerprint` does; but for the message it is always the same text."""
-    schema_ = forms.schema_text(form, camel_case=camel_case)
-    params = f'{{"message":{in_order(message)},"mode":"form","requestedSchema":{schema_}}}'
-    return _named(f'{{"method":"elicitation/create","params":{params}}}')
-
-
 def _named(question: str) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(question.encode()).digest()[:16])[:22].decode()
+    named = binascii.b2a_base64(hashlib.sha256(question.encode()).digest()[:16], newline=False)
+    return named[:22].translate(_TO_BASE64URL).decode()
 
 
 def asked_again(request: schema.InputRequest, reason: str) -> schema.InputRequest:

@@ -68,6 +68,17 @@ class Token(str):
     __slots__ = ()
 
 
+class Question(dict[str, Any]):
+    """What a client is asked, with the JSON that it is: but for its message a form is the same for everybody."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, question: Mapping[str, Any], text: str) -> None:
+        """Hold both; nobody changes one of them."""
+        super().__init__(question)
+        self.text = text
+
+
 class Answer(NamedTuple):
     """A result, and the notifications that go before it."""
 

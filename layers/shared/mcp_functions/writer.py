@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-quoted: Callable[[str], str] = json.encoder.encode_basestring  # a string as a Writer writes it
-quoted_ascii: Callable[[str], str] = json.encoder.encode_basestring_ascii
-
-
 quoted = json.encoder.encode_basestring  # writes one string
+quoted_ascii = json.encoder.encode_basestring_ascii  # likewise, every other character as an escape
 
 
 class Writer:
