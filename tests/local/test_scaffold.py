@@ -286,6 +286,21 @@ def test_a_new_function_is_everywhere_it_has_to_be(
     assert changed == {"template.yaml", "functions/mcp/catalog.json"}
 
 
+def test_whoever_subscribes_hears_of_workers_that_failed(own: Path) -> None:
+    for name in ("track_parcel", "find_parcel"):
+        new(own, "task", name)
+    project = agreement.read(own)
+    resources = project.template["Resources"]
+    for worker_id, worker in project.workers.values():
+        configured = resources[f"{worker_id}Invocations"]["Properties"]
+        topic = configured["DestinationConfig"]["OnFailure"]["Destination"]["Ref"]
+        assert resources[topic]["Type"] == "AWS::SNS::Topic"
+        may, told = (policy["Statement"] for policy in worker["Policies"])
+        assert told == [{"Effect": "Allow", "Action": "sns:Publish", "Resource": {"Ref": topic}}]
+        (own_policy,) = project.functions[Path(worker["CodeUri"]).name][1]["Policies"]
+        assert own_policy["Statement"] == may  # and no more than its function, else
+
+
 def test_functions_of_all_kinds_pass_their_own_tests_and_their_events_are_what_these_say(own: Path) -> None:
     for kind in samples.KINDS:
         new(own, kind, f"my_{kind}")

@@ -21,7 +21,7 @@ ROUTE = re.compile(r".*\bType: *AWS::ApiGatewayV2::Route\b")
 CALLERS = re.compile(rf"  {agreement.API_ROLE}:")
 INVOKED = re.compile(r"( *- )!Sub \$\{\w+\.Arn\}\$\{Qualifier\}\s*$")
 DEPLOYED = [claim for claim in agreement.CLAIMS if claim is not agreement.every_folder_is_listed]
-PARTS = ("", "Integration", "Route", "Worker", "WorkerInvocations")
+PARTS = ("", "Integration", "Route", "Worker", "WorkerInvocations", "WorkerFailures")
 
 
 def block(sample: Sample) -> str:
