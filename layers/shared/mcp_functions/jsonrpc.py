@@ -38,7 +38,7 @@ def parse(body: str | bytes) -> JSONRPCRequest | JSONRPCNotification:
         InvalidRequest: it is JSON, but not one request or notification (basic, "Messages").
 
     """
-    read = loads(body)
+    read = message = loads(body)
     # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
     if (
         type(read) is dict
@@ -48,7 +48,7 @@ def parse(body: str | bytes) -> JSONRPCRequest | JSONRPCNotification:
     ):
         if type(read.get("params")) is not dict:
             _check_params(read, read["id"])
-        return cast("JSONRPCRequest", read)
+        return message  # type: ignore[no-any-return]  # looked at above
     match read:
         case {"jsonrpc": "2.0", "method": str()} as message if "id" not in message:
             _check_params(message, None)

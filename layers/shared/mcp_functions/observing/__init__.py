@@ -17,8 +17,9 @@ from mcp_functions.observing.notes import (
     digest,
     is_cold,
     kms,
-    noting,
+    put_back,
     size,
+    take,
     trace,
     where,
 )
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
-    "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "is_cold", "kms", "noting", "observer",
-    "redacted", "size", "tell", "trace", "where",
+    "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "is_cold", "kms", "observer", "put_back",
+    "redacted", "size", "take", "tell", "trace", "where",
 ]  # fmt: skip
 
 Observer: TypeAlias = "Callable[[Notes], None]"

@@ -67,7 +67,8 @@ class Notes:
 
     def __init__(self, **known: object) -> None:
         """Begin with what is known."""
-        self.__dict__.update(known)
+        for name, value in known.items():
+            setattr(self, name, value)  # one by one: whoever asks for __dict__ makes one
 
 
 _current: ContextVar[Notes | None] = ContextVar("notes", default=None)
@@ -78,26 +79,11 @@ def current() -> Notes:
     return _current.get() or Notes()
 
 
-class noting:  # noqa: N801 - a context manager that reads as a word
-    """Takes notes on one request, and how long it takes."""
-
-    __slots__ = ("_began", "_notes", "_token")
-
-    def __init__(self, notes: Notes) -> None:
-        """Take these."""
-        self._notes = notes
-
-    def __enter__(self) -> None:
-        """Begin."""
-        self._token, self._began = _current.set(self._notes), time.perf_counter()
-
-    def __exit__(self, *_error: object) -> None:
-        """End."""
-        self._notes.seconds = time.perf_counter() - self._began
-        _current.reset(self._token)
+take = _current.set  # notes on the request at hand; returns what `put_back` takes when it is answered
+put_back = _current.reset
 
 
-class kms:  # noqa: N801 - as above
+class kms:  # noqa: N801 - a context manager that reads as a word
     """Counts one call of KMS, and how long it takes."""
 
     __slots__ = ("_began", "_notes")
