@@ -465,7 +465,7 @@ def test_the_endpoint_says_how_long_it_waited_in_vain(lines: Lines) -> None:
 
 
 def test_a_request_that_went_well_makes_one_blob() -> None:
-    notes = Notes(method="tools/call", handler="add", round=1, outcome="complete", status=200, seconds=0.0125)
+    notes = Notes.of(method="tools/call", handler="add", round=1, outcome="complete", status=200, seconds=0.0125)
     assert list(measured(notes, endpoint=False)) == [
         ({"handler": "add"}, {"Requests": ("Count", 1), "Latency": ("Milliseconds", 12.5)})
     ]
@@ -474,16 +474,16 @@ def test_a_request_that_went_well_makes_one_blob() -> None:
 @pytest.mark.parametrize(
     ("notes", "dimensions", "metrics"),
     [
-        (Notes(outcome="complete", round=3, flow="x", status=200), {"handler": "none"}, {"Rounds": 3}),
-        (Notes(outcome="input_required", round=3, flow="x", status=200), {"handler": "none"}, {"Rounds": 0}),
-        (Notes(outcome="failed", status=503, kms_calls=2, kms_failures=2, kms_seconds=0.5), {},
+        (Notes.of(outcome="complete", round=3, flow="x", status=200), {"handler": "none"}, {"Rounds": 3}),
+        (Notes.of(outcome="input_required", round=3, flow="x", status=200), {"handler": "none"}, {"Rounds": 0}),
+        (Notes.of(outcome="failed", status=503, kms_calls=2, kms_failures=2, kms_seconds=0.5), {},
             {"Failed": 1, "KmsFailures": 2, "KmsLatency": 500, "Misconfigured": 0, "Crashed": 0}),
-        (Notes(outcome="failed", status=500, misconfigured=True), {}, {"Failed": 1, "Misconfigured": 1}),
-        (Notes(outcome="crashed", status=500), {}, {"Failed": 1, "Crashed": 1, "Misconfigured": 0}),
-        (Notes(outcome="complete", status=200, cold_start=True), {}, {"ColdStarts": 1, "Failed": 0}),
-        (Notes(outcome="refused", status=400, code=-32602), {"code": "-32602"}, {"Refused": 1}),
-        (Notes(outcome="refused", status=200, code=-32602), {"code": "-32602"}, {"Refused": 1}),
-        (Notes(outcome="refused", status=405), {"code": "http"}, {"Refused": 1}),
+        (Notes.of(outcome="failed", status=500, misconfigured=True), {}, {"Failed": 1, "Misconfigured": 1}),
+        (Notes.of(outcome="crashed", status=500), {}, {"Failed": 1, "Crashed": 1, "Misconfigured": 0}),
+        (Notes.of(outcome="complete", status=200, cold_start=True), {}, {"ColdStarts": 1, "Failed": 0}),
+        (Notes.of(outcome="refused", status=400, code=-32602), {"code": "-32602"}, {"Refused": 1}),
+        (Notes.of(outcome="refused", status=200, code=-32602), {"code": "-32602"}, {"Refused": 1}),
+        (Notes.of(outcome="refused", status=405), {"code": "http"}, {"Refused": 1}),
     ],
 )  # fmt: skip
 def test_what_happened_is_counted_where_an_alarm_finds_it(
@@ -497,7 +497,8 @@ def test_what_happened_is_counted_where_an_alarm_finds_it(
 
 
 def test_the_endpoint_counts_under_a_name_of_its_own() -> None:
-    ((dimensions, _measures), *_rest) = measured(Notes(handler="add", outcome="forwarded", status=200), endpoint=True)
+    told = Notes.of(handler="add", outcome="forwarded", status=200)
+    ((dimensions, _measures), *_rest) = measured(told, endpoint=True)
     assert dimensions == {"handler": "endpoint"}
 
 
@@ -649,7 +650,7 @@ def test_metrics_are_what_powertools_would_write() -> None:
 def test_a_request_is_told_in_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
     wrote: list[str] = []
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(write=wrote.append, flush=lambda: None))
-    notes = Notes(handler="add", outcome="complete", status=200, cold_start=True)
+    notes = Notes.of(handler="add", outcome="complete", status=200, cold_start=True)
     tell = writing.observer("shop", logging.INFO, "tools", endpoint=False, now=lambda: 0)
     try:
         tell(notes)

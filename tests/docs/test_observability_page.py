@@ -20,7 +20,7 @@ SHAPED = {
     "request_id": "c8fb0cc7-f475-4ff7-b695-c2c2a0109d79",
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 }
-ALL = Notes(**dict.fromkeys(Notes.__annotations__, 1) | SHAPED | {"flow": "a conversation"})
+ALL = Notes.of(**dict.fromkeys(Notes.__annotations__, 1) | SHAPED | {"flow": "a conversation"})
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -59,11 +59,11 @@ def test_the_queries_ask_for_what_a_line_says() -> None:
 
 def test_the_table_of_metrics_is_what_is_measured() -> None:
     everything = [
-        Notes(
+        Notes.of(
             outcome="complete", round=2, flow="x", status=200, seconds=1, cold_start=True, kms_calls=1, kms_seconds=1
         ),
-        Notes(outcome="crashed", status=500, misconfigured=True, kms_failures=1),
-        Notes(outcome="refused", status=400, code=-32602),
+        Notes.of(outcome="crashed", status=500, misconfigured=True, kms_failures=1),
+        Notes.of(outcome="refused", status=400, code=-32602),
     ]
     found = {
         (name, unit, ", ".join(f"`{dimension}`" for dimension in dimensions))

@@ -224,7 +224,7 @@ class LambdaFunction:
     def _work(self, order: Mapping[str, Any], context: Any) -> Response:  # noqa: ANN401 - Lambda's context object
         """Go on with a task: what the function orders of its own worker, and no gateway can."""
         cold, self._cold = self._cold, False
-        notes = observing.Notes(
+        notes = observing.Notes.of(
             method=WORK_METHOD,
             status=200,
             cold_start=observing.is_cold(first=cold),

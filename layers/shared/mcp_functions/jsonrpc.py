@@ -82,14 +82,14 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
         string = text if isinstance(text, str) else text.decode()
         if not string.isascii():
             string.encode()  # a string of Python can hold half of a surrogate pair
-        value, end = _scanned(string := string.strip(BLANKS))
+        value, end, most = _scanned(string := string.strip(BLANKS))
     except ParseError:
         raise
     except (ValueError, RecursionError) as error:
         raise ParseError(reason=type(error).__name__) from None
     if end != len(string):
         raise ParseError(reason="JSONDecodeError")  # something stands behind the document
-    if _may_be_deep(string) and _depth(value) > MAX_DEPTH:
+    if most > MAX_DEPTH and _may_be_deep(string) and _depth(value) > MAX_DEPTH:
         message = f"JSON is nested deeper than {MAX_DEPTH} levels"
         raise ParseError(message)
     if "\\" in string and ("\\ud" in string or "\\uD" in string):
@@ -97,27 +97,27 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
     return value
 
 
-def _scanned(string: str) -> tuple[Any, int]:
-    """Read the document that a text begins with, and say where it ends."""
+def _scanned(string: str) -> tuple[Any, int, int]:
+    """Read the document that a text begins with; say where it ends, and how many values it holds at most."""
     # A megabyte is looked through in a thirtieth of the time.
     if len(string) >= LONGEST and SOME.search(string[::EVERY]) and DIGITS.search(string):
-        return _counting.raw_decode(string)
+        return *_counting.raw_decode(string), len(string)
     if len(string) < SHORT:
         try:
             value, end = _scan(string, 0)
-            if _is_whole(value, string):
-                return value, end
+            if held := _held(value, string):
+                return value, end, held
         except (ParseError, StopIteration, ValueError, RecursionError):
             pass  # the other reader says what is wrong with it, and where
-    return _decoder.raw_decode(string)
+    return *_decoder.raw_decode(string), len(string)
 
 
-def _is_whole(value: object, string: str) -> bool:
-    """Prove that a value holds all keys of its text: of a key that comes twice, the reader in C keeps the last alone.
+def _held(value: object, string: str) -> int:
+    """Count the values in a document, if that proves that no key of its text is lost; 0 if it does not.
 
-    A text has a colon for each key, and those in its strings: as many as its value has, or more if keys were lost. A
-    hook that sees every key takes longer than all the reading; it is for what cannot be proven, and for long texts,
-    which may hold a million values in a few objects.
+    Of a key that comes twice, the reader in C keeps the last alone. But a text has a colon for each key, and those in
+    its strings: as many as its value has, or more if keys were lost. A hook that sees every key takes longer than all
+    the reading. It is for what is not proven, and for long texts, which may hold a million values in a few objects.
     """
     colons = string.count(":")
     inside, listed = [value], 1
@@ -128,9 +128,9 @@ def _is_whole(value: object, string: str) -> bool:
             inside += item
             listed += len(item)
     keys = len(inside) - listed
-    if keys == colons or "\\u" in string:  # an escape, which may be a colon that stands in no text
-        return keys == colons
-    return keys + sum(map(_colons, inside)) == colons
+    if keys != colons and "\\u" not in string:  # an escaped colon is in the value, and not in the text
+        keys += sum(map(_colons, inside))
+    return len(inside) if keys == colons else 0
 
 
 def _colons(item: object) -> int:

@@ -65,10 +65,13 @@ class Notes:
     request_id: object = None
     traceparent: object = None
 
-    def __init__(self, **known: object) -> None:
+    @classmethod
+    def of(cls, **known: object) -> Notes:
         """Begin with what is known."""
+        notes = cls()
         for name, value in known.items():
-            setattr(self, name, value)  # one by one: whoever asks for __dict__ makes one
+            setattr(notes, name, value)
+        return notes
 
 
 _current: ContextVar[Notes | None] = ContextVar("notes", default=None)
