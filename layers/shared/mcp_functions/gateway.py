@@ -200,7 +200,9 @@ class LambdaFunction:
             if endpoint.settings.allowed_origins:
                 allowed = endpoint.settings.allowed_origins
                 http = http._replace(granted=cors.granted(http.headers.get("origin"), allowed))
-            response = _without_message(http, endpoint, notes) or _of_another_era(http, event, context, endpoint, notes)
+            response = _without_message(http, endpoint, notes)
+            if not response and not _is_of_today(http):
+                response = _of_another_era(http, event, context, endpoint, notes)
             if response:
                 return response
             http, message = _parsed(http, endpoint)
@@ -308,10 +310,18 @@ def _note_response(notes: Notes, response: Response) -> None:
 
 def _without_message(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Response | None:
     """Answer what HTTP alone decides, before anybody asks who calls; None if it may be a message."""
+    path, origin = http.path, http.headers.get("origin")
+    if origin is None and http.method == "POST" and path not in endpoint.documents and not path.startswith(WELL_KNOWN):
+        return None
     response = _by_http(http, endpoint, notes)
     if response is not None:
         notes.outcome = "refused" if notes.reason else "complete"
     return response
+
+
+def _is_of_today(http: HttpRequest) -> bool:
+    """Tell a client of this revision: it says so with each message."""
+    return http.headers.get("mcp-protocol-version") == PROTOCOL_VERSION and http.method == "POST"
 
 
 def _of_another_era(
@@ -321,7 +331,7 @@ def _of_another_era(
     endpoint: Endpoint,
     notes: Notes,
 ) -> Response | None:
-    """Have a client of an earlier revision answered; None if it is none. A client of this one names it each time."""
+    """Have a client of an earlier revision answered; None if it is none."""
     if endpoint.legacy and http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
         response = endpoint.legacy(http, event, context)
         if response:

@@ -80,7 +80,7 @@ class Server:
             McpError: whatever was wrong with it, or with this server.
 
         """
-        method, params = request.message["method"], request.params
+        method = request.message["method"]
         if method in CALLS:
             return self._call(request)
         if method in TASKS and self._tasks:
@@ -89,13 +89,14 @@ class Server:
             return self._completed(self._tasks.answer(request))
         if method == "completion/complete":
             return self._completed(self._complete(request))
-        return self._lists.answer(method, params)
+        return self._lists.answer(method, request.params)
 
     def _completed(self, result: Mapping[str, Any], notifications: Sequence[dict[str, Any]] = ()) -> Answer:
         return Answer(complete(result, self._server_info), tuple(notifications))
 
     def _call(self, request: Request) -> Answer | Written:
-        method, params = request.message["method"], request.params
+        message = request.message
+        method, params = message["method"], message["params"]
         handler = self._handler(method, params)
         notes = observing.current()
         notes.handler = handler.name
