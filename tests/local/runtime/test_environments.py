@@ -135,6 +135,21 @@ def test_a_process_that_is_killed_while_it_works_is_a_crash_and_the_next_request
     assert is_there(stack.value("tells"))
 
 
+def test_who_kills_the_only_one_kills_nobody_where_two_run(deploy: Deploy, tmp_path: Path) -> None:
+    stack, (first, second) = deploy({"stays": STAYS}), (tmp_path / "first", tmp_path / "second")
+    assert stack.harness.kill("stays", alone=True) == 0
+    running = []
+    for where in (first, second):
+        where.mkdir()
+        running.append(stack.start("stays", str(where)))
+        wait_until((where / "pid").exists)
+    assert stack.harness.kill("stays", alone=True) == 0
+    os.kill(int((first / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
+    assert running[0].get()["FunctionError"] == "Unhandled"
+    wait_until(lambda: stack.harness.kill("stays", alone=True) == 1)
+    assert running[1].get()["FunctionError"] == "Unhandled"
+
+
 def test_a_process_that_is_killed_while_it_is_idle_is_replaced_and_nobody_notices(deploy: Deploy) -> None:
     stack = deploy({"tells": PID})
     for _ in range(5):

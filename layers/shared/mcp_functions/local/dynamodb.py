@@ -1,7 +1,4 @@
-"""DynamoDB: moto's, with the project's one table, behind HTTP; asked directly, without moto's web server.
-
-Nothing of moto is imported before somebody asks for an item: most projects have no table.
-"""
+"""DynamoDB: moto's, with the project's one table, behind HTTP; asked directly, without moto's web server."""
 
 from __future__ import annotations
 
@@ -35,9 +32,9 @@ class DynamoDbApi:
         self._call, self._lock = cache(call), Lock()
 
     def warm(self) -> None:
-        """Make what answers before anybody waits for it: moto takes longer to come than its clients have patience."""
+        """Make what answers, and ask it something, before anybody waits for it."""
         with self._lock:
-            self._call()
+            self._call()("ListTables", {})
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request. The signature is not checked; but a page in a browser cannot write one."""

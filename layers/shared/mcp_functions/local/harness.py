@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Literal, Self
 
-from mcp_functions.local import catalog, dynamodb, environment, keyfile, s3
+from mcp_functions.local import dynamodb, environment, keyfile, s3
 from mcp_functions.local.api import MAX_BODY, Api
 from mcp_functions.local.authorizer import JwtAuthorizer
 from mcp_functions.local.dynamodb import DynamoDbApi, Moto, table
@@ -28,6 +28,7 @@ from mcp_functions.local.runtime import Runtime
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.local.exchange import HttpRequest, HttpResponse
     from mcp_functions.local.lambdas import Run
 
 STATE_DIR = Path(".mcp-functions")
@@ -79,7 +80,7 @@ class Harness:
         self._lambdas: Lambdas | None = None
         self._functions: Mapping[str, Function] | None = None
         self._url = ""
-        self._killing: Callable[[str], int] = lambda _folder: 0
+        self._runtimes: Runtime | None = None
 
     @property
     def url(self) -> str:
@@ -103,14 +104,15 @@ class Harness:
         """The last calls of functions, in the order in which they ended."""
         return self._lambdas.invocations if self._lambdas else []
 
-    def kill(self, folder: str) -> int:
+    def kill(self, folder: str, *, alone: bool = False) -> int:
         """With `runtime`, kill the processes that run a request of a function now; say how many.
 
         Args:
             folder: of the function; with WORKER behind it, of its worker.
+            alone: only if there is just one.
 
         """
-        return self._killing(folder)
+        return self._runtimes.kill(folder, alone=alone) if self._runtimes else 0
 
     def __enter__(self) -> Self:
         """Start everything.
@@ -141,19 +143,26 @@ class Harness:
         kms.start(kms_api.answer)
         own = environment.settings(port=api.port, name=self._name(), key_arn=kms_api.arn)
         authorizer = self._authorizer(starting, own, f"{api.url}/{FRONT_DOOR}") if self._auth == "jwt" else None
-        at = environment.endpoints(kms=kms.url, invoke=invoke.url, dynamodb=items.url, s3=_objects(starting))
+        objects = _objects(starting)
+        s3_url, warm_objects = objects or (None, None)
+        at = environment.endpoints(kms=kms.url, invoke=invoke.url, dynamodb=items.url, s3=s3_url)
         pointed = environment.CREDENTIALS | at
         starting.enter_context(environment.applied(own | pointed))
         run = self._started(starting, folders, own, pointed)
-        if self._keeps():
-            warming = Thread(target=tables.warm, daemon=True)
-            warming.start()
-            starting.callback(warming.join)
+        warming = Thread(target=_warm, args=(kms_api.warm, tables.warm, warm_objects), daemon=True)
+        warming.start()
+        starting.callback(warming.join)
         lambdas = self._lambdas = Lambdas(folders, run, stack=environment.STACK, ended=self._ended)
         invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
-        api.start(Api(lambdas, folders, authorizer=authorizer).answer)
+        answer = Api(lambdas, folders, authorizer=authorizer).answer
+
+        def in_time(request: HttpRequest) -> HttpResponse:
+            warming.join()  # a client has more patience than functions have with KMS and DynamoDB
+            return answer(request)
+
+        api.start(in_time)
         starting.callback(api.stop)  # first of all at the end: nobody may ask while the rest goes away
         self._url = f"{api.url}/{FRONT_DOOR}"
 
@@ -162,7 +171,7 @@ class Harness:
     ) -> Run:
         if self._runtime:
             runtime = Runtime(self._directory, folders, own=own, pointed=pointed, said=self._said, reuse=self._reuse)
-            self._killing = runtime.kill
+            self._runtimes = runtime
             return starting.enter_context(runtime).run
         self._functions = starting.enter_context(Functions(self._directory)).by_folder
         return InProcess(self._functions, stack=environment.STACK, debug=self._debug).run
@@ -174,23 +183,27 @@ class Harness:
         own |= environment.for_tokens(issuer=door.url, resource=resource)
         return JwtAuthorizer(door.url, [resource], lambda: made.jwks)
 
-    def _keeps(self) -> bool:
-        """Whether a function may ask for the table: who does should not wait for moto."""
-        handlers = (handler for function in (self._functions or {}).values() for handler in function.handlers)
-        return bool(catalog.read(self._directory).get("tasks")) or any(handler.task for handler in handlers)
-
     def _name(self) -> str:
         return self._directory.resolve().parent.name or "mcp-functions"
 
 
-def _objects(starting: ExitStack) -> str | None:
+def _warm(*services: Callable[[], object] | None) -> None:
+    """Have moto imported before anybody waits for it: that takes longer than functions wait for AWS."""
+    for warm in services:
+        with contextlib.suppress(Exception):  # whoever asks will hear it
+            if warm:
+                warm()
+
+
+def _objects(starting: ExitStack) -> tuple[str, Callable[[], object]] | None:
     """Serve the bucket that the shell names, if it names one: without it, what does not fit is refused, as deployed."""
     name = os.environ.get("MCP_BLOBS")
     if not name:
         return None
     objects = starting.enter_context(Loopback(max_body=s3.MAX_OBJECT))
-    objects.start(s3.S3Api(name, partial(s3.Moto, name)).answer)
-    return objects.url
+    api = s3.S3Api(name, partial(s3.Moto, name))
+    objects.start(api.answer)
+    return objects.url, api.warm
 
 
 def _say(folder: str, line: str) -> None:

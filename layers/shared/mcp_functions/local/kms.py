@@ -65,6 +65,10 @@ class KmsApi:
         self._backend, self._response = Response.kms_backend, Response
         self.arn = _adopt(self._backend, stored)
 
+    def warm(self) -> None:
+        """Ask moto something: what it needs to answer it imports with the first question, and clients wait a second."""
+        self._ask_moto("ListKeys", {})
+
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request.
 

@@ -35,6 +35,11 @@ class S3Api:
         """Remember who keeps the objects; `make` makes it when the first request comes."""
         self._bucket, self._make, self._lock = bucket, cache(make), Lock()
 
+    def warm(self) -> None:
+        """Make what keeps the objects before anybody waits for it."""
+        with self._lock:
+            self._make()
+
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request. The signature is not checked; but a page in a browser cannot write one."""
         bucket, _, key = unquote(urlsplit(request.target).path).removeprefix("/").partition("/")

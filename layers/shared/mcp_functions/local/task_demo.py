@@ -72,7 +72,8 @@ class _Demo:
             self.say(said)
             self._last = said
         if not self._killed and KILL_AT in task.get("statusMessage", ""):
-            self._killed = self._harness.kill(f"{TOOL}{WORKER}")
+            # where two run, one was called in vain, because the other took its time to come: the next poll will see
+            self._killed = self._harness.kill(f"{TOOL}{WORKER}", alone=True)
             if self._killed:
                 self.say(
                     "  ---- its worker is killed (kill -9); the lease runs out, and the next poll calls another ----"

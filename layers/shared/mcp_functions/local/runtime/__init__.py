@@ -99,9 +99,9 @@ class Runtime:
         """
         return self._fleet.run(folder, _name(folder), event)
 
-    def kill(self, folder: str) -> int:
-        """Kill the processes that run a request of a folder now; say how many."""
-        return self._fleet.kill(folder)
+    def kill(self, folder: str, *, alone: bool = False) -> int:
+        """Kill the processes that run a request of a folder now, or (`alone`) the only one; say how many."""
+        return self._fleet.kill(folder, alone=alone)
 
     def _template(self) -> Template | None:
         path = template.find(self._directory)

@@ -107,10 +107,12 @@ class Fleet:
                 memory_mb=report.used,
             )
 
-    def kill(self, folder: str) -> int:
-        """Kill the processes that run a request of a folder now, and say how many they were."""
+    def kill(self, folder: str, *, alone: bool = False) -> int:
+        """Kill the processes that run a request of a folder now, or (`alone`) the only one; say how many they were."""
         with self._lock:
             killed = [environment for environment, running in self._busy.items() if running == folder]
+        if alone and len(killed) != 1:
+            return 0
         for environment in killed:
             environment.end()
         return len(killed)
