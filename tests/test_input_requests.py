@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import pytest
@@ -129,6 +130,13 @@ json_objects: Any = st.dictionaries(
 )
 
 
+@dataclass
+class Holding:
+    """As a task holds what it asks."""
+
+    asked: Any
+
+
 class Offices(BaseModel):
     """A form whose words are none of ASCII."""
 
@@ -146,6 +154,12 @@ def test_a_question_that_shows_a_form_is_the_json_that_it_carries(
     assert asked == ElicitRequest(message, form).wire(camel_case=camel_case)
     assert asked.text == dumps(dict(asked))  # type: ignore[union-attr]
     assert print_ == fingerprint(json.loads(dumps(asked)))
+
+
+def test_a_copy_of_a_question_that_a_dataclass_makes_is_no_text_any_more() -> None:
+    asked, _print = form_question("Who?", Name, camel_case=False)
+    copied = asdict(Holding(asked))["asked"]
+    assert (copied, copied.text) == (asked, "")
 
 
 def reversed_keys(value: Any) -> Any:  # noqa: ANN401 - JSON is any value

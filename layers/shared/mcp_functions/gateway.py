@@ -483,7 +483,7 @@ def _said(message: Mapping[str, Any]) -> str:
 
 
 def _question(asked: Mapping[str, Any]) -> str:
-    return asked.text if isinstance(asked, Question) else jsonrpc.dumps(asked)
+    return (asked.text if isinstance(asked, Question) else "") or jsonrpc.dumps(asked)
 
 
 def _takes_stream(http: HttpRequest) -> bool:
