@@ -51,15 +51,19 @@ def _end(heard: Heard, lines: list[dict[str, Any]], killed: int) -> Iterator[str
 
 
 def _work(lines: list[dict[str, Any]]) -> Iterator[str]:
-    """Find steps that ran again though another followed: by then they were written down, or no worker goes on."""
-    furthest = -1
+    """Find steps that ran again though another followed: by then they were written down, or no worker goes on.
+
+    A client that heard nothing of its first request repeats it, and there are two tasks; one of them nobody asks for.
+    """
+    furthest: dict[str, int] = {}
     for line in lines:
+        task = line.get("task", "")
         if line["kind"] == "part":
-            if line["part"] < furthest:
+            if line["part"] < furthest.get(task, -1):
                 yield "a recorded step was repeated"
-            furthest = max(furthest, line["part"])
+            furthest[task] = max(furthest.get(task, -1), line["part"])
         elif line["kind"] == "charge":
-            furthest = 1 << 31
+            furthest[task] = 1 << 31
     if len({line["key"] for line in lines if line["kind"] == "charge"}) > 1:
         yield "one payment under two keys"
 
@@ -78,10 +82,13 @@ def figures(seen: Seen) -> list[tuple[str, str]]:
     """Say in figures what befell the tasks and how they ended."""
     ends = Counter(one.ends[0]["status"] if one.ends else "none" for one in seen.heard)
     died = Counter(line["where"] for line in seen.journal if line["kind"] == "dies")
-    parts = Counter((line["nonce"], line["part"]) for line in seen.journal if line["kind"] == "part")
+    parts = Counter((line["task"], line["part"]) for line in seen.journal if line["kind"] == "part")
+    begun = {(line["nonce"], line["task"]) for line in seen.journal if line["kind"] == "part"}
+    again = len(begun) - len({nonce for nonce, _task in begun})
     return [
         ("tasks", f"{len(seen.heard)}"),
         *((f"… that ended {status}", f"{ends[status]}") for status in sorted(ends)),
+        ("begun a second time, by clients that heard nothing of the first", f"{again}"),
         ("breaches", f"{len(check(seen))}"),
         ("seconds", f"{seen.seconds:.0f}"),
         ("polls", f"{sum(one.polls for one in seen.heard)}"),

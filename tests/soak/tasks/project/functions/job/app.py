@@ -32,17 +32,17 @@ def perhaps_die(where: str, nonce: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def work(nonce: str, part: int) -> int:
+def work(nonce: str, task: str, part: int) -> int:
     perhaps_die("before", nonce)
-    note(kind="part", nonce=nonce, part=part)
+    note(kind="part", nonce=nonce, task=task, part=part)
     perhaps_die("after", nonce)  # done, and not written down
     time.sleep(CHANCE.random() / 50)
     return part
 
 
-def charge(nonce: str, size: int, *, key: str) -> str:
+def charge(nonce: str, task: str, size: int, *, key: str) -> str:
     """Stand in for a payment API, which knows payments by their keys."""
-    note(kind="charge", nonce=nonce, key=key)
+    note(kind="charge", nonce=nonce, task=task, key=key)
     perhaps_die("after charge", nonce)
     return f"receipt {key[:12]} for {size}"
 
@@ -50,13 +50,13 @@ def charge(nonce: str, size: int, *, key: str) -> str:
 @tool(task="required", task_ttl=3600)
 def job(nonce: str, parts: int, *, step: Step, elicit: Elicit, progress: Progress) -> str:
     """Work, ask, charge."""
-    done = 0
+    done, task = 0, str(step.uuid("task"))
     for part in range(parts):
         progress(part, total=parts)
-        done += step(f"part-{part}", work, nonce, part) == part
+        done += step(f"part-{part}", work, nonce, task, part) == part
         perhaps_die("between", nonce)
     size = elicit("size", f"{nonce}: which size?", Size).size
-    return f"{nonce}: {done} parts, {step.keyed('charge', charge, nonce, size)}"
+    return f"{nonce}: {done} parts, {step.keyed('charge', charge, nonce, task, size)}"
 
 
 handler = serve(job)
