@@ -21,27 +21,24 @@ ENDPOINT, NONE = "endpoint", "none"
 
 def measured(notes: Notes, *, endpoint: bool) -> Iterator[tuple[dict[str, str], Measures]]:
     """Say what is counted of a request: for each set of dimensions, beside `service`, its metrics."""
-    handler = ENDPOINT if endpoint else notes.handler or NONE
-    yield (
-        {"handler": handler},
-        _present(
-            Requests=(COUNT, 1),
-            Latency=(TIME, milliseconds(notes.seconds)),
-            Rounds=(COUNT, (notes.round or 0) if notes.outcome == "complete" and notes.flow else 0),
-        ),
-    )
-    if happened := _present(
-        Failed=(COUNT, notes.status >= SERVER_ERROR),
-        Misconfigured=(COUNT, notes.misconfigured),
-        Crashed=(COUNT, notes.outcome == "crashed"),
-        KmsFailures=(COUNT, notes.kms_failures),
-        KmsLatency=(TIME, milliseconds(notes.kms_seconds) if notes.kms_calls else 0),
-        ColdStarts=(COUNT, notes.cold_start),
-    ):
+    usual: Measures = {"Requests": (COUNT, 1.0)}
+    if latency := milliseconds(notes.seconds):
+        usual["Latency"] = (TIME, latency)
+    if notes.flow and notes.outcome == "complete" and notes.round:
+        usual["Rounds"] = (COUNT, float(notes.round))
+    yield {"handler": ENDPOINT if endpoint else notes.handler or NONE}, usual
+    if happened := {
+        name: (unit, float(value))
+        for name, unit, value in (
+            ("Failed", COUNT, notes.status >= SERVER_ERROR),
+            ("Misconfigured", COUNT, notes.misconfigured),
+            ("Crashed", COUNT, notes.outcome == "crashed"),
+            ("KmsFailures", COUNT, notes.kms_failures),
+            ("KmsLatency", TIME, milliseconds(notes.kms_seconds) if notes.kms_calls else 0),
+            ("ColdStarts", COUNT, notes.cold_start),
+        )
+        if value
+    }:
         yield {}, happened
     if notes.outcome == "refused":
         yield {"code": "http" if notes.code is None else str(notes.code)}, {"Refused": (COUNT, 1)}
-
-
-def _present(**measures: tuple[str, float]) -> Measures:
-    return {name: (unit, float(value)) for name, (unit, value) in measures.items() if value}

@@ -16,7 +16,9 @@ UNKNOWN = "unknown"  # stands for every name and method that is the client's own
 # "version "-" trace-id "-" parent-id "-" trace-flags", lower case; ff is no version, and neither id is all zeros (W3C)
 TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
-REQUEST_ID = r"[A-Za-z0-9_=+/.-]{1,64}"  # as API Gateway and Lambda write theirs
+# Of which API Gateway and Lambda make their ids, and how long one may be.
+ID_LETTERS, LONGEST_ID = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-", 64
+TRACED = "_X_AMZN_TRACE_ID"  # Lambda sets it anew for each invocation
 
 
 class Notes:
@@ -101,11 +103,17 @@ class kms:  # noqa: N801 - a context manager that reads as a word
         self._notes.kms_seconds += time.perf_counter() - self._began
 
 
-def trace(traceparent: object) -> str | None:
-    """Find the id under which a request is traced: the client's `_meta.traceparent`, if it is one, or else X-Ray's."""
+def trace(traceparent: object, traced: str | None = None) -> str | None:
+    """Find the id under which a request is traced: the client's `_meta.traceparent`, if it is one, or else X-Ray's.
+
+    Args:
+        traceparent: whatever stands there.
+        traced: TRACED, if it was read already; "" if it is not set.
+
+    """
     if isinstance(traceparent, str) and (found := re.fullmatch(TRACEPARENT, traceparent)):
         return found[1]
-    traced = os.environ.get("_X_AMZN_TRACE_ID")  # Lambda sets it anew for each invocation
+    traced = os.environ.get(TRACED) if traced is None else traced
     found = re.search(XRAY, traced) if traced else None
     return found[1] if found else None
 
@@ -117,7 +125,9 @@ def is_cold(*, first: bool) -> bool:
 
 def correlation(identifier: object) -> str | None:
     """Take an id as it is, if it looks like one."""
-    return identifier if isinstance(identifier, str) and re.fullmatch(REQUEST_ID, identifier) else None
+    if isinstance(identifier, str) and 0 < len(identifier) <= LONGEST_ID and not identifier.strip(ID_LETTERS):
+        return identifier
+    return None
 
 
 def digest(name: str) -> str:
@@ -143,11 +153,11 @@ def where(error: BaseException) -> str:
 
 def milliseconds(seconds: float) -> float:
     """Write seconds as a person reads them in a log."""
-    return round(seconds * 1000, 2)
+    return round(seconds * 1000, 2) if seconds else 0.0
 
 
-def fields(notes: Notes) -> Mapping[str, Any]:
-    """Write notes as the keys of a line; what is not known is not there."""
+def fields(notes: Notes, traced: str | None = None) -> Mapping[str, Any]:
+    """Write notes as the keys of a line; what is not known is not there. `traced` as in `trace`."""
     forward = None if notes.forward_seconds is None else milliseconds(notes.forward_seconds)
     written = {
         "method": notes.method,
@@ -170,6 +180,6 @@ def fields(notes: Notes) -> Mapping[str, Any]:
         "cold_start": notes.cold_start,
         "correlation_id": correlation(notes.correlation_id),
         "request_id": correlation(notes.request_id),
-        "trace_id": trace(notes.traceparent),
+        "trace_id": trace(notes.traceparent, traced),
     }
     return {key: value for key, value in written.items() if value is not None}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.observing import lines
 from mcp_functions.observing.measures import measured
-from mcp_functions.observing.notes import fields
+from mcp_functions.observing.notes import TRACED, fields
 from mcp_functions.writer import Writer
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def observer(
         if not level:
             lines.tell(notes)
         elif lines.log.isEnabledFor(told):
-            written.append(line(service, logging.getLevelName(told), lines.message(notes), at, fields(notes)))
+            traced = os.environ.get(TRACED, "")
+            more = fields(notes, traced)
+            written.append(line(service, logging.getLevelName(told), lines.message(notes), at, more, traced))
         if namespace:
             counted = measured(notes, endpoint=endpoint)
             written += [blob(namespace, service, names, found, at) for names, found in counted]
@@ -72,7 +74,9 @@ def observer(
     return tell
 
 
-def line(service: str, level: str, message: str, at: float, more: Mapping[str, Any]) -> str:
+def line(  # noqa: PLR0913, PLR0917 - what a line says
+    service: str, level: str, message: str, at: float, more: Mapping[str, Any], traced: str | None = None
+) -> str:
     """Write one line, as Powertools' Logger does.
 
     Args:
@@ -81,13 +85,14 @@ def line(service: str, level: str, message: str, at: float, more: Mapping[str, A
         message: for people.
         at: unix seconds.
         more: keys beside these.
+        traced: TRACED, if it was read already; "" if it is not set.
 
     """
     # Lambda takes a line's own time and level only if the time is RFC 3339.
     second, rest = divmod(at, 1)
-    stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(second))}.{int(rest * 1000):03}+00:00"
+    stamp = f"{_second(second)}.{int(rest * 1000):03}+00:00"
     written = {"level": level, "message": message, "timestamp": stamp, "service": service, "logger": lines.NAME, **more}
-    if traced := os.environ.get("_X_AMZN_TRACE_ID"):  # Lambda sets it anew for each invocation
+    if traced := os.environ.get(TRACED) if traced is None else traced:
         written["xray_trace_id"] = traced.partition(";")[0].removeprefix("Root=")
     return _dumps(written)
 
@@ -103,10 +108,15 @@ def blob(namespace: str, service: str, dimensions: Mapping[str, str], measures: 
         at: unix seconds.
 
     """
-    units = tuple((name, unit) for name, (unit, _value) in measures.items())
+    units = tuple([(name, unit) for name, (unit, _value) in measures.items()])
     about, named = _directive(namespace, (*dimensions.items(), ("service", service)), units)
-    values = ",".join(f'"{name}":[{value}]' for name, (_unit, value) in measures.items())
+    values = ",".join([f'"{name}":[{value}]' for name, (_unit, value) in measures.items()])
     return f'{{"_aws":{{"Timestamp":{int(at * 1000)},"CloudWatchMetrics":[{about}]}},{named},{values}}}'
+
+
+@lru_cache(maxsize=1)
+def _second(at: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
 
 
 @lru_cache(maxsize=256)
