@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
+import logging
 import socket
 import ssl
 import threading
@@ -15,6 +16,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
+import boto3
 import botocore.session
 import pytest
 from botocore import auth, awsrequest
@@ -26,19 +28,21 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions import aws
+from mcp_functions import aws, front_door
 from mcp_functions.aws import clients, connection, surroundings
 from mcp_functions.aws.clients import Invoker, Kms, Quota
 from mcp_functions.aws.credentials import REFRESH_SECONDS, Fetched
 from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
 from mcp_functions.aws.signing import Credentials, Scope, sign
 from mcp_functions.front_door import lambda_client
+from mcp_functions.keys import kms
 from mcp_functions.keys.kms import kms_client
-from mcp_functions.table import Refused, make_call
+from mcp_functions.table import Refused, dynamodb, make_call, s3
 from mcp_functions.tasks import lambda_client as summons_client
+from mcp_functions.tasks import summons
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from mcp_functions.table.dynamodb import Call
@@ -630,3 +634,24 @@ def test_only_a_server_that_this_machine_trusts_is_told_anything(
 
 def test_preparing_where_boto3_will_call_is_nothing() -> None:
     aws.prepare(None)
+
+
+@pytest.mark.parametrize(
+    "make", [front_door.boto3_client, summons.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
+)
+def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
+    make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    log = logging.getLogger("botocore")
+    before = log.level
+    try:
+        log.setLevel(logging.DEBUG)
+        made = make()
+        assert log.level == logging.WARNING
+        assert boto3.DEFAULT_SESSION is None  # credentials from before a snapshot would live on in it
+        if make is not dynamodb.boto3_call:
+            assert made.meta.config.connect_timeout + made.meta.config.read_timeout <= 30  # API Gateway's
+    finally:
+        log.setLevel(before)

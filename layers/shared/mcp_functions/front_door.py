@@ -8,7 +8,6 @@ whose sessions and questions it seals; no request of 2026-07-28 uses it.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import time
 from threading import Thread
@@ -123,14 +122,9 @@ def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of th
 
 def boto3_client() -> Any:  # noqa: ANN401 - see lambda_client
     """Make boto3's, where the environment does not say all that our own needs."""
-    # At DEBUG botocore writes every request into the log, and these hold what clients sent.
-    logging.getLogger("botocore").setLevel(max(logging.INFO, logging.getLogger("botocore").getEffectiveLevel()))
+    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - not for lists
 
-    import boto3  # noqa: PLC0415 - not for lists
-    from botocore.config import Config  # noqa: PLC0415
-
-    once = Config(connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, retries={"total_max_attempts": 1})
-    return boto3.client("lambda", config=once)
+    return by_boto3.client("lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1)
 
 
 def kept(make: Callable[[], Any], now: Callable[[], float] = time.monotonic) -> Callable[[], Any]:

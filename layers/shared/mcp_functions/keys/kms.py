@@ -6,7 +6,6 @@ about the operator's work (an alarm). Errors are told by names and codes, which 
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -51,21 +50,10 @@ def kms_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
 
 
 def boto3_client() -> Any:  # noqa: ANN401 - see kms_client
-    """Build boto3's, which honours AWS_ENDPOINT_URL_KMS, profiles and proxies by itself."""
-    # At DEBUG botocore writes every answer into the log, and KMS's answers are data keys in plaintext.
-    logging.getLogger("botocore").setLevel(max(logging.WARNING, logging.getLogger("botocore").level))
+    """Build boto3's, where the environment does not say all that our own needs."""
+    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only functions that ask need it
 
-    import boto3.session  # noqa: PLC0415 - 100 ms, and only functions that ask need it
-    from botocore.config import Config  # noqa: PLC0415
-
-    config = Config(
-        connect_timeout=CONNECT_SECONDS,
-        read_timeout=READ_SECONDS,
-        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
-        max_pool_connections=4,
-    )
-    # Not boto3's default session: that would outlive this client, and with it credentials from before a snapshot.
-    return boto3.session.Session().client("kms", config=config)
+    return by_boto3.client("kms", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
 
 class KmsKey:

@@ -334,10 +334,8 @@ def _when(at: float, now: float) -> str:
 
 def _client_of(arn: str) -> Callable[[], Any]:
     def make() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
-        import boto3.session  # noqa: PLC0415 - only who asks AWS needs it
-        from botocore.config import Config  # noqa: PLC0415
+        from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only who asks AWS needs it
 
-        config = Config(connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 2})
-        return boto3.session.Session().client("kms", region_name=arn.split(":")[3], config=config)
+        return by_boto3.client("kms", connect_seconds=2, read_seconds=5, attempts=2, region=arn.split(":")[3])
 
     return make

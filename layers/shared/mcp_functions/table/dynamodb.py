@@ -6,7 +6,6 @@ whoever asks again, the client or this module, knows its own write from somebody
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -170,23 +169,13 @@ def make_call() -> Call:
 
 
 def boto3_call() -> Call:
-    """Build boto3's, which honours AWS_ENDPOINT_URL_DYNAMODB, profiles and proxies by itself."""
-    # At DEBUG botocore writes every request into the log.
-    logging.getLogger("botocore").setLevel(max(logging.WARNING, logging.getLogger("botocore").level))
-
-    import boto3.session  # noqa: PLC0415 - 100 ms, and only where our own calls will not do
-    from botocore import xform_name  # noqa: PLC0415
-    from botocore.config import Config  # noqa: PLC0415
+    """Build boto3's, where the environment does not say all that our own needs."""
+    from botocore import xform_name  # noqa: PLC0415 - only where our own calls will not do
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
-    config = Config(
-        connect_timeout=CONNECT_SECONDS,
-        read_timeout=READ_SECONDS,
-        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
-        max_pool_connections=4,
-    )
-    # Not boto3's default session: that would outlive this client, and with it credentials from before a snapshot.
-    client = boto3.session.Session().client("dynamodb", config=config)
+    from mcp_functions.aws import by_boto3  # noqa: PLC0415
+
+    client = by_boto3.client("dynamodb", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
     def call(operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -62,23 +61,17 @@ class S3:
 
 
 def s3_client() -> Any:  # noqa: ANN401 - as above
-    """Build boto3's client, bounded in time; it honours AWS_ENDPOINT_URL_S3 by itself."""
-    # At DEBUG botocore writes every request into the log.
-    logging.getLogger("botocore").setLevel(max(logging.WARNING, logging.getLogger("botocore").level))
+    """Build boto3's client, bounded in time."""
+    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only where something does not fit into an item
 
-    import boto3.session  # noqa: PLC0415 - only where something does not fit into an item
-    from botocore.config import Config  # noqa: PLC0415
-
-    config = Config(
-        connect_timeout=CONNECT_SECONDS,
-        read_timeout=READ_SECONDS,
-        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
-        max_pool_connections=4,
+    return by_boto3.client(
+        "s3",
+        connect_seconds=CONNECT_SECONDS,
+        read_seconds=READ_SECONDS,
+        attempts=ATTEMPTS,
         request_checksum_calculation="when_required",  # the item keeps a digest of its own
         response_checksum_validation="when_required",
     )
-    # Not boto3's default session: that would outlive this client, and with it credentials from before a snapshot.
-    return boto3.session.Session().client("s3", config=config)
 
 
 def _verdict(error: Exception, *, reading: bool) -> Exception:

@@ -57,15 +57,6 @@ def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of th
 
 def boto3_client() -> Any:  # noqa: ANN401 - see lambda_client
     """Make boto3's, where the environment does not say all that our own needs."""
-    logging.getLogger("botocore").setLevel(max(logging.INFO, logging.getLogger("botocore").getEffectiveLevel()))
+    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only where there are tasks
 
-    import boto3.session  # noqa: PLC0415 - only where there are tasks
-    from botocore.config import Config  # noqa: PLC0415
-
-    config = Config(
-        connect_timeout=CONNECT_SECONDS,
-        read_timeout=READ_SECONDS,
-        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
-    )
-    # Not boto3's default session: that would outlive this client, and with it credentials from before a snapshot.
-    return boto3.session.Session().client("lambda", config=config)
+    return by_boto3.client("lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
