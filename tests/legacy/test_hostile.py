@@ -308,3 +308,10 @@ def test_who_declares_what_its_revision_does_not_know_is_not_told_that_it_did_no
     said = text(client.call(tool, **({"bug": 7} if tool == "resolve" else {})))
     assert why in said
     assert "did not declare" not in said
+
+
+def test_what_a_call_leaves_ends_soon_after_its_question(client: Client, world: World) -> None:
+    for bug in range(3):
+        asked(client.call("resolve", bug=bug))
+    kept = [int(item["expires"]["N"]) for item in world.table.items.values()]
+    assert kept == [int(world.clock()) + 900 + 300] * 3
