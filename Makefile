@@ -33,7 +33,7 @@ serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001
 .PHONY: test
 test: .venv/.dev .venv-sam/.sam .venv-clients/.clients check ## everything that can be checked on this machine
 	.venv/bin/python -m pytest --ignore tests/package --ignore tests/test_own_project.py \
-		--numprocesses $(PYTEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+		--numprocesses $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: own-project
 own-project: .venv/.dev .venv-sam/.sam ## a project made from the wheel, outside the clone

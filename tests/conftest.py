@@ -39,6 +39,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-events", action="store_true", help="write events/ from what the conversations say")
 
 
+# A file is one worker's, and what waits for processes waits beside what computes: who takes longest begins first, so
+# that nobody works alone in the end.
+LONGEST = (
+    "soak/test_soak.py",
+    "test_build.py",
+    "conformance/test_conformance.py",
+    "local/test_demo.py",
+    "clients/test_earlier_clients.py",
+    "docs/test_recipes.py",
+    "local/runtime/test_conversations.py",
+    "clients/test_python_client.py",
+    "local/test_pause.py",
+    "test_blobs.py",
+    "test_fuzz.py",
+    "clients/test_driving_the_loop.py",
+    "clients/test_fresh_processes.py",
+    "local/test_single_use.py",
+    "local/test_scaffold.py",
+    "simulation/test_simulation.py",
+    "test_testing.py",
+    "soak/tasks/test_tasks_soak.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put first what takes longest; `--no-loadscope-reorder` hands files out in this order."""
+    places = {ROOT / "tests" / file: place for place, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _deployed() -> Iterator[None]:
     with deployed():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FEWEST = 12  # samples that say anything
 MORE_MEMORY, KB_A_REQUEST, NOISE_KB = 0.05, 1.0, 6 * 1024
 MORE_DESCRIPTORS, OF_A_PROCESS = 24, 6  # beyond what each process has: two ends of a pipe, its API, its connection
+LINGERS = 10.0  # seconds
 CROWD = 6  # processes for each request at once: two functions each, duplicates, and whoever is just ending
 
 
@@ -31,14 +32,23 @@ def breaches(seen: Seen) -> Iterator[Breach]:
         yield Breach("the harness did not end well", None, f"status {seen.status}")
     for line in seen.said.splitlines():
         yield Breach("the harness complained", None, line)
-    for before, after in zip(seen.samples, seen.samples[1:], strict=False):
-        for pid in before.zombies & after.zombies:
-            yield Breach("a zombie", None, str(pid))
+    for pid in _lingering(seen.samples):
+        yield Breach("a zombie", None, str(pid))
     most = max((one.children for one in seen.samples), default=0)
     if most > CROWD * seen.workers + 1:
         yield Breach("too many processes", None, f"{most} for {seen.workers} requests at once")
     if len(seen.samples) >= FEWEST:
         yield from _grown(seen.samples)
+
+
+def _lingering(samples: Sequence[Sample]) -> set[int]:
+    """Find who was a zombie for longer than it takes to fetch one, on a machine that has much else to do."""
+    since: dict[int, float] = {}
+    found: set[int] = set()
+    for one in samples:
+        since = {pid: since.get(pid, one.at) for pid in one.zombies}
+        found |= {pid for pid, at in since.items() if one.at - at > LINGERS}
+    return found
 
 
 def quarters(samples: Sequence[Sample]) -> tuple[Sequence[Sample], Sequence[Sample]]:

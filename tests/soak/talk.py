@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 40  # requests of one conversation that ended in no round
 REFUSED_TWICE = 2  # times that a state is presented, before the client goes back to the one before it
+DEATHS = 2  # of those who kill somebody: whoever did it the first time may have been killed from outside just before
 CAME_THROUGH = {200, 400}  # a result or a refusal; who is told to come again does it again
 LOST_SECONDS = 0.05  # at most, until a client hangs up
 
@@ -45,7 +46,7 @@ class Talk:
         self.planned, self.deliveries = planned, list[Delivery]()
         self.over, self.final = False, cast("Delivery | None", None)
         self._door, self._chance = door, plan.chance_of(seed, planned)
-        self._points, self._failed, self._refused, self._dead = [Point()], 0, 0, False
+        self._points, self._failed, self._refused, self._dead = [Point()], 0, 0, 0
         self._acts = list(planned.acts)
 
     def act(self) -> None:
@@ -89,16 +90,17 @@ class Talk:
             self.deliveries.append(other)
             twin = threading.Thread(target=self._deliver_apart, args=(other, self._params(point)))
             twin.start()
-        state = self._door.deliver(delivery, self._params(point), self._kill())
+        kill = self._kill()
+        state = self._door.deliver(delivery, self._params(point), kill)
         if twin:
             twin.join()
-        self._heard(delivery, point, state)
+        self._heard(delivery, point, state, kill=bool(kill))
 
     def _deliver_apart(self, delivery: Delivery, params: dict[str, Any]) -> None:
         self._door.deliver(delivery, params)
         self._door.close()
 
-    def _heard(self, delivery: Delivery, point: Point, state: str | None) -> None:
+    def _heard(self, delivery: Delivery, point: Point, state: str | None, *, kill: bool) -> None:
         if state and delivery.result.get("resultType") == "input_required":
             self._points.append(Point(state, tuple(delivery.result.get("inputRequests", {})), delivery.name))
             self._refused = 0
@@ -107,7 +109,7 @@ class Talk:
             self.over, self.final = True, delivery
             return
         self._failed += 1
-        self._dead = self._dead or delivery.status == 500
+        self._dead += delivery.status == 500 and kill
         if delivery.status == 400:
             self._refused += 1
             if self._refused > REFUSED_TWICE:
@@ -117,7 +119,7 @@ class Talk:
             self.over, self.final = True, delivery
 
     def _kill(self) -> str:
-        due = not self._dead and len(self.deliveries) > self.planned.fatal
+        due = self._dead < DEATHS and len(self.deliveries) > self.planned.fatal
         return self.planned.kill if due else ""
 
     def _next(self, what: str, point: Point, person: str = "") -> Delivery:
