@@ -253,6 +253,22 @@ def test_a_toolkit_that_is_not_installed_is_one_line(
     assert not (tmp_path / "own").exists()
 
 
+def test_make_says_what_it_needs_and_passes_on_what_it_is_told(own: Path) -> None:
+    for missing in ([], ["KIND=tool"], ["NAME=track_parcel"]):
+        ran = made(own, "new", *missing)
+        assert (ran.returncode, "make new KIND=tool NAME=track_parcel" in ran.stderr) == (2, True)
+    assert made(own, "new", "KIND=task", "NAME=x").stdout.rstrip().endswith("local new task x")
+    for makefile in (own, ROOT):
+        assert made(makefile, "serve", "PORT=8001").stdout.rstrip().endswith("local serve --port 8001")
+        assert made(makefile, "serve").stdout.rstrip().endswith("local serve")
+
+
+def made(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Ask make what it would do."""
+    command = ["make", "--dry-run", "--no-print-directory", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+
+
 # ---- new
 
 
