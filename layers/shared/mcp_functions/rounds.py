@@ -8,9 +8,9 @@ who carries the state from round to round.
 
 from __future__ import annotations
 
+import math
 import time
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mcp_functions.errors import DeveloperError, ToolError
@@ -33,6 +33,7 @@ MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to 
 MAX_REWORDINGS = 2  # a price may change once or twice in a conversation; a clock in the message changes every round
 MAX_READINGS = 10_000  # of one answer in one round: only a loop that waits for another answer gets there
 ACTIONS = ("accept", "decline", "cancel")
+NOTHING: Mapping[str, Any] = {}
 _MISSING: Any = object()
 
 
@@ -86,7 +87,6 @@ class AuditRecord(NamedTuple):
     answered: Mapping[str, str]
 
 
-@dataclass(slots=True)
 class Round:
     """What is known in this round, and what it leaves for the next.
 
@@ -118,48 +118,51 @@ class Round:
 
     """
 
-    record: Mapping[str, Any] = field(default_factory=dict)
-    asked: Mapping[str, str] = field(default_factory=dict)
-    responses: Mapping[str, Any] = field(default_factory=dict)
-    declared: Mapping[str, Any] = field(default_factory=dict)
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    camel_case: bool = False
-    flow: str = ""
-    number: int = 1
-    deadline: float = float("inf")
-    now: Callable[[], float] = time.time
-    max_sheds: int = 2
-    principal: Principal | None = None
-    scopes: frozenset[str] = frozenset()
-    single_use: bool = False
-    requests: dict[str, InputRequest] = field(default_factory=dict)
-    notifications: list[dict[str, Any]] = field(default_factory=list)
-    ended: bool = False
+    ended = False
     broken: str | None = None
     gave_up: str | None = None
-    answered: dict[str, str] = field(default_factory=dict)
-    under_way: set[Future[None]] = field(default_factory=set)
     kept: Callable[[], object] | None = None
     stopped: Callable[[], bool] | None = None
-    told: str = ""
-    _answers: dict[str, dict[str, Any]] = field(default_factory=dict)  # key -> fingerprint -> response
-    _seen: dict[str, str] = field(default_factory=dict)
-    _readings: dict[str, int] = field(default_factory=dict)
-    _steps: dict[str, list[Any]] = field(default_factory=dict)
-    _new_steps: int = 0
-    _began: int | None = None
+    told = ""
+    _new_steps = 0
     _state: str | None = None  # JSON, as the function's model wrote it
 
-    def __post_init__(self) -> None:
+    def __init__(  # noqa: PLR0913 - what is known in a round
+        self,
+        *,
+        record: Mapping[str, Any] = NOTHING,
+        asked: Mapping[str, str] = NOTHING,
+        responses: Mapping[str, Any] = NOTHING,
+        declared: Mapping[str, Any] = NOTHING,
+        meta: Mapping[str, Any] = NOTHING,
+        camel_case: bool = False,
+        flow: str = "",
+        number: int = 1,
+        deadline: float = math.inf,
+        now: Callable[[], float] = time.time,
+        max_sheds: int = 2,
+        principal: Principal | None = None,
+        scopes: frozenset[str] = frozenset(),
+        single_use: bool = False,
+    ) -> None:
         """Take over every proven answer at once, so that none is lost if this round ends before it is read."""
-        self._answers = {key: dict(known) for key, known in self.record.get("answers", {}).items()}
-        self._steps = {key: list(step) for key, step in self.record.get("steps", {}).items()}
-        self._began = self.record.get("began")
-        for key, print_ in self.asked.items():
+        self.record, self.asked, self.responses, self.declared, self.meta = record, asked, responses, declared, meta
+        self.camel_case, self.flow, self.number, self.deadline, self.now = camel_case, flow, number, deadline, now
+        self.max_sheds, self.principal, self.scopes, self.single_use = max_sheds, principal, scopes, single_use
+        self.requests: dict[str, InputRequest] = {}
+        self.notifications: list[dict[str, Any]] = []
+        self.answered: dict[str, str] = {}
+        self.under_way: set[Future[None]] = set()
+        self._answers = {key: dict(known) for key, known in record.get("answers", NOTHING).items()}  # by fingerprint
+        self._steps = {key: list(step) for key, step in record.get("steps", NOTHING).items()}
+        self._began: int | None = record.get("began")
+        self._seen: dict[str, str] = {}
+        self._readings: dict[str, int] = {}
+        for key, print_ in asked.items():
             known = self._answers.setdefault(key, {})
-            if key in self.responses and print_ not in known:  # a later answer never replaces an accepted one
-                known[print_] = self.responses[key]
-                self.answered[key] = _did(self.responses[key])
+            if key in responses and print_ not in known:  # a later answer never replaces an accepted one
+                known[print_] = responses[key]
+                self.answered[key] = _did(responses[key])
 
     @property
     def proven(self) -> dict[str, Any]:
@@ -198,8 +201,9 @@ class Round:
         if (step := running_step.get()) and step.round is self and questions:
             self.fail(f"{questions[0].key!r} is asked inside step {step.key!r}, which would run again: ask before it")
         outcomes = [self._outcome(question) for question in questions]
-        if any(outcome is _MISSING for outcome in outcomes):
-            self.end()
+        for outcome in outcomes:
+            if outcome is _MISSING:
+                self.end()
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 raise outcome
@@ -320,13 +324,15 @@ class Round:
 
     def leave_apart(self) -> tuple[dict[str, Any], str | None]:
         """Say it likewise, but what a function of the low level keeps (`state`) as the JSON that its model wrote."""
-        left = {
-            "answers": {key: known for key, known in self._answers.items() if known},
-            "steps": self._steps,
-            "sheds": 0 if self.requests else self._sheds() + 1,
-            "began": self._began or 0,
-        }
-        return {name: value for name, value in left.items() if value}, self._state
+        answers = {key: known for key, known in self._answers.items() if known}
+        left: dict[str, Any] = {"answers": answers} if answers else {}
+        if self._steps:
+            left["steps"] = self._steps
+        if not self.requests:
+            left["sheds"] = self._sheds() + 1
+        if self._began:
+            left["began"] = self._began
+        return left, self._state
 
     def leave_asked(self) -> dict[str, str]:
         """Say which questions are open now: key to fingerprint."""
