@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from mcp_functions.schema import JSONObject
 
 
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as capabilities that a client declares
+PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
 _TO_BASE64URL = bytes.maketrans(b"+/", b"-_")
 
 
@@ -172,8 +174,9 @@ def form_question(message: str, form: type[BaseModel], *, camel_case: bool) -> t
 def _form_request(message: str, shown: forms.Shown) -> schema.InputRequest:
     params = {"mode": "form", "message": message, "requestedSchema": shown.schema}
     text = f'{{"mode":"form","message":{quoted(message)},"requestedSchema":{shown.text}}}'
-    asked = {"method": "elicitation/create", "params": params}
-    return cast("schema.InputRequest", Question(asked, f'{{"method":"elicitation/create","params":{text}}}'))
+    asked = Question(method="elicitation/create", params=params)
+    asked.text = f'{{"method":"elicitation/create","params":{text}}}'
+    return cast("schema.InputRequest", asked)
 
 
 def fingerprint(request: schema.InputRequest) -> str:
@@ -226,7 +229,7 @@ def missing(requests: Iterable[schema.InputRequest], declared: Mapping[str, Any]
     lacking: dict[str, Any] = {}
     for request in requests:
         needed = _needed(request)
-        if not _declares(declared, needed):
+        if not (_shows_forms(declared) if needed is FORMS else _declares(declared, needed)):
             lacking = _merged(lacking, needed)
     # to a client that declared nothing of it, the shorter way of saying "forms"
     if lacking.get("elicitation") == {"form": {}} and "elicitation" not in declared:
@@ -236,7 +239,7 @@ def missing(requests: Iterable[schema.InputRequest], declared: Mapping[str, Any]
 
 def _needed(request: schema.InputRequest) -> dict[str, Any]:
     if request["method"] == "elicitation/create":
-        return {"elicitation": {"url": {}}} if request["params"].get("mode") == "url" else {"elicitation": {"form": {}}}
+        return PAGES if request["params"].get("mode") == "url" else FORMS
     match request:
         case {"method": "sampling/createMessage", "params": {"tools": _} | {"toolChoice": _}}:
             return {"sampling": {"tools": {}}}
@@ -247,10 +250,13 @@ def _needed(request: schema.InputRequest) -> dict[str, Any]:
     return {"roots": {}}
 
 
-def _declares(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
+def _shows_forms(declared: Mapping[str, Any]) -> bool:
     # "an empty capabilities object is equivalent to declaring support for form mode only"
-    if declared.get("elicitation") == {}:
-        declared = {**declared, "elicitation": {"form": {}}}
+    found = declared.get("elicitation")
+    return isinstance(found, dict) and (not found or isinstance(found.get("form"), dict))
+
+
+def _declares(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
     for key, value in needed.items():
         found = declared.get(key)
         if not isinstance(found, dict) or (value and not _declares(found, value)):

@@ -8,7 +8,7 @@ from mcp_functions.errors import MissingRequiredClientCapability
 from mcp_functions.names import EXTENSION_TASKS, META_CLIENT_CAPABILITIES, META_SERVER_INFO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.schema import JSONRPCRequest
 
@@ -71,15 +71,10 @@ class Token(str):
 class Question(dict[str, Any]):
     """What a client is asked, with the JSON that it is: but for its message a form is the same for everybody.
 
-    A copy that a library makes of its members has no text, for it may be made to be changed.
+    A copy of its members has no text, for it may be made to be changed.
     """
 
-    __slots__ = ("text",)
-
-    def __init__(self, question: Iterable[tuple[str, Any]] | Mapping[str, Any], text: str = "") -> None:
-        """Hold both; nobody changes one of them."""
-        super().__init__(question)
-        self.text = text
+    text: str = ""
 
 
 class Answer(NamedTuple):
