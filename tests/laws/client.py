@@ -192,12 +192,12 @@ class Client:
         return wire.read(response, self.case.method)
 
 
-@dataclass(slots=True)
 class Uninterrupted(Round):
     """A round in which everybody answers at once, so that it is the only one."""
 
-    person: Person = field(default_factory=lambda: Person(0))
-    heard_of: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, person: Person, heard_of: dict[str, Any], **known: Any) -> None:  # noqa: ANN401 - a Round's
+        super().__init__(**known)
+        self.person, self.heard_of = person, heard_of
 
     def ask(self, *questions: Asking) -> list[Any]:
         outcomes = [self._said(question) for question in questions]
@@ -230,7 +230,7 @@ def ideal(case: Case, version: int, person: Person) -> tuple[dict[str, Any], dic
     """Return what a handler comes to if nothing ever interrupts it, and the questions it asked."""
     handler, heard_of = case.versions[version], dict[str, Any]()
     known: dict[str, Any] = {"flow": "the ideal", "camel_case": handler.camel_case, "declared": EVERYTHING}
-    round_: Round = Uninterrupted(**known, person=person, heard_of=heard_of)
+    round_: Round = Uninterrupted(person, heard_of, **known)
     while True:
         WORLD.begin_round()
         try:
