@@ -20,7 +20,7 @@ OK = 200
 
 def is_earlier(event: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
     """Whether this was an exchange with a client of 2025: it names no revision of 2026, and it was answered."""
-    headers = {**(event.get("headers") or {}), **(event.get("multiValueHeaders") or {})}
+    headers = {**_object(event, "headers"), **_object(event, "multiValueHeaders")}
     named = str({name.lower(): value for name, value in headers.items()}.get("mcp-protocol-version"))
     told = "jsonrpc" in response["body"] or response["headers"].get("content-type") == "text/event-stream"
     if response["statusCode"] != OK or not told or wire.VERSION in named:
@@ -29,6 +29,11 @@ def is_earlier(event: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
     return f"{wire.PREFIX}protocolVersion" not in (
         base64.b64decode(body).decode() if event.get("isBase64Encoded") else body
     )
+
+
+def _object(event: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Take an object out of an event that may be wounded just there."""
+    return found if isinstance(found := event.get(name), dict) else {}
 
 
 def messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -42,7 +47,7 @@ def messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def judge(event: Mapping[str, Any], response: Mapping[str, Any]) -> None:
     """Judge all messages of a response, as far as the request says what they answer."""
-    named = (event.get("headers") or {}).get("mcp-protocol-version")
+    named = _object(event, "headers").get("mcp-protocol-version")
     sent = json.loads(event["body"]) if event.get("body") and not event.get("isBase64Encoded") else {}
     every = sent if isinstance(sent, list) else [sent]
     called = {each["id"]: each["method"] for each in every if "method" in each and "id" in each}
