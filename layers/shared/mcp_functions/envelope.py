@@ -8,7 +8,6 @@ message, so that clones of a snapshot that would draw the same randomness never 
 from __future__ import annotations
 
 import binascii
-import hashlib
 import hmac
 import logging
 import os
@@ -17,6 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA512
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge
@@ -41,8 +42,6 @@ _SALT, _COMMITMENT, _TAG, _CHUNK = 24, 32, 16, 16 * 1024
 _INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
 _TO_BASE64 = bytes.maketrans(b"-_+/=", b"+/\0\0\0")  # what base64url does not have becomes what nothing has
 _TO_BASE64URL = bytes.maketrans(b"+/", b"-_")
-_BLOCK = 128  # bytes, of SHA-512
-_INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
 _log = logging.getLogger(__name__)
 
 
@@ -66,31 +65,12 @@ class _Parts(NamedTuple):
     ciphertext: bytes
 
 
-class Mac:
-    """HMAC-SHA-512 under one key, whose first block is hashed once: RFC 2104 §4, "Implementation Note"."""
-
-    __slots__ = ("_inner", "_outer")
-
-    def __init__(self, key: bytes) -> None:
-        """Begin both hashes; a key has at most 128 bytes."""
-        block = key.ljust(_BLOCK, b"\0")
-        self._inner, self._outer = (hashlib.sha512(block.translate(pad)) for pad in (_INNER, _OUTER))
-
-    def __call__(self, message: bytes) -> bytes:
-        """Return the 64 bytes for one message."""
-        inner, outer = self._inner.copy(), self._outer.copy()
-        inner.update(message)
-        outer.update(inner.digest())
-        return outer.digest()
-
-
 class _Under(NamedTuple):
     """A data key at work: what is the same for every token under it is made once, and forgotten with it."""
 
     key: DataKey
     head: bytes
-    derives: Mac
-    hedges: Mac
+    hedge: hmac.HMAC
 
 
 class Envelope:
@@ -150,8 +130,8 @@ class Envelope:
         under = self._sealing()
         self._fits(len(payload), len(under.head))
         context = self._context + about + under.head
-        salt = _salt(under.hedges, context, payload, self._rand(32))
-        body = under.head + _encrypt(under.derives, context, payload, salt)
+        salt = _salt(under.hedge, context, payload, self._rand(32))
+        body = under.head + _encrypt(under.key.plaintext, context, payload, salt)
         return Token(PREFIX + _base64url(body))
 
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
@@ -172,7 +152,7 @@ class Envelope:
         key = self._keys.opening(parts.header, caller, max_age=self.max_age)
         context = self._context + about + parts.head
         try:
-            payload = _decrypt(self._derives(key), context, parts.salt, parts.commitment, parts.ciphertext)
+            payload = decrypt(key.plaintext, context, parts.salt, parts.commitment, parts.ciphertext)
         except InvalidRequestState:
             self._keys.refuted(key, caller)
             raise
@@ -185,10 +165,6 @@ class Envelope:
         if last is None or last.key is not key:
             last = self._last = _under(key)
         return last
-
-    def _derives(self, key: DataKey) -> Mac:
-        last = self._last
-        return last.derives if last and last.key is key else Mac(key.plaintext)
 
     def _fits(self, payload: int, head: int) -> None:
         """Refuse, when sealing, what opening would refuse: "a server never mints a token that it would not accept"."""
@@ -230,11 +206,11 @@ def describe(token: str) -> dict[str, Any]:
 
 def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return salt, commitment and chunks (§4). `entropy` is 32 random bytes; the message hedges them."""
-    return _encrypt(Mac(data_key), context, payload, hedged_salt(data_key, context, payload, entropy))
+    return _encrypt(data_key, context, payload, hedged_salt(data_key, context, payload, entropy))
 
 
-def _encrypt(derives: Mac, context: bytes, payload: bytes, salt: bytes) -> bytes:
-    key, nonce, commitment = derive(derives, salt, context)
+def _encrypt(data_key: bytes, context: bytes, payload: bytes, salt: bytes) -> bytes:
+    key, nonce, commitment = derive(data_key, salt, context)
     gcm = AESGCM(key)
     if len(payload) < _CHUNK:
         return salt + commitment + gcm.encrypt(nonce, payload, None)
@@ -253,11 +229,7 @@ def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, cip
         InvalidRequestState: another key, another context, or a changed bit.
 
     """
-    return _decrypt(Mac(data_key), context, salt, commitment, ciphertext)
-
-
-def _decrypt(derives: Mac, context: bytes, salt: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
-    key, nonce, expected = derive(derives, salt, context)
+    key, nonce, expected = derive(data_key, salt, context)
     # "The commitment is compared, in constant time, before anything is decrypted."
     if not hmac.compare_digest(commitment, expected):
         raise InvalidRequestState(Reason.COMMITMENT)
@@ -274,32 +246,31 @@ def _decrypt(derives: Mac, context: bytes, salt: bytes, commitment: bytes, ciphe
         raise InvalidRequestState(Reason.TAG) from None
 
 
-def derive(derives: Mac, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return this token's key (32 bytes), base nonce (12) and commitment (32), by HKDF-Expand (RFC 5869 §2.3)."""
-    info = _INFO + salt + context
-    first = derives(info + b"\1")
-    second = derives(first + info + b"\2")
-    return first[:32], first[32:44], first[44:] + second[:12]
+def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return this token's key (32 bytes), base nonce (12) and commitment (32)."""
+    output = HKDFExpand(SHA512(), 76, _INFO + salt + context).derive(data_key)
+    return output[:32], output[32:44], output[44:]
 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return 24 bytes: uniform if `entropy` is; if it repeats, still different for every different message (§4.2)."""
-    return _salt(_hedge(Mac(data_key)), context, payload, entropy)
+    return _salt(_hedge(data_key), context, payload, entropy)
 
 
-def _hedge(derives: Mac) -> Mac:
-    """Make what salts are drawn from: 32 bytes of HKDF-Expand, the same for every token under one data key."""
-    return Mac(derives(b"ks1/hedge\0\1")[:32])
+def _hedge(data_key: bytes) -> hmac.HMAC:
+    """Make what salts are drawn from: the same for every token under one data key."""
+    return hmac.new(HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key), digestmod="sha512")
 
 
-def _salt(hedges: Mac, context: bytes, payload: bytes, entropy: bytes) -> bytes:
-    return hedges(b"".join((entropy, len(context).to_bytes(4, "big"), context, payload)))[:_SALT]
+def _salt(hedge: hmac.HMAC, context: bytes, payload: bytes, entropy: bytes) -> bytes:
+    one = hedge.copy()
+    one.update(b"".join((entropy, len(context).to_bytes(4, "big"), context, payload)))
+    return one.digest()[:_SALT]
 
 
 def _under(key: DataKey) -> _Under:
     head = _FIXED.pack(SUITE, INLINE, key.born, key.kek, len(key.wrapped)) + key.wrapped
-    derives = Mac(key.plaintext)
-    return _Under(key, head, derives, _hedge(derives))
+    return _Under(key, head, _hedge(key.plaintext))
 
 
 def _parse(token: str, max_chars: int) -> _Parts:
