@@ -4,8 +4,12 @@ No `from __future__ import annotations` here: the functions below are read as an
 """
 
 import functools
+import json
 from collections.abc import Callable, Mapping
+from datetime import date
+from enum import StrEnum
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import pytest
 from pydantic import BaseModel, Field
@@ -35,11 +39,18 @@ from mcp_functions import (
 )
 from mcp_functions.errors import DeveloperError, InvalidParams, Unanswered
 from mcp_functions.handlers import Handler
+from mcp_functions.messages import Written
 from mcp_functions.rounds import InputRequired, Round
 
 
 class City(BaseModel):
     name: str
+
+
+class Colour(StrEnum):
+    """A text that has a name."""
+
+    RED = "red"
 
 
 class Draft(BaseModel):
@@ -224,7 +235,7 @@ def test_any_other_exception_is_not_the_handlers_business() -> None:
             {"total": "hunter2"},
             "promiser returned something else than its signature promises: it total should be a valid",
         ),
-        ("text", "promiser promises structured content in its signature and returned none"),
+        ("text", "promiser returned something else than its signature promises: it"),
         (None, "promiser promises structured content in its signature and returned none"),
         (CallToolResult(["x"]), "promiser promises structured content in its signature and returned none"),
     ],
@@ -238,6 +249,35 @@ def test_a_tool_that_breaks_its_promise_is_the_developers_error(value: Any, reas
         call(promiser)
     assert str(caught.value).startswith(reason)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("promised", "value", "plain"),
+    [
+        (date, date(2026, 7, 28), "2026-07-28"),
+        (UUID, UUID(int=5), "00000000-0000-0000-0000-000000000005"),
+        (Colour, Colour.RED, "red"),
+        (Literal["red", "blue"], "red", "red"),
+        (Annotated[str, Field(max_length=3)], "red", "red"),
+        (date | int, date(2026, 7, 28), "2026-07-28"),
+    ],
+)
+def test_what_is_text_in_json_alone_keeps_the_promise_of_structured_content(
+    promised: Any,  # noqa: ANN401 - an annotation
+    value: object,
+    plain: str,
+) -> None:
+    def promiser():  # type: ignore[no-untyped-def]  # noqa: ANN202 - the next line says it
+        """Promise."""
+        return value
+
+    promiser.__annotations__["return"] = promised
+    handler = tool(promiser)
+    written = handler.answer({"name": "promiser"}, "{}")
+    assert isinstance(written, Written)
+    expected = {"content": [{"type": "text", "text": f'"{plain}"'}], "structuredContent": plain, "isError": False}
+    assert call(handler) == expected
+    assert json.loads(written.text) == {"resultType": "complete", **expected, "_meta": {}}
 
 
 def test_a_failure_need_not_keep_the_promise() -> None:

@@ -43,12 +43,21 @@ scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False,
 values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=9)
 
 
-@given(values | st.builds(Point, x=st.integers()) | st.lists(st.builds(Point, x=st.integers())))
+@given(
+    values
+    | st.dates()
+    | st.decimals(allow_nan=False)
+    | st.sampled_from(Colour)
+    | st.builds(Point, x=st.integers())
+    | st.lists(st.builds(Point, x=st.integers()))
+)
 def test_what_is_written_at_once_says_what_the_result_says(value: Any) -> None:  # noqa: ANN401
-    plain = value if type(value) is str else results.structured(value)
+    plain = results.structured(value)
     meta = {"by": {"name": "shop"}}
     expected = {"resultType": "complete", **results.call_tool_result(value), "_meta": meta}
-    if plain is results.UNSTRUCTURED:
+    if type(value) is str:
+        assert json.loads(results.written_text(value, json.dumps(meta))) == expected
+    elif plain is results.UNSTRUCTURED:
         assert value is None
     else:
         assert json.loads(results.written(plain, json.dumps(meta))) == expected

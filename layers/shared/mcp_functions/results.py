@@ -20,17 +20,18 @@ NUMBERS = frozenset({int, float, bool})
 UNSTRUCTURED: Any = object()  # is in no result
 
 
-def call_tool_result(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
+def call_tool_result(value: Any, *, promised: bool = False) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
     """Write what a tool returned as CallToolResult.
 
     Args:
         value: text, content, a list with content in it, or any value that JSON can carry.
+        promised: whether the tool's signature promises structured content, so that text is such a value as well.
 
     Raises:
         DeveloperError: JSON cannot carry the value.
 
     """
-    plain = structured(value)
+    plain = structured(value, promised=promised)
     if plain is not UNSTRUCTURED:
         return {"content": [_text(_dumps(plain))], "structuredContent": plain, "isError": False}
     if isinstance(value, list | tuple) and _holds_content(value):
@@ -47,11 +48,13 @@ def call_tool_result(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author
     return {"content": [] if value is None else [_text(value)], "isError": False}
 
 
-def structured(value: Any) -> Any:  # noqa: ANN401 - the author's own value
-    """Take what a tool returned as a JSON value; UNSTRUCTURED if it is text or content, or nothing."""
+def structured(value: Any, *, promised: bool = False) -> Any:  # noqa: ANN401 - the author's own value
+    """Take what a tool returned as a JSON value; UNSTRUCTURED if it is text or content, or nothing. As above."""
     if type(value) in NUMBERS:
         return value
-    if value is None or isinstance(value, str) or hasattr(value, "wire_result") or hasattr(value, "wire"):
+    if isinstance(value, str):
+        return value if promised else UNSTRUCTURED  # of a Literal, or an enum
+    if value is None or hasattr(value, "wire_result") or hasattr(value, "wire"):
         return UNSTRUCTURED
     if isinstance(value, list | tuple) and _holds_content(value):
         return UNSTRUCTURED
@@ -59,21 +62,27 @@ def structured(value: Any) -> Any:  # noqa: ANN401 - the author's own value
 
 
 def written(plain: Any, meta: str) -> str:  # noqa: ANN401 - JSON is any value
-    """Write the complete result of a tool that returned a JSON value, or text: each is turned into JSON once.
+    """Write the complete result of a tool that returned a JSON value: it is turned into JSON once.
 
     Args:
-        plain: what `structured` took; or text.
+        plain: what `structured` took, be it a date as text.
         meta: the `_meta` of every result, as JSON.
 
     Raises:
         DeveloperError: JSON cannot carry the value.
 
     """
-    if type(plain) is str:
-        text, more = quoted(plain), ""
-    else:
-        json = _dumps(plain)
-        text, more = f'"{json}"' if type(plain) in NUMBERS else quoted(json), f'"structuredContent":{json},'
+    json = _dumps(plain)
+    text = f'"{json}"' if type(plain) in NUMBERS else quoted(json)
+    return _complete(text, f'"structuredContent":{json},', meta)
+
+
+def written_text(text: str, meta: str) -> str:
+    """Write the complete result of a tool that returned text, likewise."""
+    return _complete(quoted(text), "", meta)
+
+
+def _complete(text: str, more: str, meta: str) -> str:
     content = f'[{{"type":"text","text":{text}}}]'
     return f'{{"resultType":"complete","content":{content},{more}"isError":false,"_meta":{meta}}}'
 

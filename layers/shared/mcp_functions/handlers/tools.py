@@ -111,7 +111,9 @@ class Tool(Handler[P, R]):
         except (InvalidArgument, ToolError, NotAnswered) as error:
             return self.failed(str(error))
         promised = self._output
-        plain = value if promised is None and type(value) is str else results.structured(value)
+        if promised is None and type(value) is str:
+            return Written(results.written_text(value, meta))
+        plain = results.structured(value, promised=promised is not None)
         if plain is results.UNSTRUCTURED:
             return self._result(value)
         if promised and type(plain) not in promised.taken:
@@ -119,7 +121,7 @@ class Tool(Handler[P, R]):
         return Written(results.written(plain, meta))
 
     def _result(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - what the function returns
-        result = results.call_tool_result(value)
+        result = results.call_tool_result(value, promised=self._output is not None)
         if self._output and not result.get("isError"):
             self._check_output(result)
         return result
