@@ -6,6 +6,7 @@ No `from __future__ import annotations` here: the functions below are read as an
 import functools
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -278,6 +279,19 @@ def test_what_is_text_in_json_alone_keeps_the_promise_of_structured_content(
     expected = {"content": [{"type": "text", "text": f'"{plain}"'}], "structuredContent": plain, "isError": False}
     assert call(handler) == expected
     assert json.loads(written.text) == {"resultType": "complete", **expected, "_meta": {}}
+
+
+def test_a_field_may_be_named_as_what_content_has_is() -> None:
+    @dataclass
+    class Transfer:
+        wire: bool = True
+
+    @tool
+    def transfer() -> list[Transfer]:
+        return [Transfer()]
+
+    assert transfer.describe()["outputSchema"]["type"] == "array"
+    assert call(transfer)["structuredContent"] == [{"wire": True}]
 
 
 def test_a_failure_need_not_keep_the_promise() -> None:

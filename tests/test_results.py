@@ -33,6 +33,14 @@ class Line:
     ends: tuple[int, ...]
 
 
+@dataclass
+class Transfer:
+    """Money sent by wire, which is no content."""
+
+    wire: bool = True
+    wire_result: int = 7
+
+
 class Colour(enum.Enum):
     """An enum is its value."""
 
@@ -102,6 +110,8 @@ def test_text_and_content_are_content(value: Any, content: list[Any]) -> None:  
             {"start": {"x": 1, "yAxis": 0}, "ends": [1, 2]},
             '{"start":{"x":1,"yAxis":0},"ends":[1,2]}',
         ),
+        (Transfer(), {"wire": True, "wire_result": 7}, '{"wire":true,"wire_result":7}'),
+        ([Transfer()], [{"wire": True, "wire_result": 7}], '[{"wire":true,"wire_result":7}]'),
         (date(2026, 7, 28), "2026-07-28", '"2026-07-28"'),
         ({"when": date(2026, 7, 28), "colour": Colour.RED}, {"when": "2026-07-28", "colour": "red"}, None),
     ],

@@ -36,14 +36,14 @@ def call_tool_result(value: Any, *, promised: bool = False) -> dict[str, Any]:  
         return {"content": [_text(_dumps(plain))], "structuredContent": plain, "isError": False}
     if isinstance(value, list | tuple) and _holds_content(value):
         return {"content": [_block(item) for item in value], "isError": False}
-    if hasattr(value, "wire_result"):
+    if _says(value, "wire_result"):
         result = dict(value.wire_result())
         return (
             {**result, "structuredContent": to_json(result["structuredContent"])}
             if "structuredContent" in result
             else result
         )
-    if hasattr(value, "wire"):
+    if _says(value):
         return {"content": [value.wire()], "isError": False}
     return {"content": [] if value is None else [_text(value)], "isError": False}
 
@@ -54,7 +54,7 @@ def structured(value: Any, *, promised: bool = False) -> Any:  # noqa: ANN401 - 
         return value
     if isinstance(value, str):
         return value if promised else UNSTRUCTURED  # of a Literal, or an enum
-    if value is None or hasattr(value, "wire_result") or hasattr(value, "wire"):
+    if value is None or _says(value, "wire_result") or _says(value):
         return UNSTRUCTURED
     if isinstance(value, list | tuple) and _holds_content(value):
         return UNSTRUCTURED
@@ -113,9 +113,9 @@ def read_resource_contents(value: Any, uri: str, mime_type: str | None) -> list[
         DeveloperError: JSON cannot carry the value.
 
     """
-    if isinstance(value, list | tuple) and value and all(hasattr(item, "wire") for item in value):
+    if isinstance(value, list | tuple) and value and all(_says(item) for item in value):
         return [_contents(item) for item in value]
-    if hasattr(value, "wire"):
+    if _says(value):
         return [_contents(value)]
     mime = {"mimeType": mime_type} if mime_type else {}
     if isinstance(value, bytes):
@@ -147,8 +147,13 @@ def _jsonable(core: Any, value: object) -> Any:  # noqa: ANN401 - a module; JSON
         return value
 
 
+def _says(value: object, method: str = "wire") -> bool:
+    """Tell content, which writes itself, from a value: a transfer of money may well have a field named `wire`."""
+    return callable(getattr(value, method, None))
+
+
 def _holds_content(values: list[Any] | tuple[Any, ...]) -> bool:
-    return any(hasattr(item, "wire") for item in values)
+    return any(_says(item) for item in values)
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -156,7 +161,7 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def _block(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    return dict(item.wire()) if hasattr(item, "wire") else _text(item if isinstance(item, str) else _dumps(item))
+    return dict(item.wire()) if _says(item) else _text(item if isinstance(item, str) else _dumps(item))
 
 
 def _contents(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
@@ -170,7 +175,7 @@ def _contents(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own v
 def _message(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
     if isinstance(item, str):
         return {"role": "user", "content": _text(item)}
-    if hasattr(item, "wire"):
+    if _says(item):
         wire = item.wire()
         return wire if "role" in wire else {"role": "user", "content": wire}
     message = f"a prompt returns text, messages or content, not {type(item).__name__}"

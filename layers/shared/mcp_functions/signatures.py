@@ -252,6 +252,6 @@ def _is_unstructured(annotation: Any) -> bool:  # noqa: ANN401 - an annotation i
 
 
 def _holds_content(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
-    if hasattr(annotation, "wire") or hasattr(annotation, "wire_result"):
+    if any(callable(getattr(annotation, method, None)) for method in ("wire", "wire_result")):
         return True
     return any(_holds_content(member) for member in get_args(annotation))
