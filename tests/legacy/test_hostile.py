@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions import Elicit, Step, serve, tool
+from mcp_functions import Elicit, Log, Step, serve, tool
 from mcp_functions.legacy import conversations
 from mcp_functions.testing import deployed
 from tests import wire
@@ -41,9 +41,22 @@ def halved(first: bool, *, elicit: Elicit) -> str:  # noqa: FBT001 - an argument
     return "half \ud800"
 
 
+@tool
+def half() -> str:
+    """Say half of a character."""
+    return "half \ud800"
+
+
+@tool
+def very_much(*, log: Log) -> str:
+    """Say that it will say very much, and say it."""
+    log.info("soon")
+    return "x" * (4 * 1024 * 1024)
+
+
 @pytest.fixture(params=DOORS)
 def world(request: pytest.FixtureRequest) -> World:
-    return World(*ALL, guarded, halved, door=request.param)
+    return World(*ALL, guarded, halved, half, very_much, door=request.param)
 
 
 @pytest.fixture
@@ -93,6 +106,30 @@ def test_each_request_of_a_batch_has_its_answer_even_one_that_lacks_a_scope(worl
     answers = json.loads(client.http("POST", [barred, PING])["body"])
     assert [(each["id"], "error" in each) for each in answers] == [(1, True), (2, False)]
     assert client.http("POST", barred)["statusCode"] == 403  # alone, HTTP says it
+
+
+def test_what_cannot_be_sent_does_not_take_what_else_was_done_with_it(world: World) -> None:
+    client = world.client()
+    client.initialize("2025-03-26")
+    calls = [{**ADD, "id": 1}, *({**CALL, "id": id_, "params": {"name": "half"}} for id_ in (2, 3)), {**ADD, "id": 4}]
+    answers = json.loads(client.http("POST", calls)["body"])
+    assert [(each["id"], each.get("error", {}).get("code")) for each in answers] == [
+        (1, None), (2, -32603), (3, -32603), (4, None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/json, text/event-stream"])
+def test_what_is_too_large_together_is_left_out_until_the_rest_can_be_sent(world: World, accept: str) -> None:
+    client = world.client()
+    client.initialize("2025-03-26")
+    calls = [
+        {**ADD, "id": 1},
+        *({**CALL, "id": id_, "params": {"name": "very_much"}} for id_ in (2, 3)),
+        {**ADD, "id": 4},
+    ]
+    said = [event.data for event in client.read(client.http("POST", calls, accept=accept))]
+    answers = [each for each in said if "id" in each] if "stream" in accept else said[0]
+    assert [(each["id"], "error" in each) for each in answers] == [(1, False), (2, True), (3, False), (4, False)]
 
 
 def test_an_answer_to_nothing_does_not_take_a_batch_with_it(world: World) -> None:

@@ -97,9 +97,31 @@ def batched(http: HttpRequest, replies: Sequence[Reply]) -> Response:
     if not messages:
         return empty(http, 202)
     more = {name: value for reply in replies for name, value in reply.headers.items()}
+    try:
+        return fitting(http, _batch(http, messages, more))
+    except McpError as error:  # too large, or not text: what else was done has its answers
+        refused = error
+    left = dict(enumerate(messages))
+    for at in sorted(left, key=lambda at: _trouble(left[at]), reverse=True):
+        if "id" in left[at]:
+            left[at] = refusal(left[at]["id"], refused)
+        else:
+            del left[at]
+        try:
+            return fitting(http, _batch(http, list(left.values()), more))
+        except McpError as error:
+            refused = error
+    raise refused
+
+
+def _batch(http: HttpRequest, messages: Sequence[Mapping[str, Any]], more: Mapping[str, str]) -> Response:
     if any("method" in message for message in messages) and takes_stream(http):
-        return fitting(http, stream(http, [Event(message) for message in messages], more))
-    return fitting(http, json(http, [message for message in messages if "method" not in message], more))
+        return stream(http, [Event(message) for message in messages], more)
+    return json(http, [message for message in messages if "method" not in message], more)
+
+
+def _trouble(message: Mapping[str, Any]) -> tuple[bool, int]:
+    return not is_whole([message]), len(jsonrpc.dumps(message))
 
 
 def stream(http: HttpRequest, told: Sequence[Event], more: Mapping[str, str]) -> Response:
