@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date  # noqa: TC003 - read at run time, from annotations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
@@ -93,6 +93,21 @@ def test_what_nobody_asked_for_stands_apart() -> None:
     talk = talk_to(curious).call()
     talk.answer(other={"surprise": 1}, name={"action": "accept", "content": ANN})
     assert seen == [{}, {"other": {"surprise": 1}}]
+
+
+def test_who_reads_an_answer_may_ask_more_of_it_than_a_form_can_say() -> None:
+    class Initials(BaseModel):
+        name: Annotated[str, Field(pattern="^[A-Z]+$")]
+
+    @tool
+    def strict(*, input_responses: InputResponses) -> str | InputRequiredResult:
+        if name := input_responses.accepted("name", Initials):
+            return name.name
+        return InputRequiredResult({"name": ElicitRequest("Your initials?", Name)})
+
+    talk = talk_to(strict).call().accept(name={"name": "Ann"})
+    assert talk.asked == ["name"]
+    assert talk.accept(name={"name": "AB"}).text == "AB"
 
 
 @pytest.mark.parametrize(

@@ -113,14 +113,12 @@ class Shown(NamedTuple):
         schema: the `requestedSchema`.
         text: the same as JSON.
         in_order: likewise, in the one form that fingerprints are taken of.
-        keys: the model's key for each name on the wire.
 
     """
 
     schema: dict[str, Any]
     text: str
     in_order: str
-    keys: dict[str, str]
 
 
 @lru_cache(maxsize=256)
@@ -132,8 +130,7 @@ def shown(model: type[BaseModel], camel_case: bool) -> Shown:  # noqa: FBT001 - 
 
     """
     schema = requested_schema(model, camel_case=camel_case)
-    keys = {wire: key for key, wire in _wire_names(model, camel_case=camel_case).items()}
-    return Shown(schema, dumps(schema), in_order(schema), keys)
+    return Shown(schema, dumps(schema), in_order(schema))
 
 
 def accept(model: type[Form], content: object, *, camel_case: bool = False) -> Form:
@@ -151,12 +148,17 @@ def accept(model: type[Form], content: object, *, camel_case: bool = False) -> F
     if not isinstance(content, dict):
         message = "the form came back without content"
         raise InvalidAnswer(message)
-    names = shown(model, camel_case).keys
+    names = _keys(model, camel_case)  # not of `Shown`: who reads may ask more of an answer than a form can say
     known = {names[wire]: value for wire, value in content.items() if wire in names}
     try:
         return model.model_validate_json(dumps(known), strict=True)
     except ValueError as error:
         raise InvalidAnswer(first_reason(error)) from None
+
+
+@lru_cache(maxsize=256)
+def _keys(model: type[BaseModel], camel_case: bool) -> dict[str, str]:  # noqa: FBT001 - as above
+    return {wire: key for key, wire in _wire_names(model, camel_case=camel_case).items()}
 
 
 def _wire_names(model: type[BaseModel], *, camel_case: bool) -> dict[str, str]:

@@ -153,7 +153,7 @@ def _says(value: object, method: str = "wire") -> bool:
 
 
 def _holds_content(values: list[Any] | tuple[Any, ...]) -> bool:
-    return any(_says(item) for item in values)
+    return any(hasattr(item, "wire") and _says(item) for item in values)
 
 
 def _text(text: str) -> dict[str, Any]:
