@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +104,16 @@ def _searched() -> Iterator[None]:
     """Whatever any test makes the toolkit log is searched for secrets that tests plant."""
     with planted.searching():
         yield
+
+
+@pytest.fixture(autouse=True)
+def _levels() -> Iterator[None]:
+    """What one test has logged says nothing of what the next one logs."""
+    loggers = [logging.getLogger(name) for name in (None, "mcp_functions")]
+    before = [log.level for log in loggers]
+    yield
+    for log, level in zip(loggers, before, strict=True):
+        log.setLevel(level)
 
 
 @pytest.hookimpl(wrapper=True)
