@@ -108,7 +108,7 @@ def _searched() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _levels() -> Iterator[None]:
-    """What one test has logged says nothing of what the next one logs."""
+    """Every test leaves the log levels as it found them."""
     loggers = [logging.getLogger(name) for name in (None, "mcp_functions")]
     before = [log.level for log in loggers]
     yield
