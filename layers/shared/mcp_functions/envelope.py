@@ -23,6 +23,7 @@ from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge
 from mcp_functions.keys import MAX_WRAPPED, DataKey, Header, Reason, forgetful, name_of
 from mcp_functions.messages import Token
+from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,6 @@ _FIXED = struct.Struct(">BBI4sH")  # suite, kd, born, kek, wlen
 _SALT, _COMMITMENT, _TAG, _CHUNK = 24, 32, 16, 16 * 1024
 _INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
 _TO_BASE64 = bytes.maketrans(b"-_+/=", b"+/\0\0\0")  # what base64url does not have becomes what nothing has
-_TO_BASE64URL = bytes.maketrans(b"+/", b"-_")
 _log = logging.getLogger(__name__)
 
 
@@ -132,7 +132,7 @@ class Envelope:
         context = self._context + about + under.head
         salt = _salt(under.hedge, context, payload, self._rand(32))
         body = under.head + _encrypt(under.key.plaintext, context, payload, salt)
-        return Token(PREFIX + _base64url(body))
+        return Token(PREFIX + base64url(body))
 
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
         """Open a token.
@@ -310,11 +310,7 @@ def _decode(text: str) -> bytes:
 
 
 def _jti(parts: _Parts) -> str:
-    return _base64url(parts.commitment[:16])
-
-
-def _base64url(raw: bytes) -> str:
-    return binascii.b2a_base64(raw, newline=False).translate(_TO_BASE64URL).rstrip(b"=").decode()
+    return base64url(parts.commitment[:16])
 
 
 def _nonce(base: bytes, number: int) -> bytes:

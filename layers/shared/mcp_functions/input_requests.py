@@ -5,7 +5,6 @@ The classes are an author's words for the three requests; `wire()` writes the me
 
 from __future__ import annotations
 
-import binascii
 import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -14,7 +13,7 @@ from mcp_functions import forms
 from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import in_order
 from mcp_functions.messages import Question
-from mcp_functions.writer import quoted, quoted_ascii
+from mcp_functions.writer import base64url, quoted, quoted_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as capabilities that a client declares
 PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
-_TO_BASE64URL = bytes.maketrans(b"+/", b"-_")
 
 
 class InputRequest:
@@ -185,8 +183,7 @@ def fingerprint(request: schema.InputRequest) -> str:
 
 
 def _named(question: str) -> str:
-    named = binascii.b2a_base64(hashlib.sha256(question.encode()).digest()[:16], newline=False)
-    return named[:22].translate(_TO_BASE64URL).decode()
+    return base64url(hashlib.sha256(question.encode()).digest()[:16])
 
 
 def asked_again(request: schema.InputRequest, reason: str) -> schema.InputRequest:

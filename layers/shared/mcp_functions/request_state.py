@@ -7,7 +7,6 @@ at hand. It works over any codec, and knows neither keys nor KMS.
 
 from __future__ import annotations
 
-import binascii
 import hashlib
 import hmac
 import json
@@ -28,7 +27,7 @@ from mcp_functions.errors import (
 )
 from mcp_functions.jsonrpc import dumps, in_order
 from mcp_functions.names import CALLS
-from mcp_functions.writer import quoted
+from mcp_functions.writer import base64url, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,7 +48,6 @@ _CLAIMS = {
 }  # fmt: skip
 _SHAPES = (tuple(_CLAIMS.values()), tuple({**_CLAIMS, "p": type(None)}.values()))  # of somebody, of nobody
 _in_order_of_names = itemgetter(*_CLAIMS)
-_TO_BASE64URL = bytes.maketrans(b"+/", b"-_")
 _decoder = json.JSONDecoder()  # `json.loads` would look for blanks before and behind
 
 
@@ -211,7 +209,7 @@ class RequestStates:
 
     def new_flow(self) -> str:
         """Name a conversation that begins now; nobody outside can guess it."""
-        return _b64(self._rand(_FLOW_BYTES))
+        return base64url(self._rand(_FLOW_BYTES))
 
     def seal(  # noqa: PLR0913 - a conversation's name is given, or made up
         self,
@@ -412,8 +410,4 @@ def _depth(value: object) -> int:
 
 
 def _digest(label: bytes, content: bytes) -> str:
-    return _b64(hashlib.sha256(label + content).digest())
-
-
-def _b64(raw: bytes) -> str:
-    return binascii.b2a_base64(raw, newline=False).translate(_TO_BASE64URL).rstrip(b"=").decode("ascii")
+    return base64url(hashlib.sha256(label + content).digest())

@@ -1,7 +1,8 @@
-"""JSON written by an encoder that is made once: the standard library makes one for every call."""
+"""JSON written by an encoder that is made once: the standard library makes one for every call; bytes as base64url."""
 
 from __future__ import annotations
 
+import binascii
 import json
 import json.encoder
 from typing import TYPE_CHECKING, Any
@@ -53,3 +54,11 @@ class Writer:
         except RecursionError:
             message = "nested too deep"
             raise ValueError(message) from None
+
+
+_TO_BASE64URL = bytes.maketrans(b"+/", b"-_")
+
+
+def base64url(raw: bytes) -> str:
+    """Write bytes as base64url without padding, which stands in JSON and in a header as it is (RFC 4648 §5)."""
+    return binascii.b2a_base64(raw, newline=False).translate(_TO_BASE64URL).rstrip(b"=").decode("ascii")
