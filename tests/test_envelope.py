@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.cobblestone import Cobblestone256Decryptor, Cobblestone256Encryptor
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes, hmac
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -532,6 +534,15 @@ def test_raising_the_generation_kills_every_token_and_nothing_else() -> None:
 # Randomness
 
 
+@given(key=st.binary(min_size=32, max_size=32), salt=st.binary(min_size=24, max_size=24), context=st.binary())
+def test_keys_and_salts_are_derived_as_cryptography_derives_them(key: bytes, salt: bytes, context: bytes) -> None:
+    info = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0" + salt + context
+    assert b"".join(module.derive(key, salt, context)) == HKDFExpand(hashes.SHA512(), 76, info).derive(key)
+    drawn = hmac.HMAC(HKDFExpand(hashes.SHA512(), 32, b"ks1/hedge\0").derive(key), hashes.SHA512())
+    drawn.update(salt + len(context).to_bytes(4, "big") + context + b"payload")
+    assert module.hedged_salt(key, context, b"payload", salt) == drawn.finalize()[:24]
+
+
 def test_with_entropy_that_repeats_different_payloads_still_get_different_salts() -> None:
     salts = {module.hedged_salt(KEY, CONTEXT, b"%d" % number, b"\0" * 32) for number in range(100)}
     assert len(salts) == 100
@@ -609,11 +620,13 @@ def test_an_envelope_is_a_codec() -> None:
     assert codec.unseal(codec.seal(b"state")) == b"state"
 
 
-def test_what_salts_are_drawn_from_is_forgotten_with_the_data_keys() -> None:
+def test_what_is_derived_from_a_data_key_is_forgotten_with_it() -> None:
     kms = StrictKms()
     envelope = Envelope(make_keys(kms, kms.create_key()))
     token = envelope.seal(b"before")
-    assert envelope._last is not None  # noqa: SLF001 - derived from a data key, so it must not outlive the process
+    assert envelope.unseal(token) == b"before"
+    derived = lambda: (envelope._sealed, envelope._opened)  # noqa: E731, SLF001 - must not outlive the process
+    assert None not in derived()
     keys._reset_all()  # noqa: SLF001 - as before a snapshot, and in a forked child
-    assert envelope._last is None  # noqa: SLF001
+    assert derived() == (None, None)
     assert (envelope.unseal(token), envelope.unseal(envelope.seal(b"after"))) == (b"before", b"after")

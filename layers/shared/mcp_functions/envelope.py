@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA512
-from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+from cryptography.hazmat.primitives.hmac import HMAC
 
 from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge
@@ -70,7 +70,8 @@ class _Under(NamedTuple):
 
     key: DataKey
     head: bytes
-    hedge: hmac.HMAC
+    expands: HMAC  # keyed with the data key
+    hedge: HMAC
 
 
 class Envelope:
@@ -107,12 +108,13 @@ class Envelope:
         self._keys, self._rand = keys, rand
         self._warned = label != STATE_LABEL  # clients carry nothing else
         self._context = label + b"\0" + b"".join(_lp16(part.encode()) for part in keys.scope)
-        self._last: _Under | None = None  # the data key that sealed last
+        self._sealed: _Under | None = None  # the data key that sealed last
+        self._opened: _Under | None = None  # and the one that opened
         forgetful(self)
 
     def reset(self) -> None:
         """Forget what was derived from a data key."""
-        self._last = None
+        self._sealed = self._opened = None
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
         """Seal `payload` into a token.
@@ -127,12 +129,11 @@ class Envelope:
             Misconfigured: no data key can be had until the operator acts.
 
         """
-        under = self._sealing()
+        under = self._sealed = _at_work(self._keys.sealing(), self._sealed, self._opened)
         self._fits(len(payload), len(under.head))
         context = self._context + about + under.head
         salt = _salt(under.hedge, context, payload, self._rand(32))
-        body = under.head + _encrypt(under.key.plaintext, context, payload, salt)
-        return Token(PREFIX + base64url(body))
+        return Token(PREFIX + base64url(under.head + _encrypt(under.expands, context, payload, salt)))
 
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
         """Open a token.
@@ -150,21 +151,16 @@ class Envelope:
         """
         parts = _parse(token, self.max_chars)
         key = self._keys.opening(parts.header, caller, max_age=self.max_age)
+        under = self._opened = _at_work(key, self._opened, self._sealed)
         context = self._context + about + parts.head
         try:
-            payload = decrypt(key.plaintext, context, parts.salt, parts.commitment, parts.ciphertext)
+            payload = _decrypt(under.expands, context, parts.salt, parts.commitment, parts.ciphertext)
         except InvalidRequestState:
             self._keys.refuted(key, caller)
             raise
         self._keys.proven(key)
         observing.current().jti = _jti(parts)
         return payload
-
-    def _sealing(self) -> _Under:
-        key, last = self._keys.sealing(), self._last
-        if last is None or last.key is not key:
-            last = self._last = _under(key)
-        return last
 
     def _fits(self, payload: int, head: int) -> None:
         """Refuse, when sealing, what opening would refuse: "a server never mints a token that it would not accept"."""
@@ -206,11 +202,11 @@ def describe(token: str) -> dict[str, Any]:
 
 def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return salt, commitment and chunks (§4). `entropy` is 32 random bytes; the message hedges them."""
-    return _encrypt(data_key, context, payload, hedged_salt(data_key, context, payload, entropy))
+    return _encrypt(_keyed(data_key), context, payload, hedged_salt(data_key, context, payload, entropy))
 
 
-def _encrypt(data_key: bytes, context: bytes, payload: bytes, salt: bytes) -> bytes:
-    key, nonce, commitment = derive(data_key, salt, context)
+def _encrypt(expands: HMAC, context: bytes, payload: bytes, salt: bytes) -> bytes:
+    key, nonce, commitment = _derive(expands, salt, context)
     gcm = AESGCM(key)
     if len(payload) < _CHUNK:
         return salt + commitment + gcm.encrypt(nonce, payload, None)
@@ -229,7 +225,11 @@ def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, cip
         InvalidRequestState: another key, another context, or a changed bit.
 
     """
-    key, nonce, expected = derive(data_key, salt, context)
+    return _decrypt(_keyed(data_key), context, salt, commitment, ciphertext)
+
+
+def _decrypt(expands: HMAC, context: bytes, salt: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
+    key, nonce, expected = _derive(expands, salt, context)
     # "The commitment is compared, in constant time, before anything is decrypted."
     if not hmac.compare_digest(commitment, expected):
         raise InvalidRequestState(Reason.COMMITMENT)
@@ -247,30 +247,57 @@ def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, cip
 
 
 def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return this token's key (32 bytes), base nonce (12) and commitment (32)."""
-    output = HKDFExpand(SHA512(), 76, _INFO + salt + context).derive(data_key)
-    return output[:32], output[32:44], output[44:]
+    """Return a token's key (32 bytes), base nonce (12) and commitment (32)."""
+    return _derive(_keyed(data_key), salt, context)
+
+
+def _derive(expands: HMAC, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
+    """Expand a data key: HKDF's second step (RFC 5869 §2.3) is an HMAC for each 64 bytes, here two.
+
+    It takes the keyed hash that a data key keeps; a library's takes the key, and begins anew for every token.
+    """
+    info = _INFO + salt + context
+    first = _mac(expands, info + b"\1")
+    second = _mac(expands, first + info + b"\2")
+    return first[:32], first[32:44], first[44:] + second[:12]
 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return 24 bytes: uniform if `entropy` is; if it repeats, still different for every different message (§4.2)."""
-    return _salt(_hedge(data_key), context, payload, entropy)
+    return _salt(_hedge(_keyed(data_key)), context, payload, entropy)
 
 
-def _hedge(data_key: bytes) -> hmac.HMAC:
+def _hedge(expands: HMAC) -> HMAC:
     """Make what salts are drawn from: the same for every token under one data key."""
-    return hmac.new(HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key), digestmod="sha512")
+    return _keyed(_mac(expands, b"ks1/hedge\0\1")[:32])  # one block of HKDF, likewise
 
 
-def _salt(hedge: hmac.HMAC, context: bytes, payload: bytes, entropy: bytes) -> bytes:
-    one = hedge.copy()
-    one.update(b"".join((entropy, len(context).to_bytes(4, "big"), context, payload)))
-    return one.digest()[:_SALT]
+def _salt(hedge: HMAC, context: bytes, payload: bytes, entropy: bytes) -> bytes:
+    return _mac(hedge, b"".join((entropy, len(context).to_bytes(4, "big"), context, payload)))[:_SALT]
+
+
+def _keyed(key: bytes) -> HMAC:
+    return HMAC(key, SHA512())
+
+
+def _mac(keyed: HMAC, message: bytes) -> bytes:
+    one = keyed.copy()
+    one.update(message)
+    return one.finalize()
+
+
+def _at_work(key: DataKey, *known: _Under | None) -> _Under:
+    """Put a data key to work, or go on with it."""
+    for under in known:
+        if under and under.key is key:
+            return under
+    return _under(key)
 
 
 def _under(key: DataKey) -> _Under:
     head = _FIXED.pack(SUITE, INLINE, key.born, key.kek, len(key.wrapped)) + key.wrapped
-    return _Under(key, head, _hedge(key.plaintext))
+    expands = _keyed(key.plaintext)
+    return _Under(key, head, expands, _hedge(expands))
 
 
 def _parse(token: str, max_chars: int) -> _Parts:

@@ -70,26 +70,29 @@ def _digest(value):
 def _sealed():
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     from cryptography.hazmat.primitives.hashes import SHA512
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+    from cryptography.hazmat.primitives.hmac import HMAC
 
     known: list = []
     context = LABEL + HEAD
 
     def keys():
         if not known:
-            data_key = floor.data_key()
-            hedge = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
-            known.extend((data_key, hmac.new(hedge, digestmod="sha512")))
+            expands = HMAC(floor.data_key(), SHA512())
+            known.extend((expands, HMAC(mac(expands, b"ks1/hedge\0\1")[:32], SHA512())))
         return known
 
+    def mac(keyed, message):
+        one = keyed.copy()
+        one.update(message)
+        return one.finalize()
+
     def derived(salt):
-        output = HKDFExpand(SHA512(), 76, INFO + salt + context).derive(keys()[0])
-        return output[:32], output[32:44], output[44:]
+        info = INFO + salt + context
+        first = mac(keys()[0], info + b"\1")
+        return first[:32], first[32:44], first[44:] + mac(keys()[0], first + info + b"\2")[:12]
 
     def seal(data):
-        drawn = keys()[1].copy()
-        drawn.update(os.urandom(32) + len(context).to_bytes(4, "big") + context + data)
-        salt = drawn.digest()[:24]
+        salt = mac(keys()[1], os.urandom(32) + len(context).to_bytes(4, "big") + context + data)[:24]
         key, nonce, commitment = derived(salt)
         body = HEAD + salt + commitment + AESGCM(key).encrypt(nonce, data, None)
         return "ks1." + binascii.b2a_base64(body, newline=False).translate(URLSAFE).rstrip(b"=").decode()
