@@ -625,8 +625,7 @@ def test_what_is_derived_from_a_data_key_is_forgotten_with_it() -> None:
     envelope = Envelope(make_keys(kms, kms.create_key()))
     token = envelope.seal(b"before")
     assert envelope.unseal(token) == b"before"
-    derived = lambda: (envelope._sealed, envelope._opened)  # noqa: E731, SLF001 - must not outlive the process
-    assert None not in derived()
+    assert envelope._sealed is not None is not envelope._opened  # noqa: SLF001 - nor may they outlive the process
     keys._reset_all()  # noqa: SLF001 - as before a snapshot, and in a forked child
-    assert derived() == (None, None)
+    assert envelope._sealed is envelope._opened is None  # noqa: SLF001
     assert (envelope.unseal(token), envelope.unseal(envelope.seal(b"after"))) == (b"before", b"after")

@@ -7,18 +7,21 @@ believed, also for a handler that would not have read it; it is sealed when the 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, MissingRequiredClientCapability, StateTooLarge
 from mcp_functions.handlers.playing import play
 from mcp_functions.input_requests import in_words, missing
-from mcp_functions.names import META_EARLIER
+from mcp_functions.jsonrpc import dumps
+from mcp_functions.messages import Answer, Question, Token, Written, complete
+from mcp_functions.names import META_EARLIER, META_SERVER_INFO
 from mcp_functions.request_state import RoundBudgetExceeded, binding
 from mcp_functions.rounds import Round
+from mcp_functions.writer import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers import Handler
     from mcp_functions.messages import Request
@@ -28,21 +31,15 @@ if TYPE_CHECKING:
     from mcp_functions.tasks import Tasks
 
 
-class Played(NamedTuple):
-    """What became of a round: its result, and the notifications that go before it."""
-
-    result: dict[str, Any]
-    notifications: Sequence[dict[str, Any]]
-
-
 class _Turn(NamedTuple):
-    """One request of a conversation, while it is answered."""
+    """One request of a conversation, while it is answered; `meta` of a result that may be written at once."""
 
     request: Request
     handler: Handler[..., Any]
     bound: Binding
     opened: Opened | None
     round: Round
+    meta: str | None
 
 
 class Conversations:
@@ -52,6 +49,7 @@ class Conversations:
         audience: who may read a state sealed here, `<stack>/<function>/<stage>`.
         states: makes what seals and opens for a lifetime in seconds; None where this Lambda may not ask.
         table: makes what keeps items for at most as many seconds; None where there is none.
+        server_info: names the server in every result.
         now: the clock, unix seconds.
         audit: is told of every round of a handler that may ask.
         tasks: keeps calls that became tasks; None where none may.
@@ -64,6 +62,7 @@ class Conversations:
         states: Callable[[int], RequestStates] | None,
         table: Callable[[int], Table] | None = None,
         *,
+        server_info: Mapping[str, str],
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,
@@ -71,8 +70,9 @@ class Conversations:
         """Remember what there is."""
         self._audience, self._states, self._table = audience, states, table
         self._now, self._audit, self._tasks = now, audit, tasks
+        self._server_info, self._meta = server_info, dumps({META_SERVER_INFO: server_info})
 
-    def play(self, request: Request, handler: Handler[..., Any]) -> Played:
+    def play(self, request: Request, handler: Handler[..., Any]) -> Answer | Written:
         """Play the round that a request asks for.
 
         Raises:
@@ -82,10 +82,17 @@ class Conversations:
         # Bound to what the client sent: before the handler runs, for authors do change their arguments.
         bound = binding(self._audience, request.message["method"], request.params, request.principal)
         opened = self._open(request, handler, bound)
-        turn = _Turn(request, handler, bound, opened, self._round(request, handler, opened))
-        once = handler.single_use and opened  # a first round does nothing that counts (`Round.anchor`)
-        result = self._once(turn, opened) if once and opened else self._played(turn)
-        return Played(result, turn.round.notifications)
+        once = opened if handler.single_use else None  # a first round does nothing that counts (`Round.anchor`)
+        meta = None if once else self._meta
+        turn = _Turn(request, handler, bound, opened, self._round(request, handler, opened), meta)
+        result = self._once(turn, once) if once else self._played(turn)
+        return self._answer(result, tuple(turn.round.notifications))
+
+    def _answer(self, result: dict[str, Any] | Written, notifications: tuple[dict[str, Any], ...]) -> Answer | Written:
+        if isinstance(result, Written):
+            return result._replace(notifications=notifications) if notifications else result
+        text = _written(result, self._meta) if result.get("resultType") == "input_required" else ""
+        return Answer(complete(result, self._server_info), notifications, text)
 
     def _once(self, turn: _Turn, opened: Opened) -> dict[str, Any]:
         """Run a round that must not run twice."""
@@ -100,7 +107,7 @@ class Conversations:
             self._table(single_use.max_age(handler.answer_within)),
             handler.single_use or "reject",
             used,
-            lambda: self._played(turn),
+            lambda: cast("dict[str, Any]", self._played(turn)),  # not written: it is kept as it is
             now=self._now,
             until=request.ends,
         )
@@ -112,19 +119,24 @@ class Conversations:
             raise _unasked(request, lacking, asked)
         return result
 
-    def _played(self, turn: _Turn) -> dict[str, Any]:
+    def _played(self, turn: _Turn) -> dict[str, Any] | Written:
         """Run the round, and tell the author's audit what was asked and answered in it, also if it failed."""
-        request, handler, result = turn.request, turn.handler, None
+        handler, result, sent = turn.handler, None, False
         try:
-            runs = self._tasks.instead_of(handler, request) if self._tasks and handler.task else handler
-            result = play(runs, request.params, turn.round)
+            result = self._run(turn)
             if result is None:
                 result = self._input_required(turn)
+                sent = "inputRequests" in result
             return result
         finally:
             if self._audit and handler.asks:
-                sent = result is not None and result.get("resultType") == "input_required"
                 self._audit(turn.round.audit(handler.name, turn.bound.principal, sent=sent))
+
+    def _run(self, turn: _Turn) -> dict[str, Any] | Written | None:
+        handler, params = turn.handler, turn.request.params
+        if self._tasks and handler.task:
+            return play(self._tasks.instead_of(handler, turn.request), params, turn.round)
+        return play(handler, params, turn.round, turn.meta) if turn.meta else play(handler, params, turn.round)
 
     def _round(self, request: Request, handler: Handler[..., Any], opened: Opened | None) -> Round:
         flow = opened.flow if opened else ""
@@ -186,3 +198,15 @@ def _unasked(request: Request, lacking: dict[str, Any], asked: Mapping[str, Any]
     earlier = META_EARLIER in request.params["_meta"]
     asks = {key: in_words(each) for key, each in asked.items()} if earlier else None
     return MissingRequiredClientCapability(lacking, asks)
+
+
+def _written(result: Mapping[str, Any], meta: str) -> str:
+    """Write an InputRequiredResult; what is JSON already goes in as it is."""
+    asked = ",".join([f"{quoted(key)}:{_question(one)}" for key, one in result["inputRequests"].items()])
+    token = result["requestState"]
+    state = f'"{token}"' if isinstance(token, Token) else quoted(token)
+    return f'{{"resultType":"input_required","inputRequests":{{{asked}}},"requestState":{state},"_meta":{meta}}}'
+
+
+def _question(asked: Mapping[str, Any]) -> str:
+    return (asked.text if isinstance(asked, Question) else "") or dumps(asked)

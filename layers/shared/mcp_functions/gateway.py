@@ -24,9 +24,8 @@ from mcp_functions.errors import (
     UnsupportedMediaType,
 )
 from mcp_functions.jsonrpc import is_request
-from mcp_functions.messages import Answer, Forwarded, Question, Request, Spoken, Token, Written
+from mcp_functions.messages import Answer, Forwarded, Request, Spoken, Written
 from mcp_functions.names import CALLS, METHODS, PROTOCOL_VERSION
-from mcp_functions.writer import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -455,35 +454,19 @@ def deadline(http: HttpRequest, last: float, now: float) -> float:
 
 
 def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
-    if isinstance(answer, Written):
-        body = f'{{"jsonrpc":"2.0","id":{id_ if type(id_) is int else jsonrpc.dumps(id_)},"result":{answer.text}}}'
-        return fitting(http, events.response(http, 200, JSON, body))
     if isinstance(answer, Forwarded):
         return dict(answer.response)
     if isinstance(answer, Spoken):
         return fitting(http, events.response(http, 200, STREAM if answer.stream else JSON, answer.text))
-    message = {"jsonrpc": "2.0", "id": id_, "result": answer.result}
+    text = answer.text if isinstance(answer, Written) else answer.text or jsonrpc.dumps(answer.result)
+    message = f'{{"jsonrpc":"2.0","id":{id_ if type(id_) is int else jsonrpc.dumps(id_)},"result":{text}}}'
     if answer.notifications and _takes_stream(http):
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
-        body = "".join(f"event: message\ndata: {jsonrpc.dumps(said)}\n\n" for said in (*answer.notifications, message))
-        return fitting(http, events.response(http, 200, STREAM, body))
-    return fitting(http, events.response(http, 200, JSON, _said(message)))
-
-
-def _said(message: Mapping[str, Any]) -> str:
-    result = message["result"]
-    token = result.get("requestState")
-    if not isinstance(token, Token):
-        return jsonrpc.dumps(message)
-    # what is JSON already goes in as it is
-    rest = {name: value for name, value in result.items() if name not in {"inputRequests", "requestState"}}
-    asked = ",".join([f"{quoted(key)}:{_question(one)}" for key, one in result["inputRequests"].items()])
-    text = jsonrpc.dumps({**message, "result": rest})
-    return f'{text[:-2]},"inputRequests":{{{asked}}},"requestState":"{token}"}}}}'
-
-
-def _question(asked: Mapping[str, Any]) -> str:
-    return (asked.text if isinstance(asked, Question) else "") or jsonrpc.dumps(asked)
+        said = (*map(jsonrpc.dumps, answer.notifications), message)
+        return fitting(
+            http, events.response(http, 200, STREAM, "".join(map("event: message\ndata: {}\n\n".format, said)))
+        )
+    return fitting(http, events.response(http, 200, JSON, message))
 
 
 def _takes_stream(http: HttpRequest) -> bool:

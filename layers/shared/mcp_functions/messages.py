@@ -78,10 +78,11 @@ class Question(dict[str, Any]):
 
 
 class Answer(NamedTuple):
-    """A result, and the notifications that go before it."""
+    """A result, and the notifications that go before it; `text` is the result as JSON, where somebody wrote it."""
 
     result: Mapping[str, Any]
     notifications: tuple[Mapping[str, Any], ...] = ()
+    text: str = ""
 
 
 class Forwarded(NamedTuple):
@@ -91,9 +92,10 @@ class Forwarded(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A result that is written as JSON already: one that is the same for every request, or a plain one."""
+    """A result that is JSON already, and nothing else: one that is the same for every request, or a plain one."""
 
     text: str
+    notifications: tuple[Mapping[str, Any], ...] = ()
 
 
 class Spoken(NamedTuple):

@@ -91,8 +91,8 @@ class Server:
             return self._completed(self._complete(request))
         return self._lists.answer(method, request.params)
 
-    def _completed(self, result: Mapping[str, Any], notifications: Sequence[dict[str, Any]] = ()) -> Answer:
-        return Answer(complete(result, self._server_info), tuple(notifications))
+    def _completed(self, result: Mapping[str, Any]) -> Answer:
+        return Answer(complete(result, self._server_info))
 
     def _call(self, request: Request) -> Answer | Written:
         message = request.message
@@ -109,11 +109,11 @@ class Server:
         if handler.alone and not carries:
             notes.round = 1
             result = returned(handler, params, self._meta)
-            if isinstance(result, Written):
-                return result
-            answer = self._completed(result)
+            answer = result if isinstance(result, Written) else self._completed(result)
         else:
-            answer = self._completed(*self._conversations.play(request, handler))
+            answer = self._conversations.play(request, handler)
+        if isinstance(answer, Written):
+            return answer
         if "cacheScope" in answer.result and (carries or "inputResponses" in params):
             # "results of requests that carry inputResponses or requestState MUST NOT be cached"
             return answer._replace(result={**answer.result, "ttlMs": 0, "cacheScope": "private"})
@@ -123,8 +123,10 @@ class Server:
     def _conversations(self) -> Conversations:
         from mcp_functions.conversing import Conversations  # noqa: PLC0415 - imported at init, where a handler asks
 
-        states, table = self._states, self._table
-        return Conversations(self._audience, states, table, now=self._now, audit=self._audit, tasks=self._tasks)
+        return Conversations(
+            self._audience, self._states, self._table, server_info=self._server_info, now=self._now,
+            audit=self._audit, tasks=self._tasks,
+        )  # fmt: skip
 
     def _permit(self, request: Request, handler: Handler[..., Any]) -> None:
         if handler.scopes:

@@ -157,15 +157,16 @@ class Handler(Generic[P, R]):
         """Run one round of a request; a handler that is `alone` needs none."""
         raise NotImplementedError
 
-    def answer(self, params: Mapping[str, Any], _meta: str) -> dict[str, Any] | Written:
-        """Run a request of a handler that is `alone`.
+    def answer(self, params: Mapping[str, Any], _meta: str, round_: Round | None = None) -> dict[str, Any] | Written:
+        """Run one round of a request, and write its result at once, if that can be.
 
         Args:
             params: of the request.
-            _meta: of every result, as JSON, for one that is written at once.
+            _meta: of every result, as JSON.
+            round_: as above.
 
         """
-        return self.call(params, None)
+        return self.call(params, round_)
 
     def failed(self, reason: str) -> dict[str, Any]:
         """Say that the request cannot be completed.

@@ -5,7 +5,7 @@ Whatever the author's code does with the signal, an ended round has ended; and w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from mcp_functions.errors import DeveloperError, InputRequired, InternalError, NotAnswered, ToolError
 from mcp_functions.observing import redacted
@@ -28,8 +28,16 @@ class Playable(Protocol):
         """Say that the request cannot be completed."""
 
 
-def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[str, Any] | None:
+@overload
+def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[str, Any] | None: ...
+@overload
+def play(
+    handler: Handler[..., Any], params: Mapping[str, Any], round_: Round, meta: str
+) -> dict[str, Any] | Written | None: ...
+def play(handler: Any, params: Mapping[str, Any], round_: Round, meta: str | None = None) -> Any:
     """Run one round of a handler; None if it ended with the signal, whatever the author's code did with that.
+
+    With `meta` what it returned is written at once, as its `answer` says.
 
     Raises:
         McpError: the request has no result.
@@ -37,7 +45,7 @@ def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[st
 
     """
     try:
-        result: dict[str, Any] | None = handler.call(params, round_)
+        result = handler.call(params, round_) if meta is None else handler.answer(params, meta, round_)
     except InputRequired:
         result = None
     except BaseExceptionGroup as group:  # of tasks in an async handler

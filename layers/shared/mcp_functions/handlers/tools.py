@@ -94,22 +94,23 @@ class Tool(Handler[P, R]):
 
         """
         try:
-            value = self._run(self._accepts.bind(params.get("arguments") or {}), round_)
+            return self._result(self._run(self._accepts.bind(params.get("arguments") or {}), round_))
         except (InvalidArgument, ToolError, NotAnswered) as error:
             return self.failed(str(error))
-        return self._result(value)
 
-    def answer(self, params: Mapping[str, Any], meta: str) -> dict[str, Any] | Written:
-        """Run a `tools/call` of a tool that can do nothing but return; what it returned is written at once.
+    def answer(self, params: Mapping[str, Any], meta: str, round_: Round | None = None) -> dict[str, Any] | Written:
+        """Run one round likewise; what the tool returned is written at once.
 
         Raises:
-            DeveloperError: as above.
+            InputRequired, DeveloperError: as above.
 
         """
         try:
-            value = self._run(self._accepts.bind(params.get("arguments") or {}), None)
+            return self._written(self._run(self._accepts.bind(params.get("arguments") or {}), round_), meta)
         except (InvalidArgument, ToolError, NotAnswered) as error:
             return self.failed(str(error))
+
+    def _written(self, value: Any, meta: str) -> dict[str, Any] | Written:  # noqa: ANN401 - what the function returns
         promised = self._output
         if promised is None and type(value) is str:
             return Written(results.written_text(value, meta))

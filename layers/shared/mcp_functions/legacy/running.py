@@ -208,7 +208,7 @@ def _noted(outcome: Outcome) -> Outcome:
 
 def _read(answer: Answer | Written | Forwarded, *, challenging: bool) -> Outcome:
     if isinstance(answer, Written):
-        return Outcome(json.loads(answer.text))
+        return Outcome(json.loads(answer.text), notifications=answer.notifications)
     if isinstance(answer, Answer):
         return Outcome(answer.result, notifications=answer.notifications)
     response = answer.response
