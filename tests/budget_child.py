@@ -118,7 +118,7 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     from mcp_functions import jsonrpc
     from mcp_functions.writer import Writer
 
-    counts = {"parsed": 0, "serialised": 0, "digested": 0, "derived": 0}
+    counts = {"parsed": 0, "serialised": 0, "digested": 0, "derived": 0, "keyed": 0}
     decoder, encoder = json.decoder.JSONDecoder, json.encoder.JSONEncoder
     decoder.raw_decode = counted(decoder.raw_decode, counts, "parsed")  # type: ignore[method-assign]
     jsonrpc._scan = counted(jsonrpc._scan, counts, "parsed")  # noqa: SLF001 - what reads without the decoder
@@ -127,7 +127,8 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     hashlib, envelope = sys.modules.get("hashlib"), sys.modules.get("mcp_functions.envelope")
     if hashlib and envelope:
         hashlib.sha256 = counted(hashlib.sha256, counts, "digested")  # type: ignore[attr-defined]
-        envelope.derive = counted(envelope.derive, counts, "derived")  # type: ignore[attr-defined]
+        for name, count in (("_derive", "derived"), ("_keyed", "keyed")):
+            setattr(envelope, name, counted(getattr(envelope, name), counts, count))
     sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
     answers, works, digests = [first], [], []
     for event in events:
@@ -136,7 +137,7 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
         counts.update(dict.fromkeys(counts, 0))
         answers.append(handler(event, Context()))
         works.append((counts["parsed"], counts["serialised"]))
-        digests.append((counts["digested"], counts["derived"]))
+        digests.append((counts["digested"], counts["derived"], counts["keyed"]))
     return {
         "loaded": loaded,
         "late": sorted(set(loaded) - at_init),

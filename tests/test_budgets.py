@@ -211,7 +211,7 @@ def test_json_is_parsed_once_and_serialised_once(kind: str, told: dict[str, Any]
 @pytest.mark.parametrize("kind", ["asking"], indirect=True)
 def test_a_round_passes_over_json_a_fixed_number_of_times(told: dict[str, Any]) -> None:
     asked, answered = (tuple(work) for work in told["works"])
-    # serialised: the arguments for their digest, what the round leaves; a form is text already, the answer is put together
+    # serialised: the arguments for their digest, what the round leaves; a form is text, and so is all that is the same
     assert asked == (1, 2)
     # parsed: the request and the claims; serialised: the arguments again, the content for its model; text is an answer
     assert answered == (2, 2)
@@ -219,8 +219,8 @@ def test_a_round_passes_over_json_a_fixed_number_of_times(told: dict[str, Any]) 
 
 @pytest.mark.parametrize("kind", ["asking"], indirect=True)
 def test_a_round_digests_its_arguments_and_its_question_and_derives_one_key(told: dict[str, Any]) -> None:
-    # and no more: not what names the conversation in a line that nobody reads, not the key of salts once more
-    assert [tuple(work) for work in told["digests"]] == [(2, 1), (2, 1)]
+    # and no more: not what names the conversation in a line that nobody reads; nor is a hash keyed once more
+    assert [tuple(work) for work in told["digests"]] == [(2, 1, 0), (2, 1, 0)]
 
 
 def test_a_warm_answer_opens_no_file(kind: str, told: dict[str, Any]) -> None:

@@ -40,6 +40,7 @@ MAX_AGE = 3600
 
 _FIXED = struct.Struct(">BBI4sH")  # suite, kd, born, kek, wlen
 _SALT, _COMMITMENT, _TAG, _CHUNK = 24, 32, 16, 16 * 1024
+_JTI = 16  # bytes of the commitment, which name a token
 _INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
 _TO_BASE64 = bytes.maketrans(b"-_+/=", b"+/\0\0\0")  # what base64url does not have becomes what nothing has
 _log = logging.getLogger(__name__)
@@ -159,7 +160,7 @@ class Envelope:
             self._keys.refuted(key, caller)
             raise
         self._keys.proven(key)
-        observing.current().jti = _jti(parts)
+        observing.current().jti = parts.commitment[:_JTI]
         return payload
 
     def _fits(self, payload: int, head: int) -> None:
@@ -196,7 +197,7 @@ def describe(token: str) -> dict[str, Any]:
         "wrapped_bytes": len(parts.header.wrapped),
         "payload_bytes": len(parts.ciphertext) - chunks * _TAG,
         "chars": len(token),
-        "jti": _jti(parts),
+        "jti": base64url(parts.commitment[:_JTI]),
     }
 
 
@@ -334,10 +335,6 @@ def _decode(text: str) -> bytes:
     if last and not encoded.endswith(binascii.b2a_base64(body[-last:], newline=False)):
         raise InvalidRequestState(Reason.ENCODING)
     return body
-
-
-def _jti(parts: _Parts) -> str:
-    return base64url(parts.commitment[:16])
 
 
 def _nonce(base: bytes, number: int) -> bytes:

@@ -7,7 +7,6 @@ asks again hears the same answer, and who comes with an older state, or with oth
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import math
 from contextlib import suppress
@@ -17,6 +16,7 @@ from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, McpError, TemporarilyUnavailable
 from mcp_functions.request_state import SKEW_MS, canonical, longest
 from mcp_functions.table import Conflict, ItemTooLarge, Key, Unreadable
+from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -69,7 +69,7 @@ def presented(opened: Opened, principal: str | None, token: str, responses: Mapp
 
     """
     digest = hashlib.sha256(b"ks1/used\0" + token.encode() + b"\0" + canonical(dict(responses))).digest()
-    fingerprint = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    fingerprint = base64url(digest)
     ends = math.ceil(opened.flow_deadline / 1000) + SPARE_SECONDS
     return Presented(Key(KIND, opened.flow, principal), opened.round + 1, fingerprint, ends)
 

@@ -8,7 +8,6 @@ repetition of a round that brought a state. A step that raises is not recorded.
 
 from __future__ import annotations
 
-import base64
 import functools
 import hashlib
 import inspect
@@ -24,6 +23,7 @@ from mcp_functions.kinds import kind
 from mcp_functions.observing import redacted
 from mcp_functions.request_state import canonical
 from mcp_functions.rounds import RunningStep, running_step
+from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -326,4 +326,4 @@ def _derived(round_: Round, label: str, key: str) -> bytes:
 
 
 def _short(digest: bytes) -> str:
-    return base64.urlsafe_b64encode(digest[:16]).rstrip(b"=").decode()
+    return base64url(digest[:16])

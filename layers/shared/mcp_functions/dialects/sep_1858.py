@@ -7,7 +7,6 @@ The proposal stores what an instance knows; here the id of the last event is all
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dialects import carrying
@@ -15,6 +14,7 @@ from mcp_functions.dialects.carrying import Asked, Carried
 from mcp_functions.dialects.speaking import Dialect, asks, declared, event
 from mcp_functions.errors import InvalidRequest, StateTooLarge
 from mcp_functions.messages import Answer, Spoken
+from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from mcp_functions.dialects.speaking import Place, Then
@@ -37,7 +37,7 @@ def answer(place: Place, request: Request, *, then: Then) -> Said:
     said = then(request)
     if declared(request, NAME) is None or not asks(request, said) or not isinstance(said, Answer):
         return said
-    name = base64.urlsafe_b64encode(place.rand(NONCE_BYTES)).decode()
+    name = base64url(place.rand(NONCE_BYTES))
     requests = {f"{name}-{number}": one for number, one in enumerate(said.result["inputRequests"].items(), start=1)}
     asked = {id_: Asked(key, wanted["method"]) for id_, (key, wanted) in requests.items()}
     carried = Carried(said.result["requestState"], asked, carrying.call_of(request))

@@ -6,12 +6,12 @@ as ever, and must be who began the session.
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.errors import InvalidRequestState
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.codes import SessionNotFound
+from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -87,7 +87,7 @@ def begun(
     told = params.get("clientInfo")
     info: dict[str, Any] = told if isinstance(told, dict) else {}
     client = (_pruned(info.get("name")), _pruned(info.get("version")))
-    id_ = base64.urlsafe_b64encode(rand(_NONCE_BYTES)).rstrip(b"=").decode()
+    id_ = base64url(rand(_NONCE_BYTES))
     letters = declared(params.get("capabilities"), revision)
     return Session(id_, revision, letters, client, DEFAULT_LEVEL, principal, ends)
 

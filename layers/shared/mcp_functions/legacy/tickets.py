@@ -6,13 +6,13 @@ session, and to a time; an id of an event is a header, so it only says where in 
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.errors import InvalidRequestState
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.legacy.running import Call
+from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,13 +103,13 @@ def begun(exchange: Exchange, request: RequestId, *, ends: int, rand: Callable[[
 
 def nonce(rand: Callable[[int], bytes]) -> str:
     """Make a name that nothing else has."""
-    return base64.urlsafe_b64encode(rand(_NONCE_BYTES)).decode()
+    return base64url(rand(_NONCE_BYTES))
 
 
 def item_of(session: str, request: RequestId) -> str:
     """Name the item of one request in one session."""
     text = f"ks1/mailbox\0{session}\0{dumps(request)}"
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:24]).decode()
+    return base64url(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:24])
 
 
 def place_id(place: Place, seal: Sealer) -> str:

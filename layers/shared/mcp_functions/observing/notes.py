@@ -8,6 +8,8 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.writer import base64url
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -30,7 +32,7 @@ class Notes:
         handler: its name in the catalog, else "unknown"; None for requests that name none.
         round: of the conversation, from 1.
         flow: the conversation's name, which is told as a digest.
-        jti: names the presented state, once that proved authentic.
+        jti: names the presented state, once that proved authentic; told as base64url.
         outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
         code: of the JSON-RPC error.
         reason: a constant of ours, or of AWS.
@@ -47,7 +49,7 @@ class Notes:
     handler: str | None = None
     round: int | None = None
     flow: str | None = None
-    jti: str | None = None
+    jti: bytes | None = None
     outcome: str = "crashed"
     status: int = 500
     code: int | None = None
@@ -132,10 +134,9 @@ def correlation(identifier: object) -> str | None:
 
 def digest(name: str) -> str:
     """Name something without saying its name: equal names have equal digests."""
-    import base64  # noqa: PLC0415 - who has conversations has it already
-    import hashlib  # noqa: PLC0415
+    import hashlib  # noqa: PLC0415 - who has conversations has it already
 
-    return base64.urlsafe_b64encode(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:12]).decode()
+    return base64url(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:12])
 
 
 def size(text: str) -> int:
@@ -170,7 +171,7 @@ def fields(notes: Notes, traced: str | None = None) -> Mapping[str, Any]:
         "reason": notes.reason,
         "tool_error": notes.tool_error or None,
         "flow": None if notes.flow is None else digest(notes.flow),
-        "jti": notes.jti,
+        "jti": None if notes.jti is None else base64url(notes.jti),
         "request_bytes": notes.request_bytes,
         "response_bytes": notes.response_bytes,
         "duration_ms": milliseconds(notes.seconds),

@@ -6,7 +6,6 @@ object that nobody names. Removing those is tidiness; the bucket's lifecycle rul
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import logging
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mcp_functions.errors import McpError, StateTooLarge
 from mcp_functions.table.items import ItemTooLarge, Unreadable
+from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +93,7 @@ class Blobs:
             body = self._seal.seal(row, written).encode()
         except StateTooLarge:
             raise ItemTooLarge(TOO_LARGE.format(len(written))) from None
-        key = f"{self._service}/{_b64url(self._rand(_NAME_BYTES))}"
+        key = f"{self._service}/{base64url(self._rand(_NAME_BYTES))}"
         self._bucket.put(key, body)
         self._last = (key, body)
         return Reference(MARK, key, _digest(body))
@@ -133,8 +133,4 @@ def referred(payload: object) -> Reference | None:
 
 
 def _digest(body: bytes) -> str:
-    return _b64url(hashlib.sha256(body).digest())
-
-
-def _b64url(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    return base64url(hashlib.sha256(body).digest())

@@ -7,7 +7,6 @@ goes to a bucket, if there is one.
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import json
 import logging
@@ -21,6 +20,7 @@ from mcp_functions.table.blobs import Blobs, Missing, referred
 from mcp_functions.table.dynamodb import MAX_BYTES, Row
 from mcp_functions.table.items import Conflict, Item, ItemTooLarge, Key, Unreadable
 from mcp_functions.table.seals import BLOB_LABEL, Seal
+from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,7 +114,7 @@ class SealedTable:
         if not now < item.expires <= now + self._max_age:
             message = f"an item of {item.key.kind!r} would live {item.expires - now} s, of at most {self._max_age}"
             raise DeveloperError(message)
-        nonce = base64.urlsafe_b64encode(self._rand(_NONCE_BYTES)).rstrip(b"=").decode()
+        nonce = base64url(self._rand(_NONCE_BYTES))
         row, blob = self._sealed(Row(self._name(item.key), item.version, item.expires, nonce, ""), item.payload)
         try:
             self._rows.write(row, over=over, now=now)

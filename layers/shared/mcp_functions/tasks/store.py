@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from typing import TYPE_CHECKING
 
 from mcp_functions.errors import TemporarilyUnavailable, UnknownTask
 from mcp_functions.table import Conflict, Key, Unreadable
 from mcp_functions.tasks.task import Task, read, written
+from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ class Store:
             ItemTooLarge: it does not fit into an item.
 
         """
-        name = base64.urlsafe_b64encode(self._rand(RANDOM_BYTES)).rstrip(b"=").decode()
+        name = base64url(self._rand(RANDOM_BYTES))
         task_id = f"{self._function}.{name}"
         self._count(task_id, task.expires, owner)
         self._table.create(Key(KIND, task_id, owner), written(task), expires=task.expires)
