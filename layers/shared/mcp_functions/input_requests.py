@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import forms
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as capabilities that a client declares
 PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
+LONGEST_KNOWN = 500  # characters of a message that is worth remembering
 
 
 class InputRequest:
@@ -159,22 +161,29 @@ def form_request(message: str, form: type[BaseModel], *, camel_case: bool) -> sc
         DeveloperError: the form cannot be expressed.
 
     """
-    return _form_request(message, forms.shown(form, camel_case))
+    return form_question(message, form, camel_case=camel_case)[0]
 
 
 def form_question(message: str, form: type[BaseModel], *, camel_case: bool) -> tuple[schema.InputRequest, str]:
     """Write the question that shows a form likewise, and name it as `fingerprint` does."""
-    shown = forms.shown(form, camel_case)
-    params = f'{{"message":{quoted_ascii(message)},"mode":"form","requestedSchema":{shown.in_order}}}'
-    return _form_request(message, shown), _named(f'{{"method":"elicitation/create","params":{params}}}')
-
-
-def _form_request(message: str, shown: forms.Shown) -> schema.InputRequest:
-    params = {"mode": "form", "message": message, "requestedSchema": shown.schema}
-    text = f'{{"mode":"form","message":{quoted(message)},"requestedSchema":{shown.text}}}'
+    text, name = (_known if len(message) <= LONGEST_KNOWN else _told)(message, form, camel_case)
+    params = {"mode": "form", "message": message, "requestedSchema": forms.shown(form, camel_case).schema}
     asked = Question(method="elicitation/create", params=params)
-    asked.text = f'{{"method":"elicitation/create","params":{text}}}'
-    return cast("schema.InputRequest", asked)
+    asked.text = text
+    return cast("schema.InputRequest", asked), name
+
+
+def _told(message: str, form: type[BaseModel], camel_case: bool) -> tuple[str, str]:  # noqa: FBT001 - of a cache
+    """Write a question as JSON, and name it."""
+    shown = forms.shown(form, camel_case)
+    text = f'{{"mode":"form","message":{quoted(message)},"requestedSchema":{shown.text}}}'
+    ordered = f'{{"message":{quoted_ascii(message)},"mode":"form","requestedSchema":{shown.in_order}}}'
+    name = _named(f'{{"method":"elicitation/create","params":{ordered}}}')
+    return f'{{"method":"elicitation/create","params":{text}}}', name
+
+
+# A replay asks again whatever was asked before, in words that are mostly the same for everybody.
+_known = lru_cache(maxsize=256)(_told)
 
 
 def fingerprint(request: schema.InputRequest) -> str:

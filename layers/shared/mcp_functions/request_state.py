@@ -14,6 +14,7 @@ import math
 import os
 import time
 from enum import StrEnum
+from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -206,6 +207,7 @@ class RequestStates:
         self._max_age = math.inf if max_age is None else max_age
         # An envelope charges callers for what it asks of KMS in vain; an own codec is told nothing but the token.
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
+        self._limits_ms = lru_cache(self._limits)
 
     def new_flow(self) -> str:
         """Name a conversation that begins now; nobody outside can guess it."""
@@ -315,7 +317,7 @@ class RequestStates:
         if now >= expires:
             raise InvalidRequestState(Reason.EXPIRED)
 
-    def _limits_ms(self, lifetime: int | None) -> tuple[int, int]:
+    def _limits(self, lifetime: int | None) -> tuple[int, int]:
         seconds = self._lifetime if lifetime is None else lifetime
         if seconds > self._max_age:
             message = f"a state may live {seconds} s, its envelope {self._max_age} s: raise Envelope(max_age=...)"
