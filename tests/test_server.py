@@ -27,6 +27,7 @@ from mcp_functions import (
 )
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.handlers import Handler
+from mcp_functions.messages import Answer, Request, Written
 from mcp_functions.request_state import RequestStates
 from mcp_functions.server import Server
 from mcp_functions.settings import Settings
@@ -67,7 +68,16 @@ class App:
             )
 
         server = Server(handlers, settings, audience, states if keys else None, now=self.clock)
-        self._function = LambdaFunction(lambda _name: Endpoint(settings, server.answer), handlers, now=self.clock)
+
+        def answer(request: Request) -> Answer | Written:
+            said = server.answer(request)
+            if isinstance(said, Answer) and said.text:  # for who reads text, and for who reads a result
+                self.written += 1
+                assert json.loads(said.text) == said.result
+            return said
+
+        self.written = 0
+        self._function = LambdaFunction(lambda _name: Endpoint(settings, answer), handlers, now=self.clock)
 
     def send(self, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
         sent = wire.message(method, params, **options)
@@ -672,3 +682,38 @@ def test_a_completion_of_nothing_is_invalid_params(params: dict[str, Any]) -> No
 def test_a_resource_template_is_referred_to_by_its_template() -> None:
     asked = {"ref": {"type": "ref/resource", "uri": "notes://{owner}"}, "argument": {"name": "owner", "value": ""}}
     assert App(hello, note).send("completion/complete", asked)["result"]["completion"]["values"] == []
+
+
+def test_what_a_round_asks_is_written_as_the_result_says_whatever_is_in_it() -> None:
+    class Form(BaseModel):
+        name: str = 'a "name" \\ ü'
+
+    class Odd(wire.Boxes):
+        """Makes tokens that JSON does not carry as they are."""
+
+        def seal(self, payload: bytes) -> str:
+            return f'"\\ü{super().seal(payload)}'
+
+        def unseal(self, token: str) -> bytes:
+            return super().unseal(token[3:])
+
+    @tool
+    def ask(a: str, *, elicit: Elicit, sample: Sample, log: Log) -> str:
+        log.warning("asking")
+        name = elicit('k"ey', f'Who is "{a}"?\n\\', Form).name
+        elicit.url("page", f"Look at ü{a}", "https://example.com/ü")
+        return f"{name} {sample('s', a, max_tokens=1)['role']}"
+
+    app = App(ask, boxes=Odd())
+    sent = {"arguments": {"a": 'ü"\\'}, "capabilities": {"elicitation": {"form": {}, "url": {}}, "sampling": {}}}
+    first = app.call("ask", **sent)["result"]
+    assert first["requestState"].startswith('"\\ü')
+    assert first["inputRequests"]['k"ey']["params"]["message"] == 'Who is "ü"\\"?\n\\'
+    answers = {'k"ey': accept(name='"'), "page": {"action": "accept"}}
+    second = app.call("ask", **sent, inputResponses=answers, requestState=first["requestState"])["result"]
+    third = app.call("ask", **sent, inputResponses=answers, requestState=second["requestState"])["result"]
+    assert [*third["inputRequests"]] == ["s"]
+    said = {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
+    done = app.call("ask", **sent, inputResponses={"s": said}, requestState=third["requestState"])
+    assert text(done) == '" assistant'
+    assert app.written == 3
