@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
-from pydantic import BaseModel, Field
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, Field, RootModel
 
 from mcp_functions import (
     Ask,
@@ -165,9 +166,27 @@ def whole() -> CallToolResult: ...  # type: ignore[empty-body]
 def asking() -> str | InputRequiredResult: ...  # type: ignore[empty-body]
 def only_asking() -> InputRequiredResult: ...  # type: ignore[empty-body]
 def perhaps() -> Total | None: ...
+def anything() -> Any: ...  # noqa: ANN401 - what it is about
+def any_object() -> object: ...
+def number_or_anything() -> int | Any: ...  # noqa: ANN401 - likewise
 
 
-@pytest.mark.parametrize("function", [nothing, untyped, text_or_content, contents, whole, asking, only_asking, perhaps])
+@pytest.mark.parametrize(
+    "function",
+    [
+        nothing,
+        untyped,
+        text_or_content,
+        contents,
+        whole,
+        asking,
+        only_asking,
+        perhaps,
+        anything,
+        any_object,
+        number_or_anything,
+    ],
+)
 def test_a_tool_that_does_not_promise_structure_has_no_output_schema(function: Callable[..., Any]) -> None:
     assert "outputSchema" not in tool(function).describe()
 
@@ -237,7 +256,7 @@ def test_any_other_exception_is_not_the_handlers_business() -> None:
             "promiser returned something else than its signature promises: it total should be a valid",
         ),
         ("text", "promiser returned something else than its signature promises: it"),
-        (None, "promiser promises structured content in its signature and returned none"),
+        (None, "promiser returned something else than its signature promises: it"),
         (CallToolResult(["x"]), "promiser promises structured content in its signature and returned none"),
     ],
 )
@@ -279,6 +298,64 @@ def test_what_is_text_in_json_alone_keeps_the_promise_of_structured_content(
     expected = {"content": [{"type": "text", "text": f'"{plain}"'}], "structuredContent": plain, "isError": False}
     assert call(handler) == expected
     assert json.loads(written.text) == {"resultType": "complete", **expected, "_meta": {}}
+
+
+@pytest.mark.parametrize(
+    ("returns", "promised", "values"),
+    [
+        (None, False, [None, 1]),
+        (Any, False, [None, 1, [], {"a": None}, Total(total=1)]),
+        (object, False, [None, 1, [], {"a": None}, Total(total=1)]),
+        (int | None, False, [None, 1]),
+        (dict[str, Any] | None, False, [None, {"a": 1}]),
+        (Total | None, False, [None, Total(total=1)]),
+        (int | list[int], True, [1, [1]]),
+        (list[Any], True, [[], [None]]),
+        (dict[str, Any], True, [{}, {"a": None}]),
+        (Annotated[int | None, "how many, where that is known"], True, [None, 1]),
+        (RootModel[int | None], True, [RootModel[int | None](None), None, 1]),
+    ],
+)
+def test_what_comes_is_what_the_list_of_tools_says(
+    returns: Any,  # noqa: ANN401 - an annotation
+    values: list[object],
+    *,
+    promised: bool,
+) -> None:
+    def returner(which: int):  # type: ignore[no-untyped-def]  # noqa: ANN202 - the next line says it
+        return values[which]
+
+    returner.__annotations__["return"] = returns
+    handler = tool(returner)
+    described = handler.describe()
+    assert ("outputSchema" in described) == promised
+    for which in range(len(values)):
+        result = call(handler, {"which": which})
+        # If there is an output schema, "servers MUST provide structured results that conform to this schema".
+        if promised:
+            Draft202012Validator(described["outputSchema"]).validate(result["structuredContent"])
+        answered = handler.answer({"arguments": {"which": which}}, "{}")
+        if isinstance(answered, Written):
+            assert json.loads(answered.text) == {"resultType": "complete", **result, "_meta": {}}
+        else:
+            assert answered == result
+
+
+@pytest.mark.parametrize("function", [anything, any_object, untyped, nothing])
+def test_who_promises_nothing_may_return_anything(function: Callable[..., Any]) -> None:
+    def returner(which: int):  # type: ignore[no-untyped-def]  # noqa: ANN202 - the next line says it
+        return [None, "text", Text("content"), [Text("a list")], CallToolResult(["all of it"])][which]
+
+    returner.__annotations__ |= {"return": function.__annotations__.get("return")}
+    told = [call(tool(returner), {"which": which}) for which in range(5)]
+    assert all("structuredContent" not in result and not result["isError"] for result in told)
+    assert [[block["text"] for block in result["content"]] for result in told] == [
+        [],
+        ["text"],
+        ["content"],
+        ["a list"],
+        ["all of it"],
+    ]
 
 
 def test_a_field_may_be_named_as_what_content_has_is() -> None:

@@ -25,7 +25,7 @@ def call_tool_result(value: Any, *, promised: bool = False) -> dict[str, Any]:  
 
     Args:
         value: text, content, a list with content in it, or any value that JSON can carry.
-        promised: whether the tool's signature promises structured content, so that text is such a value as well.
+        promised: whether the tool's signature promises structured content, so that text and None are such values too.
 
     Raises:
         DeveloperError: JSON cannot carry the value.
@@ -49,12 +49,12 @@ def call_tool_result(value: Any, *, promised: bool = False) -> dict[str, Any]:  
 
 
 def structured(value: Any, *, promised: bool = False) -> Any:  # noqa: ANN401 - the author's own value
-    """Take what a tool returned as a JSON value; UNSTRUCTURED if it is text or content, or nothing. As above."""
+    """Take what a tool returned as a JSON value; UNSTRUCTURED if it is text, content or nothing. As above."""
     if type(value) in NUMBERS:
         return value
-    if isinstance(value, str):
+    if value is None or isinstance(value, str):
         return value if promised else UNSTRUCTURED  # of a Literal, or an enum
-    if value is None or _says(value, "wire_result") or _says(value):
+    if _says(value, "wire_result") or _says(value):
         return UNSTRUCTURED
     if isinstance(value, list | tuple) and _holds_content(value):
         return UNSTRUCTURED

@@ -248,7 +248,8 @@ def _members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 - an annotatio
 
 
 def _is_unstructured(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
-    return annotation in (str, type(None)) or _holds_content(annotation)
+    # Any and object promise nothing: what comes may be text, content or nothing at all
+    return annotation in (str, type(None), Any, object) or _holds_content(annotation)
 
 
 def _holds_content(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
