@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
+from pydantic import BaseModel
 
+from mcp_functions import tool
 from mcp_functions.errors import TemporarilyUnavailable
-from tests.legacy.offered import ALL, add, told
+from tests.legacy.offered import ALL, Sum, add, told
 from tests.legacy.world import DOORS, START, World
 
 if TYPE_CHECKING:
@@ -145,6 +147,42 @@ def test_lists_hold_what_the_revision_knows(client: Client, version: str) -> Non
     assert [each["name"] for each in client.result("prompts/list")["prompts"]] == ["brief", "plain"]
     assert len(client.result("resources/templates/list")["resourceTemplates"]) == 2
     assert client.result("resources/list") == {"resources": []}
+
+
+class Again(BaseModel):
+    again: Again | None = None
+
+
+@pytest.mark.parametrize(
+    ("returns", "is_of_objects", "value"),
+    [
+        (Sum, True, Sum(total=3)),
+        (Again, True, Again()),  # its schema begins with a $ref
+        (Sum | Again, True, Again()),
+        (Annotated[dict[str, int] | dict[str, str], "either"], True, {"a": 1}),
+        (Sum | list[Sum], False, [Sum(total=3)]),
+        (int | list[int], False, 3),
+        (Literal[1, "a"], False, "a"),
+        (Any, False, 3),
+    ],
+)
+def test_an_output_schema_is_told_where_every_result_is_an_object(
+    returns: Any,  # noqa: ANN401 - an annotation
+    value: object,
+    *,
+    is_of_objects: bool,
+) -> None:
+    def returner() -> object:
+        return value
+
+    returner.__annotations__["return"] = returns
+    client = World(tool(returner), door=DOORS[0]).client()
+    client.initialize("2025-11-25")
+    (listed,) = client.result("tools/list")["tools"]
+    result = client.result("tools/call", {"name": "returner"})
+    assert (listed.get("outputSchema", {}).get("type") == "object") == is_of_objects
+    # If there is an output schema, "servers MUST provide structured results that conform to this schema".
+    assert "outputSchema" not in listed or isinstance(result["structuredContent"], dict)
 
 
 def test_pages_of_a_list_are_turned(world: World) -> None:

@@ -40,10 +40,9 @@ def entry(told: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Tell a tool, prompt, resource or template, as a list names it."""
     kept = {name: value for name, value in told.items() if name not in DATED or knows(revision, name)}
     # before 2026-07-28 both schemas are of objects: `type: "object"`
-    if kept.get("outputSchema", {}).get("type", "object") != "object":
-        del kept["outputSchema"]
-    if "outputSchema" in kept:
-        kept["outputSchema"] = {**kept["outputSchema"], "type": "object"}
+    output = kept.pop("outputSchema", None)
+    if output is not None and _is_of_objects(output, output):
+        kept["outputSchema"] = {**output, "type": "object"}
     if "inputSchema" in kept:
         kept["inputSchema"] = {**kept["inputSchema"], "type": "object"}
     if "annotations" in kept and "inputSchema" not in kept:
@@ -103,6 +102,15 @@ def _called(told: dict[str, Any], revision: str) -> dict[str, Any]:
     if not told["content"] and structured is not None:
         told["content"] = [{"type": "text", "text": dumps(structured)}]
     return told
+
+
+def _is_of_objects(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
+    """Say whether nothing but an object fits a part of a whole schema."""
+    if "$ref" in schema:
+        return _is_of_objects(whole.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {}), whole)
+    if members := schema.get("anyOf") or schema.get("oneOf"):
+        return all(_is_of_objects(member, whole) for member in members)
+    return bool(schema.get("type") == "object")
 
 
 def _annotations(told: Mapping[str, Any], revision: str) -> dict[str, Any]:
