@@ -376,7 +376,7 @@ def test_the_plugin_costs_nothing_until_it_is_used() -> None:
 
 def test_a_word_that_is_not_there_is_missed() -> None:
     with pytest.raises(ImportError, match="cannot import name 'Convresation'"):
-        from mcp_functions.testing import Convresation  # noqa: F401, PLC0415
+        from mcp_functions.testing import Convresation  # type: ignore[attr-defined]  # noqa: F401, PLC0415
 
 
 # What went wrong.

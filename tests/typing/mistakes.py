@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+import mcp_functions
 from mcp_functions import (
     CreateMessageRequest,
     Elicit,
@@ -59,6 +60,8 @@ def read(x: str) -> str:
 def reserve(city: str) -> City:
     return City(name=city)
 
+
+mcp_functions.tol  # E: attr-defined
 
 add("1", 2)  # E: arg-type
 add(1)  # E: call-arg

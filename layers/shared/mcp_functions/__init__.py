@@ -94,11 +94,12 @@ WORDS = {
 _HOME = {word: module for module, words in WORDS.items() for word in words}
 __all__ = sorted(_HOME)  # noqa: PLE0605 - a list of the words above
 
+if not TYPE_CHECKING:  # which would take every misspelt word for an object
 
-def __getattr__(word: str) -> object:
-    """Import a word's module when the word is first used."""
-    if word not in _HOME:
-        message = f"module {__name__!r} has no attribute {word!r}"
-        raise AttributeError(message)
-    value = globals()[word] = getattr(import_module(f"{__name__}.{_HOME[word]}"), word)
-    return value
+    def __getattr__(word: str) -> object:
+        """Import a word's module when the word is first used."""
+        if word not in _HOME:
+            message = f"module {__name__!r} has no attribute {word!r}"
+            raise AttributeError(message)
+        value = globals()[word] = getattr(import_module(f"{__name__}.{_HOME[word]}"), word)
+        return value

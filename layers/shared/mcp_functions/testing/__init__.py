@@ -42,11 +42,12 @@ __all__ = [
     "deployed",
 ]  # fmt: skip
 
+if not TYPE_CHECKING:  # which would take every misspelt word for an object
 
-def __getattr__(word: str) -> object:
-    """Import a word's module when the word is first used: pytest imports this package in every project that has it."""
-    if word not in _HOME:
-        message = f"module {__name__!r} has no attribute {word!r}"
-        raise AttributeError(message)
-    value = globals()[word] = getattr(import_module(f"mcp_functions.{_HOME[word]}"), word)
-    return value
+    def __getattr__(word: str) -> object:
+        """Import a word's module when the word is first used: pytest imports this package wherever it is installed."""
+        if word not in _HOME:
+            message = f"module {__name__!r} has no attribute {word!r}"
+            raise AttributeError(message)
+        value = globals()[word] = getattr(import_module(f"mcp_functions.{_HOME[word]}"), word)
+        return value
