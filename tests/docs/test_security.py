@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[import-untyped]  # it has no types
+from botocore.exceptions import NoCredentialsError
 
+from mcp_functions.aws.errors import ClientError, Unanswered
 from mcp_functions.envelope import MAX_CHARS
+from mcp_functions.errors import InvalidRequestState, McpError, TemporarilyUnavailable
+from mcp_functions.gateway import note_error
 from mcp_functions.keys import KmsKey, Rules
 from mcp_functions.keys import Reason as OfTokens
 from mcp_functions.local import opening_command, template
+from mcp_functions.observing import Notes, lines, writing
+from mcp_functions.observing.notes import fields
 from mcp_functions.request_state import FLOW_FACTOR
 from mcp_functions.request_state import Reason as OfClaims
 from mcp_functions.testing import Conversation, deployed
@@ -102,54 +108,79 @@ def test_the_command_that_opens_a_token_takes_these_words() -> None:
 
 
 def sees(pattern: str, line: str) -> bool:
-    """Say whether a metric filter counts a line: `{ $.a = "x*" && ( … || … ) }`."""
+    """Say whether a metric filter counts a line: `{ $.a = "x*" && $.b IS TRUE && $.c NOT EXISTS }`."""
     said = json.loads(line)
 
     def compare(found: re.Match[str]) -> str:
-        name, wanted = found[1], found[2]
+        name, wanted = found[1], found[3]
+        if wanted is None:
+            return str(said.get(name) is True if found[2] == "IS TRUE" else name not in said)
         return str(re.fullmatch(".*".join(map(re.escape, wanted.split("*"))), str(said.get(name, ""))) is not None)
 
-    written = re.sub(r'\$\.(\w+) = "([^"]*)"', compare, pattern.strip()[1:-1])
-    return bool(eval(written.replace("&&", "and").replace("||", "or"), {}))  # noqa: S307 - our own page, and nothing but True and False
+    written = re.sub(r'\$\.(\w+) (= "([^"]*)"|IS TRUE|NOT EXISTS)', compare, pattern.strip()[1:-1])
+    return bool(eval(written.replace("&&", "and"), {}))  # noqa: S307 - our own page, and nothing but True and False
 
 
-def logged(reason: str, code: int = -32603, level: int = logging.ERROR, logger: str = "mcp_functions") -> str:
-    """Write a line as Lambda's runtime does."""
-    record = logging.LogRecord(logger, level, "gateway.py", 1, "refused: %d %s", (code, reason), None)
-    record.aws_request_id = "00000000-0000-0000-0000-000000000000"
-    record.tenant_id = None
-    return str(JsonFormatter().format(record))
+def logged(error: McpError, *, http: int | None = None, logger: str = "mcp_functions") -> tuple[str, str]:
+    """Write the line of a refusal as Lambda's runtime does, and as Powertools would; `http`: what the client got."""
+    notes = Notes()
+    note_error(notes, error)
+    notes.status = error.status if http is None else http
+    level, message, more = lines.level_of(notes), lines.message(notes), fields(notes)
+    record = logging.LogRecord(logger, level, "lines.py", 1, message, None, None)
+    vars(record).update({"aws_request_id": "00000000-0000-0000-0000-000000000000", "tenant_id": None, **more})
+    ours = writing.line("shop", logging.getLevelName(level), message, 0, more, "")
+    return str(JsonFormatter().format(record)), ours.replace('"mcp_functions"', f'"{logger}"')
+
+
+def from_kms(said: Exception | dict[str, Any]) -> McpError:
+    """Say what becomes of what KMS says when a data key is wanted."""
+
+    class Client:
+        def generate_data_key(self, **_asked: object) -> dict[str, Any]:
+            if isinstance(said, Exception):
+                raise said
+            return said
+
+    with pytest.raises(McpError) as found:
+        KmsKey("arn:aws:kms:eu-west-1:123456789012:key/a", Client).generate({})
+    return found.value
 
 
 DENIALS = [
-    *("AccessDeniedException", "DisabledException", "KMSInvalidStateException", "NotFoundException"),
-    *("InvalidKeyUsageException", "UnexpectedAnswer", "NoCredentialsError"),
+    *(ClientError("AccessDeniedException", 400), ClientError("DisabledException", 400)),
+    *(ClientError("KMSInvalidStateException", 400), ClientError("NotFoundException", 400)),
+    *(ClientError("InvalidKeyUsageException", 400), ClientError("UnrecognizedClientException", 400)),
+    *({"KeyId": "another", "Plaintext": b""}, NoCredentialsError()),
 ]
 OUTAGES = [
-    *("ThrottlingException", "ThrottledException", "KMSInternalException", "DependencyTimeoutException"),
-    *("KeyUnavailableException", "ServiceUnavailable", "ServiceUnavailableException", "EndpointConnectionError"),
-    *("ConnectTimeoutError", "ReadTimeoutError"),
+    *(ClientError("ThrottlingException", 400), ClientError("KMSInternalException", 500)),
+    *(ClientError("DependencyTimeoutException", 503), ClientError("KeyUnavailableException", 500)),
+    *(ClientError("ExpiredTokenException", 400), ClientError("502", 502)),
+    *(unanswered() for unanswered in Unanswered.__subclasses__()),
 ]
 
 
-@pytest.mark.parametrize("code", DENIALS)
-def test_the_page_alarm_sees_every_denial_and_nothing_else(code: str) -> None:
-    assert sees(PAGING, logged(f"kms:{code}"))
-    assert not sees(PAGING, logged(f"kms:{code}", level=logging.INFO))
-    assert not sees(PAGING, logged(f"kms:{code}", logger="somebody.else"))
+@pytest.mark.parametrize("http", [None, 200], ids=["today", "2025"])
+@pytest.mark.parametrize("said", DENIALS, ids=repr)
+def test_the_page_alarm_sees_every_denial_and_nothing_else(said: Exception | dict[str, Any], http: int | None) -> None:
+    error = from_kms(said)
+    assert all(sees(PAGING, line) and not sees(OUTAGE, line) for line in logged(error, http=http))
+    assert not any(sees(PAGING, line) for line in logged(error, logger="somebody.else"))
 
 
-@pytest.mark.parametrize("code", OUTAGES)
-def test_the_outage_alarm_sees_every_outage_and_no_denial(code: str) -> None:
-    assert sees(OUTAGE, logged(f"kms:{code}"))
-    assert not sees(PAGING, logged(f"kms:{code}"))
-    assert not any(sees(OUTAGE, logged(f"kms:{denial}")) for denial in DENIALS)
+@pytest.mark.parametrize("http", [None, 200], ids=["today", "2025"])
+@pytest.mark.parametrize("said", OUTAGES, ids=repr)
+def test_the_outage_alarm_sees_every_outage_and_no_denial(said: Exception, http: int | None) -> None:
+    error = from_kms(said)
+    assert all(sees(OUTAGE, line) and not sees(PAGING, line) for line in logged(error, http=http))
+    assert not any(sees(OUTAGE, line) for line in logged(error, logger="somebody.else"))
 
 
 def test_what_clients_do_wrong_raises_no_alarm() -> None:
-    lines = [logged(reason, -32602, logging.INFO) for reason in (*OfTokens, *OfClaims)]
-    lines += [logged("unwrap_budget"), logged("kms:InvalidCiphertextException", -32602, logging.INFO)]
-    assert not any(sees(pattern, line) for pattern in (PAGING, OUTAGE) for line in lines)
+    errors = [*map(InvalidRequestState, (*OfTokens, *OfClaims)), TemporarilyUnavailable("unwrap_budget")]
+    written = [line for error in errors for line in logged(error)]
+    assert not any(sees(pattern, line) for pattern in (PAGING, OUTAGE) for line in written)
 
 
 def test_no_data_key_is_logged_even_with_everything_at_debug(caplog: pytest.LogCaptureFixture) -> None:

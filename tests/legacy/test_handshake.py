@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import tool
-from mcp_functions.errors import TemporarilyUnavailable
+from mcp_functions.errors import McpError, Misconfigured, TemporarilyUnavailable
 from tests.legacy.offered import ALL, Sum, add, told
 from tests.legacy.world import DOORS, START, World
 
@@ -124,6 +124,26 @@ def test_an_outage_is_an_error_of_the_request_and_not_of_the_connection(world: W
     world.kms.failure = TemporarilyUnavailable("kms:down")
     error = client.message("tools/list")["error"]
     assert (error["code"], error["data"]) == (-32603, {"retryable": True})
+
+
+@pytest.mark.parametrize("failure", [TemporarilyUnavailable("kms:down"), Misconfigured("kms:denied")])
+def test_what_the_server_does_wrong_is_an_error_of_the_log_though_its_status_is_200(
+    failure: McpError, world: World, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.initialize()
+    world.anew()
+    world.kms.failure = failure
+    with caplog.at_level("INFO", "mcp_functions"):
+        client.message("tools/list")
+        client.session = None
+        client.initialize()
+    lines = [vars(record) for record in caplog.records if vars(record).get("reason") == failure.reason]
+    paging = True if failure.status == 500 else None
+    assert [(line["method"], line["outcome"], line["status"], line["levelname"]) for line in lines] == [
+        ("tools/list", "failed", 200, "ERROR"),
+        ("initialize", "complete", 200, "ERROR"),
+    ]
+    assert [line.get("misconfigured") for line in lines] == [paging, paging]
 
 
 @pytest.mark.parametrize("mode", SIGNED_IN)

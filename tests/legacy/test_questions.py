@@ -526,6 +526,25 @@ def test_the_line_of_an_answer_and_of_a_resumption(client: Client, caplog: pytes
     assert not any(secret in str(line) for line in ours for secret in (id_, client.seen[-1], str(client.session)))
 
 
+def test_what_clients_repeat_cancel_or_say_too_late_is_no_error_of_the_log(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    id_ = asked(client.call("resolve", bug=7))["id"]
+    other = asked(client.call("resolve", bug=8))["id"]
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": client._id}}  # noqa: SLF001
+    caplog.clear()
+    with caplog.at_level("INFO", "mcp_functions"):
+        client.accept(id_, why="Fixed")
+        client.accept(id_, why="Fixed")
+        client.http("POST", cancelled)
+        client.accept(other, why="Fixed")
+        client.resume()
+    ours = [record for record in caplog.records if "revision" in vars(record)]
+    said = [vars(record)["reason"] for record in ours if "reason" in vars(record)]
+    assert said == ["answered_before", "cancelled", "answered_late", "nothing_waits"]
+    assert {record.levelname for record in ours} == {"INFO"}
+
+
 def test_a_function_that_serves_itself_asks_with_its_own_key_and_table() -> None:
     with deployed():
         client = Client(serve(offered.resolve))

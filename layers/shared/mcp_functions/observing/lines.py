@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from mcp_functions.observing.notes import SERVER_ERROR, fields
+from mcp_functions.observing.notes import failed, fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,9 @@ LEVELS = {  # as Lambda and Powertools write them
     "TRACE": logging.DEBUG, "DEBUG": logging.DEBUG, "INFO": INFO, "WARN": logging.WARNING, "WARNING": logging.WARNING,
     "ERROR": logging.ERROR, "FATAL": logging.CRITICAL, "CRITICAL": logging.CRITICAL,
 }  # fmt: skip
+
+# Why the answer to a client of 2025 is what it is, where nothing is wrong: it came twice or too late, or has cancelled.
+USUAL = {"answered_before", "answered_late", "cancelled", "not_answered", "not_cancelled", "nothing_waits"}
 
 log = logging.getLogger(NAME)
 
@@ -36,8 +39,9 @@ def tell(notes: Notes) -> None:
 
 def level_of(notes: Notes) -> int:
     """Say at which level the line of a request is written."""
-    limited = notes.outcome == "complete" and notes.reason  # what the function remembers found no room
-    return logging.ERROR if notes.status >= SERVER_ERROR or limited else INFO
+    # What the function remembers may have found no room.
+    limited = notes.outcome == "complete" and notes.reason and notes.reason not in USUAL
+    return logging.ERROR if failed(notes) or limited else INFO
 
 
 def message(notes: Notes) -> str:

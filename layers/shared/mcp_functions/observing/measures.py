@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from mcp_functions.observing.notes import SERVER_ERROR, milliseconds
+from mcp_functions.observing.notes import failed, milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ def measured(notes: Notes, *, endpoint: bool) -> Iterator[tuple[dict[str, str], 
     if happened := {
         name: (unit, float(value))
         for name, unit, value in (
-            ("Failed", COUNT, notes.status >= SERVER_ERROR),
+            ("Failed", COUNT, failed(notes)),
             ("Misconfigured", COUNT, notes.misconfigured),
             ("Crashed", COUNT, notes.outcome == "crashed"),
             ("KmsFailures", COUNT, notes.kms_failures),

@@ -152,6 +152,11 @@ def where(error: BaseException) -> str:
     return f"{type(error).__name__} at {' < '.join(reversed(places))}"
 
 
+def failed(notes: Notes) -> bool:
+    """Tell whether the fault is the server's; HTTP does not always say so: clients of 2025 get their errors with 200."""
+    return notes.status >= SERVER_ERROR or notes.outcome == "failed"
+
+
 def milliseconds(seconds: float) -> float:
     """Write seconds as a person reads them in a log."""
     return round(seconds * 1000, 2) if seconds else 0.0
@@ -170,6 +175,7 @@ def fields(notes: Notes, traced: str | None = None) -> Mapping[str, Any]:
         "code": notes.code,
         "reason": notes.reason,
         "tool_error": notes.tool_error or None,
+        "misconfigured": notes.misconfigured or None,
         "flow": None if notes.flow is None else digest(notes.flow),
         "jti": None if notes.jti is None else base64url(notes.jti),
         "request_bytes": notes.request_bytes,
