@@ -262,7 +262,7 @@ def test_a_function_that_is_not_there_is_the_operators_business(
     response = send(aws, wire.event(wire.message(*CALLS[0][:2])))
     assert response["statusCode"] == 500
     assert json.loads(response["body"])["error"] == {"code": -32603, "message": "Internal error"}
-    assert caplog.records[0].levelname == "ERROR"
+    assert (caplog.records[0].levelname, vars(caplog.records[0]).get("misconfigured")) == ("ERROR", True)
     assert "hunter2" not in response["body"] + caplog.text
 
 

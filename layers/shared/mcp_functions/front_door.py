@@ -18,6 +18,7 @@ from mcp_functions.errors import (
     ContentTooLarge,
     InternalError,
     McpError,
+    Misconfigured,
     NotAnsweredInTime,
     ResultTooLarge,
     TemporarilyUnavailable,
@@ -296,4 +297,4 @@ def _unreached(error: Exception) -> McpError:
         return ContentTooLarge(reason=f"invoke_{code}")
     # Connected, and then silence: the call may have run, so nothing here says that it may be sent again.
     silent = any(word in code for word in ("Read", "Streaming", "ConnectionClosed"))
-    return NotAnsweredInTime(reason=f"invoke_{code}") if silent else InternalError(reason=f"invoke_{code}")
+    return NotAnsweredInTime(reason=f"invoke_{code}") if silent else Misconfigured(f"invoke_{code}")

@@ -153,7 +153,7 @@ def where(error: BaseException) -> str:
 
 
 def failed(notes: Notes) -> bool:
-    """Tell whether the fault is the server's; HTTP does not always say so: clients of 2025 get their errors with 200."""
+    """Tell whether the server is at fault: HTTP does not always say so, clients of 2025 get their errors with 200."""
     return notes.status >= SERVER_ERROR or notes.outcome == "failed"
 
 
