@@ -75,6 +75,14 @@ def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
 # Questions that break a rule.
 
 
+def test_who_takes_the_form_for_the_message_is_told_what_a_form_is(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def swapped(*, elicit: Elicit) -> str:
+        return elicit("guest", Name, "Who?").name  # type: ignore[arg-type]
+
+    assert blamed(talk_to(swapped).call()).startswith("'Who?': a form is a pydantic model, with a field for each thing")
+
+
 def test_two_questions_under_one_key_are_refused_by_name(blamed: Callable[[Conversation], str]) -> None:
     @tool
     def forgetful(*, elicit: Elicit) -> list[str]:

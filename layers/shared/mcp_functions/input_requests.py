@@ -166,23 +166,26 @@ def form_request(message: str, form: type[BaseModel], *, camel_case: bool) -> sc
 
 def form_question(message: str, form: type[BaseModel], *, camel_case: bool) -> tuple[schema.InputRequest, str]:
     """Write the question that shows a form likewise, and name it as `fingerprint` does."""
-    text, name = (_known if len(message) <= LONGEST_KNOWN else _told)(message, form, camel_case)
-    params = {"mode": "form", "message": message, "requestedSchema": forms.shown(form, camel_case).schema}
+    shown = forms.shown(form, camel_case)
+    # A string of a class of its own may equal what it is not, and what is no message can be no key.
+    known = type(message) is str and len(message) <= LONGEST_KNOWN
+    said, name = (_known if known else _told)(message, form, camel_case)
+    params = {"mode": "form", "message": message, "requestedSchema": shown.schema}
     asked = Question(method="elicitation/create", params=params)
-    asked.text = text
+    asked.text = (
+        f'{{"method":"elicitation/create","params":{{"mode":"form","message":{said},"requestedSchema":{shown.text}}}}}'
+    )
     return cast("schema.InputRequest", asked), name
 
 
 def _told(message: str, form: type[BaseModel], camel_case: bool) -> tuple[str, str]:  # noqa: FBT001 - of a cache
-    """Write a question as JSON, and name it."""
-    shown = forms.shown(form, camel_case)
-    text = f'{{"mode":"form","message":{quoted(message)},"requestedSchema":{shown.text}}}'
-    ordered = f'{{"message":{quoted_ascii(message)},"mode":"form","requestedSchema":{shown.in_order}}}'
-    name = _named(f'{{"method":"elicitation/create","params":{ordered}}}')
-    return f'{{"method":"elicitation/create","params":{text}}}', name
+    """Write a message as JSON, and name the question that shows it with a form."""
+    schema = forms.shown(form, camel_case).in_order
+    ordered = f'{{"message":{quoted_ascii(message)},"mode":"form","requestedSchema":{schema}}}'
+    return quoted(message), _named(f'{{"method":"elicitation/create","params":{ordered}}}')
 
 
-# A replay asks again whatever was asked before, in words that are mostly the same for everybody.
+# A replay asks again whatever was asked before, in words that are mostly the same for everybody. A form is kept once.
 _known = lru_cache(maxsize=256)(_told)
 
 
