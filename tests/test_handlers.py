@@ -271,6 +271,17 @@ def test_a_tool_that_breaks_its_promise_is_the_developers_error(value: Any, reas
     assert "hunter2" not in str(caught.value)
 
 
+def test_what_json_cannot_carry_is_said_before_a_promise_is_judged() -> None:
+    @tool
+    def promiser() -> Total:
+        return object()  # type: ignore[return-value]
+
+    with pytest.raises(DeveloperError, match=r"^JSON cannot carry what the function returned \(object\)$"):
+        call(promiser)
+    with pytest.raises(DeveloperError, match=r"^JSON cannot carry what the function returned \(object\)$"):
+        promiser.answer({}, "{}")
+
+
 @pytest.mark.parametrize(
     ("promised", "value", "plain"),
     [

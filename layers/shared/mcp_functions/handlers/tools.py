@@ -117,9 +117,10 @@ class Tool(Handler[P, R]):
         plain = results.structured(value, promised=promised is not None)
         if plain is results.UNSTRUCTURED:
             return self._result(value)
+        text = results.written(plain, meta)  # what JSON cannot carry is no value that a schema could judge
         if promised and type(plain) not in promised.taken:
             self._check_value(promised, plain)
-        return Written(results.written(plain, meta))
+        return Written(text)
 
     def _result(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - what the function returns
         result = results.call_tool_result(value, promised=self._output is not None)
