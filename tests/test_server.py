@@ -717,3 +717,23 @@ def test_what_a_round_asks_is_written_as_the_result_says_whatever_is_in_it() -> 
     done = app.call("ask", **sent, inputResponses={"s": said}, requestState=third["requestState"])
     assert text(done) == '" assistant'
     assert app.written == 3
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"resultType": "input_required", "requestState": "own", "inputRequests": {}, "_meta": {"example.com/k": 1}},
+        {"resultType": "input_required", "requestState": "own"},
+    ],
+)
+def test_a_result_that_an_author_wrote_goes_out_as_it_is(result: dict[str, Any]) -> None:
+    class Own:
+        def wire_result(self) -> dict[str, Any]:
+            return result
+
+    @tool
+    def own(*, elicit: Elicit) -> object:  # noqa: ARG001 - it may ask, and does not
+        return Own()
+
+    named = {"io.modelcontextprotocol/serverInfo": {"name": "test", "version": "1"}}
+    assert App(own).call("own")["result"] == {**result, "_meta": {**result.get("_meta", {}), **named}}

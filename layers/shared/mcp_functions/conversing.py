@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mcp_functions.table import Table
     from mcp_functions.tasks import Tasks
 
+ASKING = {"resultType", "inputRequests", "requestState"}  # all of a result that ends a round; an author's has others
+
 
 class _Turn(NamedTuple):
     """One request of a conversation, while it is answered; `meta` of a result that may be written at once."""
@@ -91,7 +93,7 @@ class Conversations:
     def _answer(self, result: dict[str, Any] | Written, notifications: tuple[dict[str, Any], ...]) -> Answer | Written:
         if isinstance(result, Written):
             return result._replace(notifications=notifications) if notifications else result
-        text = _written(result, self._meta) if result.get("resultType") == "input_required" else ""
+        text = _written(result, self._meta) if result.keys() == ASKING else ""
         return Answer(complete(result, self._server_info), notifications, text)
 
     def _once(self, turn: _Turn, opened: Opened) -> dict[str, Any]:
