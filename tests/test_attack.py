@@ -138,7 +138,7 @@ def test_the_samples_have_no_hole(tmp_path: Path, capsys: pytest.CaptureFixture[
     with Harness(ROOT / "functions", state_dir=tmp_path) as harness:
         assert cli.main([harness.url, *words]) == 0
     said = capsys.readouterr().out
-    assert "Only update_work_item, get_weather is called." in said
+    assert "Nothing but update_work_item, get_weather is called." in said
     assert "0 holes" in said
     written = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert written["holes"] == 0

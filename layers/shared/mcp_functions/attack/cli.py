@@ -62,7 +62,9 @@ def _run(options: argparse.Namespace) -> int:
     headers, other = _headers(options.header), _headers(options.other_header)
     _reachable(options.url, headers)
     calls = (
-        f"Only {', '.join(name for name, _arguments in named)} is called." if named else "Everything listed is called."
+        f"Nothing but {', '.join(name for name, _arguments in named)} is called."
+        if named
+        else "Everything listed is called."
     )
     sys.stdout.write(START.format(url=options.url, requests=bounds.requests, seconds=bounds.seconds, calls=calls))
     sys.stdout.flush()
@@ -172,6 +174,6 @@ def parser() -> argparse.ArgumentParser:
     )
     words.add_argument("--requests", type=int, default=Bounds().requests, help="at most (%(default)s)")
     words.add_argument("--seconds", type=float, default=Bounds().seconds, help="at most (%(default)s)")
-    words.add_argument("--json", metavar="FILE", help="write the report with every request and answer")
+    words.add_argument("--json", metavar="FILE", help="write the report, with every byte of what proves a finding")
     words.add_argument("--yes-this-is-mine", metavar="HOST", help="needed for any host but this machine")
     return words
