@@ -167,7 +167,7 @@ def _slip(template: dict[str, Any], where: str, instead: object) -> dict[str, An
 
 
 OLD_KEY = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-ROTATIONS = [  # docs/security.md: deploys 1 and 2, and the other ways to write them
+ROTATIONS = [  # docs/security.md: deploys 1 and 2 (3 stands below), and the other ways to write them
     {"Fn::Join": [",", [OLD_KEY, KEY]]},
     {"Fn::Join": [",", [KEY, {"Ref": "OldKey"}]]},
     {"Fn::Sub": "${RequestStateKey.Arn}," + OLD_KEY},
@@ -180,6 +180,23 @@ def test_two_keys_are_right_while_one_is_rotated(keys: object, project: Project)
     both = {**may_seal_as("ticket"), "Resource": [KEY, OLD_KEY]}
     rotating = replace(project, template=_slip(template, "Ticket.Policies", [{"Statement": [both]}]))
     assert agreement.complaints(rotating) == []
+
+
+NEW_KEY = {"Fn::GetAtt": "NewKey.Arn"}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "complaints"),
+    [(NEW_KEY, []), (KEY, ["functions/ticket asks: Ticket needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"])],
+    ids=str,
+)
+def test_a_key_that_took_the_place_of_the_first_is_right_where_the_role_may_use_it(
+    allowed: object, complaints: list[str], project: Project
+) -> None:
+    template = _slip(project.template, "Ticket.Environment", {"Variables": {"MCP_KMS_KEYS": NEW_KEY}})
+    statement = {**may_seal_as("ticket"), "Resource": allowed}
+    rotated = replace(project, template=_slip(template, "Ticket.Policies", [{"Statement": [statement]}]))
+    assert agreement.complaints(rotated) == complaints
 
 
 @pytest.mark.parametrize("more", ["*", "arn:aws:kms:eu-west-1:123456789012:key/*", OLD_KEY.replace("key/", "alias/")])

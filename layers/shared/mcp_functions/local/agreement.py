@@ -168,7 +168,7 @@ def a_function_may_seal_if_and_only_if_it_can_ask(project: Project) -> Iterator[
                 yield f"functions/{folder} asks: {logical_id} needs exactly this statement: {exactly}"
             elif loose := [key for key in _keys_of(sealing) if not _is_a_key(key)]:
                 yield f"functions/{folder} asks: {logical_id} may use more than keys of yours: {loose[0]}"
-            if KEY not in _listed_keys(keys):
+            if not any(key in _keys_of(sealing or [may_seal_as(folder)]) for key in _listed_keys(keys)):
                 yield f"functions/{folder} asks: {logical_id} needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"
         else:
             if sealing:
