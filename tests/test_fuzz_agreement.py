@@ -6,6 +6,7 @@ is no HTTP request.
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from functools import cache
@@ -45,6 +46,9 @@ FIRST: list[tuple[str, dict[str, Any]]] = [
     ("resources/read", {"uri": "tickets://A/1"}),
 ]
 LISTS = ["server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "ping"]
+
+
+_callers = itertools.count(1)
 
 
 @cache
@@ -155,8 +159,17 @@ def _is_json(body: bytes) -> bool:
 
 
 def answer(function: LambdaFunction, event: dict[str, Any]) -> tuple[int, Any]:
-    """Return status and message; of a question, all but the state, which is never the same."""
-    response = function(json.loads(json.dumps(event)), wire.Context("local-all"))
+    """Return status and message; of a question, all but the state, which is never the same.
+
+    Each time somebody else asks: who presents one wounded state over every gateway has soon used up what a caller may.
+    """
+    somebody = f'"2001:db8::{next(_callers):x}"'
+    text = (
+        json.dumps(event)
+        .replace(f'"{gateways.ADDRESS}"', somebody)
+        .replace('"sourceIp": "127.0.0.1"', f'"sourceIp": {somebody}')
+    )
+    response = function(json.loads(text), wire.Context("local-all"))
     if not response["body"]:
         return response["statusCode"], None
     message = wire.messages(response)[-1]
