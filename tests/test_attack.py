@@ -189,6 +189,7 @@ def test_one_check_can_be_tried_alone(capsys: pytest.CaptureFixture[str]) -> Non
         (["http://127.0.0.1:1/mcp", "--tool", "x", "--arguments", "[]"], "--arguments must be a JSON object"),
         (["http://127.0.0.1:1/mcp", "--arguments", "{}"], "--arguments belongs to a --tool"),
         (["http://127.0.0.1:1/mcp", "--header", "Bearer x"], "a header is written 'Name: value'"),
+        (["http://127.0.0.1:1/mcp", "--json", "/no/such/folder"], "--json /no/such/folder: No such file or directory"),
     ],
 )
 def test_a_slip_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

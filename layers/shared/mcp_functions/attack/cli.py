@@ -60,6 +60,7 @@ def _run(options: argparse.Namespace) -> int:
     bounds = Bounds(options.requests, options.seconds)
     named = _named(options.tool, options.arguments)
     headers, other = _headers(options.header), _headers(options.other_header)
+    _writable(options.json)
     _reachable(options.url, headers)
     calls = (
         f"Nothing but {', '.join(name for name, _arguments in named)} is called."
@@ -82,6 +83,21 @@ def _run(options: argparse.Namespace) -> int:
         Path(options.json).write_text(json.dumps(reporting.data(report), indent=2) + "\n", encoding="utf-8")
     sys.stdout.write(reporting.text(report, secured=bool(headers)))
     return HOLES if report.holes else 0
+
+
+def _writable(file: str | None) -> None:
+    """See now whether the report can be written: nobody wants to hear after ten minutes that it cannot.
+
+    Raises:
+        Problem: it cannot.
+
+    """
+    try:
+        if file:
+            Path(file).touch()
+    except OSError as error:
+        text = f"--json {file}: {error.strerror}"
+        raise Problem(text) from None
 
 
 def _own(url: str, said: str | None) -> None:
