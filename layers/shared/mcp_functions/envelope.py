@@ -152,7 +152,7 @@ class Envelope:
         """
         parts = _parse(token, self.max_chars)
         key = self._keys.opening(parts.header, caller, max_age=self.max_age)
-        under = self._opened = _at_work(key, self._opened, self._sealed)
+        under = _at_work(key, self._opened, self._sealed)
         context = self._context + about + parts.head
         try:
             payload = _decrypt(under.expands, context, parts.salt, parts.commitment, parts.ciphertext)
@@ -160,6 +160,7 @@ class Envelope:
             self._keys.refuted(key, caller)
             raise
         self._keys.proven(key)
+        self._opened = under
         observing.current().jti = parts.commitment[:_JTI]
         return payload
 

@@ -207,7 +207,7 @@ class RequestStates:
         self._max_age = math.inf if max_age is None else max_age
         # An envelope charges callers for what it asks of KMS in vain; an own codec is told nothing but the token.
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
-        self._limits_ms = lru_cache(self._limits)
+        self._limits_ms = lru_cache(typed=True)(self._limits)
 
     def new_flow(self) -> str:
         """Name a conversation that begins now; nobody outside can guess it."""
