@@ -71,9 +71,9 @@ class App:
 
         def answer(request: Request) -> Answer | Written:
             said = server.answer(request)
-            if isinstance(said, Answer) and said.text:  # for who reads text, and for who reads a result
+            if isinstance(said, Answer) and said.parts:  # for who reads text, and for who reads a result
                 self.written += 1
-                assert json.loads(said.text) == said.result
+                assert json.loads("".join(said.parts)) == said.result
             return said
 
         self.written = 0

@@ -93,8 +93,8 @@ class Conversations:
     def _answer(self, result: dict[str, Any] | Written, notifications: tuple[dict[str, Any], ...]) -> Answer | Written:
         if isinstance(result, Written):
             return result._replace(notifications=notifications) if notifications else result
-        text = _written(result, self._meta) if result.keys() == ASKING else ""
-        return Answer(complete(result, self._server_info), notifications, text)
+        parts = _written(result, self._meta) if result.keys() == ASKING else ()
+        return Answer(complete(result, self._server_info), notifications, parts)
 
     def _once(self, turn: _Turn, opened: Opened) -> dict[str, Any]:
         """Run a round that must not run twice."""
@@ -202,12 +202,13 @@ def _unasked(request: Request, lacking: dict[str, Any], asked: Mapping[str, Any]
     return MissingRequiredClientCapability(lacking, asks)
 
 
-def _written(result: Mapping[str, Any], meta: str) -> str:
+def _written(result: Mapping[str, Any], meta: str) -> tuple[str, ...]:
     """Write an InputRequiredResult; what is JSON already goes in as it is."""
     asked = ",".join([f"{quoted(key)}:{_question(one)}" for key, one in result["inputRequests"].items()])
     token = result["requestState"]
-    state = f'"{token}"' if isinstance(token, Token) else quoted(token)
-    return f'{{"resultType":"input_required","inputRequests":{{{asked}}},"requestState":{state},"_meta":{meta}}}'
+    state = ('"', token, '"') if isinstance(token, Token) else (quoted(token),)
+    begins = f'{{"resultType":"input_required","inputRequests":{{{asked}}},"requestState":'
+    return (begins, *state, f',"_meta":{meta}}}')
 
 
 def _question(asked: Mapping[str, Any]) -> str:

@@ -458,8 +458,11 @@ def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
         return dict(answer.response)
     if isinstance(answer, Spoken):
         return fitting(http, events.response(http, 200, STREAM if answer.stream else JSON, answer.text))
-    text = answer.text if isinstance(answer, Written) else answer.text or jsonrpc.dumps(answer.result)
-    message = f'{{"jsonrpc":"2.0","id":{id_ if type(id_) is int else jsonrpc.dumps(id_)},"result":{text}}}'
+    begins = f'{{"jsonrpc":"2.0","id":{id_ if type(id_) is int else jsonrpc.dumps(id_)},"result":'
+    if isinstance(answer, Written):
+        message = f"{begins}{answer.text}}}"
+    else:
+        message = "".join((begins, *(answer.parts or (jsonrpc.dumps(answer.result),)), "}"))
     if answer.notifications and _takes_stream(http):
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
         said = (*map(jsonrpc.dumps, answer.notifications), message)

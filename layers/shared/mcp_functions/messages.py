@@ -78,11 +78,14 @@ class Question(dict[str, Any]):
 
 
 class Answer(NamedTuple):
-    """A result, and the notifications that go before it; `text` is the result as JSON, where somebody wrote it."""
+    """A result, and the notifications that go before it.
+
+    Where somebody wrote the result, `parts` are its JSON: a megabyte of state is copied once, into the response.
+    """
 
     result: Mapping[str, Any]
     notifications: tuple[Mapping[str, Any], ...] = ()
-    text: str = ""
+    parts: tuple[str, ...] = ()
 
 
 class Forwarded(NamedTuple):

@@ -61,4 +61,4 @@ _TO_BASE64URL = bytes.maketrans(b"+/", b"-_")
 
 def base64url(raw: bytes) -> str:
     """Write bytes as base64url without padding, which stands in JSON and in a header as it is (RFC 4648 §5)."""
-    return binascii.b2a_base64(raw, newline=False).translate(_TO_BASE64URL).rstrip(b"=").decode("ascii")
+    return binascii.b2a_base64(raw, newline=False).translate(_TO_BASE64URL, b"=").decode("ascii")
