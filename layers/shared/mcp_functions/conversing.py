@@ -138,7 +138,7 @@ class Conversations:
         handler, params = turn.handler, turn.request.params
         if self._tasks and handler.task:
             return play(self._tasks.instead_of(handler, turn.request), params, turn.round)
-        return play(handler, params, turn.round, turn.meta) if turn.meta else play(handler, params, turn.round)
+        return play(handler, params, turn.round, turn.meta)
 
     def _round(self, request: Request, handler: Handler[..., Any], opened: Opened | None) -> Round:
         flow = opened.flow if opened else ""

@@ -32,7 +32,7 @@ class Playable(Protocol):
 def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[str, Any] | None: ...
 @overload
 def play(
-    handler: Handler[..., Any], params: Mapping[str, Any], round_: Round, meta: str
+    handler: Handler[..., Any], params: Mapping[str, Any], round_: Round, meta: str | None
 ) -> dict[str, Any] | Written | None: ...
 def play(handler: Any, params: Mapping[str, Any], round_: Round, meta: str | None = None) -> Any:
     """Run one round of a handler; None if it ended with the signal, whatever the author's code did with that.
