@@ -128,7 +128,7 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     hashlib, envelope = sys.modules.get("hashlib"), sys.modules.get("mcp_functions.envelope")
     if hashlib and envelope:
         hashlib.sha256 = counted(hashlib.sha256, counts, "digested")  # type: ignore[attr-defined]
-        for name, count in (("_derive", "derived"), ("_keyed", "keyed")):
+        for name, count in (("derive", "derived"), ("keyed", "keyed")):
             setattr(envelope, name, counted(getattr(envelope, name), counts, count))
     sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
     answers, works, digests = [first], [], []

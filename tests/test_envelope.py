@@ -191,7 +191,7 @@ def test_cobblestone_reads_what_we_write_and_we_read_what_cobblestone_writes(siz
     assert reader.update(module.encrypt(KEY, CONTEXT, payload, os.urandom(32))) + reader.finalize() == payload
     writer = Cobblestone256Encryptor(KEY, CONTEXT)
     message = writer.update(payload) + writer.finalize()
-    assert module.decrypt(KEY, CONTEXT, message[:24], message[24:56], message[56:]) == payload
+    assert module.decrypt(module.keyed(KEY), CONTEXT, message[:24], message[24:56], message[56:]) == payload
 
 
 @settings(max_examples=60, deadline=None)
@@ -201,7 +201,7 @@ def test_both_refuse_the_same_damage(size: int, context: bytes, data: st.DataObj
     place = data.draw(st.integers(0, len(message) - 1))
     message[place] ^= data.draw(st.integers(1, 255))
     damaged = bytes(message)
-    refused(lambda: module.decrypt(KEY, context, damaged[:24], damaged[24:56], damaged[56:]))
+    refused(lambda: module.decrypt(module.keyed(KEY), context, damaged[:24], damaged[24:56], damaged[56:]))
     reader = Cobblestone256Decryptor(KEY, context)
     with pytest.raises((InvalidTag, ValueError)):
         reader.update(damaged) + reader.finalize()
@@ -537,7 +537,9 @@ def test_raising_the_generation_kills_every_token_and_nothing_else() -> None:
 @given(key=st.binary(min_size=32, max_size=32), salt=st.binary(min_size=24, max_size=24), context=st.binary())
 def test_keys_and_salts_are_derived_as_cryptography_derives_them(key: bytes, salt: bytes, context: bytes) -> None:
     info = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0" + salt + context
-    assert b"".join(module.derive(key, salt, context)) == HKDFExpand(hashes.SHA512(), 76, info).derive(key)
+    assert b"".join(module.derive(module.keyed(key), salt, context)) == HKDFExpand(hashes.SHA512(), 76, info).derive(
+        key
+    )
     drawn = hmac.HMAC(HKDFExpand(hashes.SHA512(), 32, b"ks1/hedge\0").derive(key), hashes.SHA512())
     drawn.update(salt + len(context).to_bytes(4, "big") + context + b"payload")
     assert module.hedged_salt(key, context, b"payload", salt) == drawn.finalize()[:24]

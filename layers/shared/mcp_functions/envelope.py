@@ -155,7 +155,7 @@ class Envelope:
         under = _at_work(key, self._opened, self._sealed)
         context = self._context + about + parts.head
         try:
-            payload = _decrypt(under.expands, context, parts.salt, parts.commitment, parts.ciphertext)
+            payload = decrypt(under.expands, context, parts.salt, parts.commitment, parts.ciphertext)
         except InvalidRequestState:
             self._keys.refuted(key, caller)
             raise
@@ -204,11 +204,11 @@ def describe(token: str) -> dict[str, Any]:
 
 def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return salt, commitment and chunks (§4). `entropy` is 32 random bytes; the message hedges them."""
-    return _encrypt(_keyed(data_key), context, payload, hedged_salt(data_key, context, payload, entropy))
+    return _encrypt(keyed(data_key), context, payload, hedged_salt(data_key, context, payload, entropy))
 
 
 def _encrypt(expands: HMAC, context: bytes, payload: bytes, salt: bytes) -> bytes:
-    key, nonce, commitment = _derive(expands, salt, context)
+    key, nonce, commitment = derive(expands, salt, context)
     gcm = AESGCM(key)
     if len(payload) < _CHUNK:
         return salt + commitment + gcm.encrypt(nonce, payload, None)
@@ -220,18 +220,14 @@ def _encrypt(expands: HMAC, context: bytes, payload: bytes, salt: bytes) -> byte
     return salt + commitment + b"".join(chunks)
 
 
-def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
-    """Return the payload (§4).
+def decrypt(expands: HMAC, context: bytes, salt: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
+    """Return the payload (§4). `expands` is `keyed` with the data key.
 
     Raises:
         InvalidRequestState: another key, another context, or a changed bit.
 
     """
-    return _decrypt(_keyed(data_key), context, salt, commitment, ciphertext)
-
-
-def _decrypt(expands: HMAC, context: bytes, salt: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
-    key, nonce, expected = _derive(expands, salt, context)
+    key, nonce, expected = derive(expands, salt, context)
     # "The commitment is compared, in constant time, before anything is decrypted."
     if not hmac.compare_digest(commitment, expected):
         raise InvalidRequestState(Reason.COMMITMENT)
@@ -248,15 +244,11 @@ def _decrypt(expands: HMAC, context: bytes, salt: bytes, commitment: bytes, ciph
         raise InvalidRequestState(Reason.TAG) from None
 
 
-def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return a token's key (32 bytes), base nonce (12) and commitment (32)."""
-    return _derive(_keyed(data_key), salt, context)
+def derive(expands: HMAC, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return a token's key (32 bytes), base nonce (12) and commitment (32).
 
-
-def _derive(expands: HMAC, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
-    """Expand a data key: HKDF's second step (RFC 5869 §2.3) is an HMAC for each 64 bytes, here two.
-
-    It takes the keyed hash that a data key keeps; a library's takes the key, and begins anew for every token.
+    HKDF's second step (RFC 5869 §2.3) is an HMAC for each 64 bytes, here two, and each begins with a hash that is keyed
+    with the data key: `expands` is kept for that. A library's takes the key, and begins anew for every token.
     """
     info = _INFO + salt + context
     first = _mac(expands, info + b"\1")
@@ -266,24 +258,25 @@ def _derive(expands: HMAC, salt: bytes, context: bytes) -> tuple[bytes, bytes, b
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return 24 bytes: uniform if `entropy` is; if it repeats, still different for every different message (§4.2)."""
-    return _salt(_hedge(_keyed(data_key)), context, payload, entropy)
+    return _salt(_hedge(keyed(data_key)), context, payload, entropy)
 
 
 def _hedge(expands: HMAC) -> HMAC:
     """Make what salts are drawn from: the same for every token under one data key."""
-    return _keyed(_mac(expands, b"ks1/hedge\0\1")[:32])  # one block of HKDF, likewise
+    return keyed(_mac(expands, b"ks1/hedge\0\1")[:32])  # one block of HKDF, likewise
 
 
 def _salt(hedge: HMAC, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     return _mac(hedge, b"".join((entropy, len(context).to_bytes(4, "big"), context, payload)))[:_SALT]
 
 
-def _keyed(key: bytes) -> HMAC:
+def keyed(key: bytes) -> HMAC:
+    """Begin HMAC-SHA-512 under a key: what is made of it is made of copies."""
     return HMAC(key, SHA512())
 
 
-def _mac(keyed: HMAC, message: bytes) -> bytes:
-    one = keyed.copy()
+def _mac(begun: HMAC, message: bytes) -> bytes:
+    one = begun.copy()
     one.update(message)
     return one.finalize()
 
@@ -298,7 +291,7 @@ def _at_work(key: DataKey, *known: _Under | None) -> _Under:
 
 def _under(key: DataKey) -> _Under:
     head = _FIXED.pack(SUITE, INLINE, key.born, key.kek, len(key.wrapped)) + key.wrapped
-    expands = _keyed(key.plaintext)
+    expands = keyed(key.plaintext)
     return _Under(key, head, expands, _hedge(expands))
 
 
