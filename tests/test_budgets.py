@@ -40,11 +40,11 @@ EVERY = {
 DOOR = EVERY | CALLS | {"front_door"}
 TOOL = EVERY | {
     "arguments", "authoring", "handlers", "handlers.base", "handlers.playing", "handlers.tools", "kinds", "parameters",
-    "results", "schemas", "server", "serving", "signatures", "vault",
+    "results", "schemas", "server", "serving", "signatures", "values", "values.plain", "vault",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "asking", "capabilities", "conversing", "envelope", "forms", "input_requests", "keys", "keys.choice", "keys.kms",
-    "keys.limits", "request_state", "rounds",
+    "keys.limits", "request_state", "rounds", "values.protocol_types",
 }  # fmt: skip
 KEEPING = {"table", "table.blobs", "table.dynamodb", "table.items", "table.sealed", "table.seals"}
 OWN = {"list": DOOR, "forward": DOOR, "scalar": TOOL, "model": TOOL, "asking": ASKING}
@@ -198,7 +198,7 @@ def test_what_the_first_event_needs_was_loaded_at_init(kind: str, told: dict[str
     ("kind", "works"),
     [
         ("list", [(1, 1)]),
-        ("scalar", [(1, 1)]),
+        ("scalar", [(1, 2)]),  # the number as text, and the response
         ("model", [(1, 2)]),  # the argument for its model, and the response
         ("forward", [(2, 1)]),  # the request, to know where to; the function's answer, to see that it is one
     ],

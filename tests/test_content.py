@@ -17,6 +17,7 @@ from mcp_functions import (
     ResourceLink,
     Text,
 )
+from mcp_functions.results import call_tool_result
 from tests import wire
 
 BYTES = bytes(range(256))
@@ -71,7 +72,7 @@ def test_content_is_written_as_the_specification_names_it(content: Any, written:
 
 @pytest.mark.parametrize("content", [content for content, _written in BLOCKS])
 def test_the_official_types_take_all_of_it_in_a_tools_result(content: Any) -> None:  # noqa: ANN401
-    result = {"resultType": "complete", **CallToolResult([content]).wire_result(), **SERVER}
+    result = {"resultType": "complete", **call_tool_result(CallToolResult([content])), **SERVER}
     wire.check({"jsonrpc": "2.0", "id": 1, "result": result}, "tools/call")
 
 
@@ -92,23 +93,23 @@ def test_a_message_may_be_a_string() -> None:
 
 
 def test_a_result_says_whether_it_failed_and_holds_structure_only_if_there_is_some() -> None:
-    assert CallToolResult().wire_result() == {"content": [], "isError": False}
-    assert CallToolResult(["no"], is_error=True).wire_result() == {
+    assert call_tool_result(CallToolResult()) == {"content": [], "isError": False}
+    assert call_tool_result(CallToolResult(["no"], is_error=True)) == {
         "content": [{"type": "text", "text": "no"}],
         "isError": True,
     }
 
 
 def test_null_is_structured_content() -> None:
-    assert CallToolResult(structured_content=None).wire_result()["structuredContent"] is None
+    assert call_tool_result(CallToolResult(structured_content=None))["structuredContent"] is None
 
 
 def test_one_string_is_one_block() -> None:
-    assert CallToolResult("abc").wire_result()["content"] == [{"type": "text", "text": "abc"}]
+    assert call_tool_result(CallToolResult("abc"))["content"] == [{"type": "text", "text": "abc"}]
 
 
 def test_a_result_carries_its_meta() -> None:
-    assert CallToolResult("x", meta={"com.example/k": 1}).wire_result()["_meta"] == {"com.example/k": 1}
+    assert call_tool_result(CallToolResult("x", meta={"com.example/k": 1}))["_meta"] == {"com.example/k": 1}
 
 
 def test_content_is_frozen() -> None:

@@ -274,7 +274,7 @@ def test_what_json_cannot_carry_is_said_before_a_promise_is_judged() -> None:
     def promiser() -> Total:
         return object()  # type: ignore[return-value]
 
-    with pytest.raises(DeveloperError, match=r"^JSON cannot carry what the function returned \(object\)$"):
+    with pytest.raises(DeveloperError, match=r"^JSON cannot carry what the function returned \(object\): "):
         call(promiser)
 
 

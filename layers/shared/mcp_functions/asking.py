@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds import Round
     from mcp_functions.schema import JSONObject
+    from mcp_functions.values.protocol_types import Model
 
 Form = TypeVar("Form", bound="BaseModel")
 Answer = TypeVar("Answer", covariant=True)  # noqa: PLC0105 - short where it is used
@@ -217,7 +218,7 @@ class Sample(Capability):
     def __call__(
         self,
         key: str,
-        messages: str | Sequence[JSONObject],
+        messages: str | Sequence[JSONObject | Model],
         *,
         max_tokens: int,
         **options: Any,  # noqa: ANN401 - JSON values
@@ -226,7 +227,8 @@ class Sample(Capability):
 
         Args:
             key: names the request in `inputRequests`.
-            messages: the conversation, as SamplingMessage objects; a string is one message of the user.
+            messages: the conversation, as SamplingMessage objects, dicts or the official SDK's; a string is
+                one message of the user.
             max_tokens: the most that the answer may have.
             options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
 

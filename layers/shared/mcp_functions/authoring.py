@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.resources import CacheScope
     from mcp_functions.handlers.tools import TaskSupport
     from mcp_functions.schema import Annotations, Icon, ToolAnnotations
+    from mcp_functions.values.protocol_types import Model
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,8 +26,8 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     description: str | None = None,
-    annotations: ToolAnnotations | None = None,
-    icons: Sequence[Icon] | None = None,
+    annotations: ToolAnnotations | Model | None = None,
+    icons: Sequence[Icon | Model] | None = None,
     meta: Mapping[str, Any] | None = None,
     input_schema: Mapping[str, Any] | None = None,
     camel_case: bool = False,
@@ -68,7 +69,7 @@ def prompt(
     name: str | None = None,
     title: str | None = None,
     description: str | None = None,
-    icons: Sequence[Icon] | None = None,
+    icons: Sequence[Icon | Model] | None = None,
     meta: Mapping[str, Any] | None = None,
     camel_case: bool = False,
     answer_within: int | timedelta = 600,
@@ -99,8 +100,8 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
     description: str | None = None,
     mime_type: str | None = None,
     size: int | None = None,
-    annotations: Annotations | None = None,
-    icons: Sequence[Icon] | None = None,
+    annotations: Annotations | Model | None = None,
+    icons: Sequence[Icon | Model] | None = None,
     meta: Mapping[str, Any] | None = None,
     camel_case: bool = False,
     answer_within: int | timedelta = 600,

@@ -9,17 +9,32 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.values import protocol_types
+from mcp_functions.values.plain import BYTES, to_json
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcp_functions.schema import Annotations, Icon, Role
+    from mcp_functions.values.protocol_types import Model
 
 
 def _given(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    return {name: value for name, value in fields.items() if value is not None}
+    given = {name: value for name, value in fields.items() if value is not None}
+    if "annotations" in given or "icons" in given:
+        from mcp_functions.values import hints  # noqa: PLC0415 - most content has none
+
+        checked: dict[str, Any] = {"annotations": hints.read_annotations, "icons": hints.read_icons}
+        given |= {name: check(given[name]) for name, check in checked.items() if name in given}
+    if "_meta" in given:
+        given["_meta"] = to_json(dict(given["_meta"]))
+    return given
 
 
 def _encoded(data: bytes) -> str:
+    if not isinstance(data, BYTES):
+        message = "its data must be bytes"
+        raise TypeError(message)
     return base64.b64encode(data).decode()
 
 
@@ -28,7 +43,7 @@ class Text:
     """Text for the model or the user (TextContent)."""
 
     text: str
-    annotations: Annotations | None = None
+    annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
 
     def wire(self) -> dict[str, Any]:
@@ -42,7 +57,7 @@ class Image:
 
     data: bytes
     mime_type: str
-    annotations: Annotations | None = None
+    annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
 
     def wire(self) -> dict[str, Any]:
@@ -56,7 +71,7 @@ class Audio:
 
     data: bytes
     mime_type: str
-    annotations: Annotations | None = None
+    annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
 
     def wire(self) -> dict[str, Any]:
@@ -94,13 +109,14 @@ class ResourceContents:
 class EmbeddedResource:
     """A resource's contents inside a result (EmbeddedResource)."""
 
-    resource: ResourceContents
-    annotations: Annotations | None = None
+    resource: ResourceContents | Model
+    annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
 
     def wire(self) -> dict[str, Any]:
         """Write it as EmbeddedResource."""
-        return _given(type="resource", resource=self.resource.wire(), annotations=self.annotations, _meta=self.meta)
+        resource = protocol_types.contents(self.resource, "")
+        return _given(type="resource", resource=resource, annotations=self.annotations, _meta=self.meta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +129,8 @@ class ResourceLink:
     description: str | None = None
     mime_type: str | None = None
     size: int | None = None
-    annotations: Annotations | None = None
-    icons: Sequence[Icon] | None = None
+    annotations: Annotations | Model | None = None
+    icons: Sequence[Icon | Model] | None = None
     meta: Mapping[str, Any] | None = None
 
     def wire(self) -> dict[str, Any]:
@@ -128,7 +144,7 @@ class ResourceLink:
             mimeType=self.mime_type,
             size=self.size,
             annotations=self.annotations,
-            icons=list(self.icons) if self.icons else None,
+            icons=self.icons or None,
             _meta=self.meta,
         )
 
@@ -138,27 +154,18 @@ class PromptMessage:
     """One message of a prompt."""
 
     role: Role
-    content: str | Text | Image | Audio | EmbeddedResource | ResourceLink
+    content: str | Text | Image | Audio | EmbeddedResource | ResourceLink | Model
 
     def wire(self) -> dict[str, Any]:
         """Write it as PromptMessage."""
-        content = Text(self.content) if isinstance(self.content, str) else self.content
-        return {"role": self.role, "content": content.wire()}
+        return protocol_types.messages(self)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class CallToolResult:
     """A tool's whole result, where returning a value does not say enough."""
 
-    content: str | Sequence[str | Text | Image | Audio | EmbeddedResource | ResourceLink] = ()
+    content: str | Sequence[str | Text | Image | Audio | EmbeddedResource | ResourceLink | Model] = ()
     structured_content: Any = ...
     is_error: bool = False
     meta: Mapping[str, Any] | None = None
-
-    def wire_result(self) -> dict[str, Any]:
-        """Write it as CallToolResult."""
-        content = [self.content] if isinstance(self.content, str) else self.content
-        blocks = [Text(item) if isinstance(item, str) else item for item in content]
-        structured = {} if self.structured_content is ... else {"structuredContent": self.structured_content}
-        meta = {"_meta": dict(self.meta)} if self.meta else {}
-        return {"content": [block.wire() for block in blocks], **structured, "isError": self.is_error, **meta}

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import forms
 from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import in_order
+from mcp_functions.values import protocol_types
+from mcp_functions.values.plain import NotJson, named, to_json
 from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 
     from mcp_functions import schema
     from mcp_functions.schema import JSONObject
+    from mcp_functions.values.protocol_types import Model
 
 
+ROLES = ("user", "assistant")
 FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as capabilities that a client declares
 PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
 
@@ -70,13 +74,13 @@ class CreateMessageRequest(InputRequest):
     """Asks the client's model (client/sampling).
 
     Args:
-        messages: the conversation, as SamplingMessage objects; a string is one message of the user.
+        messages: the conversation, as SamplingMessage objects (dicts or the official SDK's models); a string is one message of the user.
         max_tokens: the most that the answer may have.
         options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
 
     """
 
-    messages: str | Sequence[JSONObject]
+    messages: str | Sequence[JSONObject | Model]
     max_tokens: int
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -90,9 +94,9 @@ class CreateMessageRequest(InputRequest):
         if self.max_tokens < 1:
             message = "max_tokens must be 1 or more"
             raise DeveloperError(message)
-        said = [_said(self.messages)] if isinstance(self.messages, str) else list(self.messages)
+        said = [_said(self.messages)] if isinstance(self.messages, str) else [_message(each) for each in self.messages]
         _check_tool_results(said)
-        params = {"messages": said, **self.options, "maxTokens": self.max_tokens}
+        params = {"messages": said, **_options(self.options), "maxTokens": self.max_tokens}
         return {"method": "sampling/createMessage", "params": params}
 
 
@@ -129,6 +133,23 @@ def _can_be_opened(url: str) -> bool:
 
 def _said(text: str) -> JSONObject:
     return {"role": "user", "content": {"type": "text", "text": text}}
+
+
+def _message(message: Any) -> JSONObject:  # noqa: ANN401 - a dict, or a message of the official SDK
+    if protocol_types.role(message) == protocol_types.MESSAGE:
+        message = protocol_types.wire(message)
+    if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
+        return message
+    text = f"a message for the model is a SamplingMessage or a dict with role and content, not {named(message)}"
+    raise DeveloperError(text)
+
+
+def _options(options: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return dict(to_json(dict(options)))
+    except NotJson as error:
+        text = f"JSON cannot carry the options of the question to the model ({error})"
+        raise DeveloperError(text) from None
 
 
 def _check_tool_results(messages: Sequence[JSONObject]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mcp_functions.capabilities import Capability
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.names import LOG_LEVELS, META_LOG_LEVEL
-from mcp_functions.results import to_json
+from mcp_functions.values.plain import to_json
 
 if TYPE_CHECKING:
     from mcp_functions.rounds import Round
@@ -65,8 +65,8 @@ class Log(Capability):
         # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
-        plain = to_json(data)
         try:
+            plain = to_json(data)
             dumps(plain)
         except (TypeError, ValueError):
             self._round.fail(f"JSON cannot carry what log.{level} was given ({type(data).__name__})")

@@ -1,63 +1,48 @@
 """An author's return value as the result of its method.
 
-Text is text; the content types are content; anything else is structured content, with its JSON as text beside it ("for
-backwards compatibility, a tool that returns structured content SHOULD also return the serialized JSON in a TextContent
-block").
+Text is text; content is content; anything else is structured content, with its JSON as text beside it ("for backwards
+compatibility, a tool that returns structured content SHOULD also return the serialized JSON in a TextContent block").
+A value that is none of these is refused: it never becomes its `str()`.
 """
 
 from __future__ import annotations
 
 import binascii
-import sys
 from typing import Any
 
 from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import dumps
+from mcp_functions.values.plain import BYTES, NotJson, named, to_json
 
-PLAIN = (str, int, float, bool, type(None))
 NUMBERS = frozenset({int, float, bool})
-UNSTRUCTURED: Any = object()  # is in no result
+TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
+RESOURCE = "a resource returns text, bytes, ResourceContents, a list of these, or a value that JSON can carry"
 
 
-def call_tool_result(value: Any, *, promised: bool = False) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
+def call_tool_result(value: Any, *, promised: bool = False, lists: bool = False) -> dict[str, Any]:  # noqa: ANN401
     """Write what a tool returned as CallToolResult.
 
     Args:
         value: text, content, a list with content in it, or any value that JSON can carry.
         promised: whether the tool's signature promises structured content, so that text and None are such values too.
+        lists: whether its signature promises lists of content, so that an empty list is one too.
 
     Raises:
-        DeveloperError: JSON cannot carry the value.
+        DeveloperError: the value is none of these.
 
     """
-    plain = structured(value, promised=promised)
-    if plain is not UNSTRUCTURED:
-        return {"content": [_text(_dumps(plain))], "structuredContent": plain, "isError": False}
-    if isinstance(value, list | tuple) and _holds_content(value):
-        return {"content": [_block(item) for item in value], "isError": False}
-    if _says(value, "wire_result"):
-        result = dict(value.wire_result())
-        return (
-            {**result, "structuredContent": to_json(result["structuredContent"])}
-            if "structuredContent" in result
-            else result
-        )
-    if _says(value):
-        return {"content": [value.wire()], "isError": False}
-    return {"content": [] if value is None else [_text(value)], "isError": False}
-
-
-def structured(value: Any, *, promised: bool = False) -> Any:  # noqa: ANN401 - the author's own value
-    """Take what a tool returned as a JSON value; UNSTRUCTURED if it is text, content or nothing. As above."""
+    if isinstance(value, str) and not promised:
+        return _content([_text(value)])
+    if value is None and not promised:
+        return _content([])
     if type(value) in NUMBERS:
-        return value
-    if value is None or isinstance(value, str):
-        return value if promised else UNSTRUCTURED  # of a Literal, or an enum
-    if _says(value, "wire_result") or _says(value):
-        return UNSTRUCTURED
-    if isinstance(value, list | tuple) and _holds_content(value):
-        return UNSTRUCTURED
-    return to_json(value)
+        return _structured(value)
+    if isinstance(value, list | tuple):
+        return _content(_blocks(value)) if lists or _holds_content(value) else _structured(value)
+    role = _role(value)
+    if role == "result":
+        return _whole(value)
+    return _content(_blocks([value])) if role else _structured(value)
 
 
 def tool_error(text: str) -> dict[str, Any]:
@@ -66,16 +51,24 @@ def tool_error(text: str) -> dict[str, Any]:
 
 
 def get_prompt_result(value: Any, description: str | None) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    """Write what a prompt returned as GetPromptResult: text, a message, content, or a list of these.
+    """Write what a prompt returned as GetPromptResult: text, a message, content, a list of these, or the whole result.
 
     Raises:
         DeveloperError: it is none of them.
 
     """
+    from mcp_functions.values import protocol_types  # noqa: PLC0415 - other functions do not need it
+
+    meta: dict[str, Any] = {}
+    if protocol_types.role(value) == protocol_types.RESULT and protocol_types.name(value) == "GetPromptResult":
+        whole = protocol_types.wire(value)
+        description, meta = whole.get("description", description), _members(whole, "_meta")
+        value = value.messages
     items = value if isinstance(value, list | tuple) else [value]
     return {
         **({"description": description} if description else {}),
-        "messages": [_message(item) for item in items],
+        "messages": [message for item in items for message in protocol_types.messages(item)],
+        **meta,
     }
 
 
@@ -83,81 +76,105 @@ def read_resource_contents(value: Any, uri: str, mime_type: str | None) -> list[
     """Write what a resource returned as `contents`: text, bytes, ResourceContents, a list of these, or a JSON value.
 
     Raises:
-        DeveloperError: JSON cannot carry the value.
+        DeveloperError: it is none of them.
 
     """
-    if isinstance(value, list | tuple) and value and all(_says(item) for item in value):
-        return [_contents(item) for item in value]
-    if _says(value):
-        return [_contents(value)]
+    if isinstance(value, list | tuple) and _holds_content(value):
+        return [_contents(item, uri) for item in value]
+    role = _role(value)
+    if role == "result" and hasattr(value, "contents"):
+        return [_contents(item, uri) for item in value.contents]
+    if role:
+        return [_contents(value, uri)]
     mime = {"mimeType": mime_type} if mime_type else {}
-    if isinstance(value, bytes):
+    if isinstance(value, BYTES):
         return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
     if isinstance(value, str):
         return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
-    return [{"uri": uri, "mimeType": "application/json", **mime, "text": _dumps(to_json(value))}]
+    return [{"uri": uri, "mimeType": "application/json", **mime, "text": _json(value, RESOURCE)[1]}]
 
 
-def to_json(value: Any) -> Any:  # noqa: ANN401 - JSON is any value
-    """Turn pydantic models and dataclasses into plain JSON values."""
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json", by_alias=True, warnings=False)  # which would quote values in the log
-    if (core := sys.modules.get("pydantic_core")) and not isinstance(value, PLAIN):
-        return _jsonable(core, value)
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: to_json(getattr(value, name)) for name in value.__dataclass_fields__}
-    if isinstance(value, dict):
-        return {key: to_json(member) for key, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_json(member) for member in value]
-    return value
+def _role(value: object) -> str:
+    if isinstance(value, dict | list | tuple | str | int | float | bytes | type(None)):
+        return ""
+    from mcp_functions.values import protocol_types  # noqa: PLC0415 - plain values do not need it
 
-
-def _jsonable(core: Any, value: object) -> Any:  # noqa: ANN401 - a module; JSON
-    try:
-        return core.to_jsonable_python(value, by_alias=True)
-    except ValueError:
-        return value
-
-
-def _says(value: object, method: str = "wire") -> bool:
-    """Tell content, which writes itself, from a value: a transfer of money may well have a field named `wire`."""
-    return callable(getattr(value, method, None))
+    return protocol_types.role(value)
 
 
 def _holds_content(values: list[Any] | tuple[Any, ...]) -> bool:
-    return any(hasattr(item, "wire") and _says(item) for item in values)
+    return any(_role(item) for item in values)
 
 
 def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
+def _content(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"content": blocks, "isError": False}
+
+
+def _structured(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
+    plain, text = _json(value, TOOL)
+    return {"content": [_text(text)], "structuredContent": plain, "isError": False}
+
+
+def _blocks(values: list[Any] | tuple[Any, ...]) -> list[dict[str, Any]]:
+    """Write a list of content. None in it is nothing, and a value beside content is its JSON, as text."""
+    return [_block(item) for item in values if item is not None]
+
+
 def _block(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    return dict(item.wire()) if _says(item) else _text(item if isinstance(item, str) else _dumps(item))
+    from mcp_functions.values import protocol_types  # noqa: PLC0415 - whoever returns content has imported it
+
+    if isinstance(item, str) or protocol_types.role(item):
+        return protocol_types.block(item)
+    return _text(_json(item, TOOL)[1])
 
 
-def _contents(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    wire: dict[str, Any] = item.wire()
-    if "uri" in wire and ("text" in wire or "blob" in wire):
-        return wire
-    message = f"a resource returns text, bytes, JSON or ResourceContents, not {type(item).__name__}"
-    raise DeveloperError(message)
+def _whole(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a CallToolResult, or FastMCP's ToolResult
+    if not hasattr(value, "content"):
+        message = f"JSON cannot carry what the function returned ({named(value)}): {TOOL}"
+        raise DeveloperError(message)
+    structured = _given_structure(value)
+    meta = getattr(value, "meta", None)
+    content = [value.content] if isinstance(value.content, str) else value.content
+    return {
+        "content": _blocks(content),
+        **({} if structured is ... else {"structuredContent": _json(structured, TOOL)[0]}),
+        "isError": bool(getattr(value, "is_error", getattr(value, "isError", False))),
+        **({"_meta": _json(dict(meta), TOOL)[0]} if meta else {}),
+    }
 
 
-def _message(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    if isinstance(item, str):
-        return {"role": "user", "content": _text(item)}
-    if _says(item):
-        wire = item.wire()
-        return wire if "role" in wire else {"role": "user", "content": wire}
-    message = f"a prompt returns text, messages or content, not {type(item).__name__}"
-    raise DeveloperError(message)
+def _given_structure(value: Any) -> Any:  # noqa: ANN401 - as above; JSON is any value
+    """Take the structured content of a whole result; `...` if there is none, which other toolkits write as None."""
+    from mcp_functions.values import protocol_types  # noqa: PLC0415 - whoever returns a result has imported it
+
+    given = getattr(value, "structured_content", getattr(value, "structuredContent", None))
+    return ... if given is None and not protocol_types.is_ours(type(value)) else given
 
 
-def _dumps(value: object) -> str:
+def _members(whole: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: whole[name] for name in names if name in whole}
+
+
+def _contents(item: Any, uri: str) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
+    from mcp_functions.values import protocol_types  # noqa: PLC0415 - whoever returns contents has imported it
+
+    return protocol_types.contents(item, uri)
+
+
+def _json(value: Any, allowed: str) -> tuple[Any, str]:  # noqa: ANN401 - JSON is any value
+    """Turn a value into plain JSON values, and these into JSON."""
     try:
-        return str(value) if type(value) is int else dumps(value)
-    except (TypeError, ValueError):
-        message = f"JSON cannot carry what the function returned ({type(value).__name__})"
-        raise DeveloperError(message) from None
+        plain = to_json(value)
+        return plain, dumps(plain)
+    except NotJson as error:
+        reason = str(error)
+    except TypeError:
+        reason = named(value)
+    except ValueError:
+        reason = f"{named(value)} with NaN, Infinity or too many digits"
+    message = f"JSON cannot carry what the function returned ({reason}): {allowed}"
+    raise DeveloperError(message)

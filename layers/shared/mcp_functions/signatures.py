@@ -7,20 +7,23 @@ Ask("…")]`). Whatever is wrong is said where the function is decorated, with i
 from __future__ import annotations
 
 import types
+from collections.abc import Collection, Iterable, MutableSequence, Sequence
 from string import Formatter
-from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from mcp_functions import parameters as reading
 from mcp_functions.errors import DeveloperError, NotAnswered
 from mcp_functions.kinds import Kind, camel, kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.asking import Ask, Question
     from mcp_functions.capabilities import Capability
     from mcp_functions.parameters import Parameter
     from mcp_functions.rounds import Asking, Round
+
+LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
 
 # What may stand after `*`, known by its home and name: importing them all would cost a function those it does not use.
 CAPABILITIES = (
@@ -248,11 +251,49 @@ def _members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 - an annotatio
 
 
 def _is_unstructured(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
-    # Any and object promise nothing: what comes may be text, content or nothing at all
-    return annotation in (str, type(None), Any, object) or _holds_content(annotation)
+    # Any, object and a bare list promise nothing: what comes may be text, content or nothing at all
+    inner = _bare(annotation)
+    is_bare_list = (get_origin(inner) or inner) in (list, tuple) and not get_args(inner)
+    return annotation in (str, type(None), Any, object) or is_bare_list or _holds_content(annotation)
+
+
+def returns_content_lists(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
+    """Tell a return annotation whose lists are content: `list[Image]`, `Text | list[str | Text]`.
+
+    Raises:
+        TypeError: content stands where it cannot, such as in a dict.
+
+    """
+    lists = [member for member in _members(_bare(annotation)) if get_origin(_bare(member)) in LISTS]
+    of_content = [member for member in lists if _holds_content(member)]
+    for member in _members(_bare(annotation)):
+        inner = get_args(_bare(member)) if member in of_content else (member,)
+        if not all(map(_may_hold_content, inner)):
+            message = f"-> {annotation}: content stands alone or in a list, not inside another value"
+            raise TypeError(message)
+    return bool(of_content) and len(of_content) == len(lists)
 
 
 def _holds_content(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
-    if any(callable(getattr(annotation, method, None)) for method in ("wire", "wire_result")):
-        return True
-    return any(_holds_content(member) for member in get_args(annotation))
+    annotation = _bare(annotation)
+    if isinstance(annotation, type):
+        return annotation.__module__ != "builtins" and _is_content(annotation)
+    return get_origin(annotation) is not Literal and any(map(_holds_content, get_args(annotation)))
+
+
+def _is_content(annotation: type) -> bool:
+    from mcp_functions.values import protocol_types  # noqa: PLC0415 - plain types do not need it
+
+    return bool(protocol_types.role_of(annotation))
+
+
+def _may_hold_content(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
+    """Tell content, a union of it and any type without content from, for example, a dict of content."""
+    members = [_bare(member) for member in _members(_bare(annotation))]
+    return all(isinstance(member, type) or not _holds_content(member) for member in members)
+
+
+def _bare(annotation: Any) -> Any:  # noqa: ANN401 - an annotation is any value
+    """Take what stands inside `Annotated`, or behind the name of a type alias."""
+    annotation = getattr(annotation, "__value__", annotation)
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds import Round
     from mcp_functions.schema import Icon
     from mcp_functions.signatures import Signature
+    from mcp_functions.values.protocol_types import Model
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,11 +33,6 @@ PLAIN = frozenset({str, int, float, bool, type(None), dict, list})  # neither a 
 
 Mode: TypeAlias = Literal["replay", "reject"]
 MODES = ("replay", "reject")
-
-# "_meta" keys: an optional prefix of dotted labels, and a name; prefixes whose second label is MCP's own are reserved
-LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-META_KEY = rf"(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
-RESERVED = ("modelcontextprotocol", "mcp")
 
 
 class Handler(Generic[P, R]):
@@ -67,7 +63,7 @@ class Handler(Generic[P, R]):
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
-        icons: Sequence[Icon] | None = None,
+        icons: Sequence[Icon | Model] | None = None,
         meta: Mapping[str, Any] | None = None,
         camel_case: bool = False,
         answer_within: int | timedelta = 600,
@@ -91,12 +87,7 @@ class Handler(Generic[P, R]):
         self.max_sheds = max_sheds
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
         self.single_use = single_use
-        self._described = {
-            "title": title,
-            "icons": list(icons) if icons else None,
-            "_meta": dict(meta) if meta else None,
-        }
-        self._meta = dict(meta or {})
+        self._described: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta}
         with signatures.where(function):
             self._check_options()
             self._signature = signatures.read(function, camel_case=camel_case)
@@ -111,15 +102,24 @@ class Handler(Generic[P, R]):
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
-        if wrong := [key for key in self._meta if not _may_be_meta(key)]:
-            message = f"_meta key {wrong[0]!r}: letters, digits, . _ - and a prefix/ that is not reserved for MCP"
-            raise TypeError(message)
+        self._check_described()
         if self.answer_within < 1 or self.max_sheds < 0:
             message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
             raise TypeError(message)
         if isinstance(self.scopes, str) or not all(words.TOKEN.fullmatch(scope) for scope in self.scopes):
             message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
             raise TypeError(message)
+
+    def _check_described(self) -> None:
+        if not all(isinstance(text, str | None) for text in (self._described["title"], self.description)):
+            message = "title and description are text"
+            raise TypeError(message)
+        if self._described["icons"] is None and self._described["_meta"] is None:
+            return
+        from mcp_functions.values import hints  # noqa: PLC0415 - many handlers have none
+
+        self._described["icons"] = hints.read_icons(self._described["icons"])
+        self._described["_meta"] = hints.read_meta(self._described["_meta"])
 
     def _check_single_use(self) -> None:
         if self.single_use is None:
@@ -190,11 +190,6 @@ class Handler(Generic[P, R]):
                 raise DeveloperError(message)
             round_.require(value)
         return value
-
-
-def _may_be_meta(key: str) -> bool:
-    labels = key.rpartition("/")[0].split(".")
-    return bool(key and re.fullmatch(META_KEY, key)) and not (len(labels) > 1 and labels[1] in RESERVED)
 
 
 def _awaited(value: Coroutine[Any, Any, Any], round_: Round | None) -> Any:  # noqa: ANN401 - what the function returns

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.rounds import Round
+    from mcp_functions.schema import Annotations
     from mcp_functions.signatures import Signature
+    from mcp_functions.values.protocol_types import Model
 
 CacheScope: TypeAlias = Literal["public", "private"]
 
@@ -45,7 +47,7 @@ class Resource(Completing[P, R]):
         *,
         mime_type: str | None = None,
         size: int | None = None,
-        annotations: Mapping[str, Any] | None = None,
+        annotations: Annotations | Model | None = None,
         ttl_ms: int = 0,
         cache_scope: CacheScope = "private",
         **options: Any,  # noqa: ANN401 - checked by Handler
@@ -67,8 +69,15 @@ class Resource(Completing[P, R]):
         self.uri = uri
         self.mime_type = mime_type
         self.cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
-        self._more = {"mimeType": mime_type, "size": size, "annotations": annotations}
+        self._more: dict[str, Any] = {"mimeType": mime_type, "size": size, "annotations": annotations}
         super().__init__(function, **options)
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        if self._more["annotations"] is not None:
+            from mcp_functions.values import hints  # noqa: PLC0415 - many resources have none
+
+            self._more["annotations"] = hints.read_annotations(self._more["annotations"])
 
     @property
     def key(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import arguments, headers, observing, results
+from mcp_functions import arguments, headers, observing, results, signatures
 from mcp_functions.arguments import InvalidArgument
 from mcp_functions.errors import DeveloperError, NotAnswered, ToolError
 from mcp_functions.handlers.base import Handler, P, R
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds import Round
     from mcp_functions.schema import ToolAnnotations
     from mcp_functions.signatures import Signature
+    from mcp_functions.values.protocol_types import Model
 
     TaskSupport: TypeAlias = "Literal['allowed', 'required'] | None"
 
@@ -41,14 +42,14 @@ class Tool(Handler[P, R]):
         self,
         function: Callable[P, R],
         *,
-        annotations: ToolAnnotations | None = None,
+        annotations: ToolAnnotations | Model | None = None,
         input_schema: Mapping[str, Any] | None = None,
         task: TaskSupport | Callable[..., TaskSupport] = None,
         task_ttl: int | timedelta = TASK_TTL_SECONDS,
         **options: Any,  # noqa: ANN401 - checked by Handler
     ) -> None:
         """Take the function and, besides what every handler has, hints about what it does and a schema of one's own."""
-        self._annotations = annotations
+        self._annotations: Any = annotations
         self._input_schema = input_schema
         self.task: Any = task
         self.task_ttl = task_ttl if isinstance(task_ttl, int) else int(task_ttl.total_seconds())
@@ -56,6 +57,10 @@ class Tool(Handler[P, R]):
 
     def _check_options(self) -> None:
         super()._check_options()
+        if self._annotations is not None:
+            from mcp_functions.values import hints  # noqa: PLC0415 - many tools have none
+
+            self._annotations = hints.read_tool_annotations(self._annotations)
         if not (self.task in (None, *TASK_SUPPORT) or callable(self.task)):
             message = (
                 'task is "allowed" or "required", or a function of the arguments that returns one of them, or None'
@@ -74,6 +79,7 @@ class Tool(Handler[P, R]):
         # "clients MUST reject a tool definition" that breaks the rules of these
         self.repeated = headers.declared(self._accepts.schema)
         self._output = signature.returns
+        self._content_lists = signatures.returns_content_lists(signature.hints.get("return"))
 
     def _fields(self) -> dict[str, Any]:
         return {
@@ -98,7 +104,7 @@ class Tool(Handler[P, R]):
             return self.failed(str(error))
 
     def _result(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - what the function returns
-        result = results.call_tool_result(value, promised=self._output is not None)
+        result = results.call_tool_result(value, promised=self._output is not None, lists=self._content_lists)
         if self._output and not result.get("isError"):
             self._check_output(result)
         return result
