@@ -101,9 +101,11 @@ def test_a_whole_result_is_passed_on() -> None:
     }
 
 
-@pytest.mark.parametrize("value", [object(), {"hunter2": object()}, [print], float("nan"), {1: {"x": float("inf")}}, b"hunter2"])
+@pytest.mark.parametrize(
+    "value", [object(), {"hunter2": object()}, [print], float("nan"), {1: {"x": float("inf")}}, b"hunter2"]
+)
 def test_what_json_cannot_carry_is_the_developers_error_and_is_not_quoted(value: Any) -> None:  # noqa: ANN401
-    with pytest.raises(DeveloperError, match="^JSON cannot carry what the function returned ") as caught:
+    with pytest.raises(DeveloperError, match=r"^JSON cannot carry what the function returned ") as caught:
         results.call_tool_result(value)
     assert type(value).__name__ in str(caught.value)
     assert str(caught.value).endswith(results.TOOL)

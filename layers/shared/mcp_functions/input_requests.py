@@ -74,7 +74,8 @@ class CreateMessageRequest(InputRequest):
     """Asks the client's model (client/sampling).
 
     Args:
-        messages: the conversation, as SamplingMessage objects (dicts or the official SDK's models); a string is one message of the user.
+        messages: the conversation, as SamplingMessage objects, dicts or the official SDK's; a string is one message of
+            the user.
         max_tokens: the most that the answer may have.
         options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
 

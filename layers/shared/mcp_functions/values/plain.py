@@ -6,17 +6,19 @@ imported for them alone.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from enum import Enum
-from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 SCALARS = (str, int, float, type(None))
 BYTES = (bytes, bytearray, memoryview)
-SEQUENCES = (list, tuple, set, frozenset)
+SEQUENCES = (list, tuple, set, frozenset, deque)
 WORDS: dict[type | tuple[type, ...], str] = {
     BYTES: "{0}: binary data goes into Image, Audio or ResourceContents",
-    CoroutineType: "a coroutine that nobody awaited",
-    (GeneratorType, AsyncGeneratorType): "a {0}: return a list of what it yields",
+    Coroutine: "a coroutine that nobody awaited",
+    (Iterator, AsyncIterator): "a {0}: return a list of what it yields",
     (type, FunctionType, ModuleType): "a {0} itself",
 }
 
