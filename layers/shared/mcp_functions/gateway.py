@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from mcp_functions import cors, events, headers, identity, jsonrpc, observing
 from mcp_functions.errors import (
     ContentTooLarge,
+    Crash,
     InternalError,
     InvalidRequest,
     McpError,
@@ -22,6 +23,7 @@ from mcp_functions.errors import (
     ParseError,
     ResultTooLarge,
     UnsupportedMediaType,
+    is_ctrl_c,
 )
 from mcp_functions.jsonrpc import is_request
 from mcp_functions.messages import Answer, Forwarded, Request, Spoken, Written
@@ -48,7 +50,7 @@ SPARE = 64 * 1024  # for what Lambda adds
 # Characters that one of a body may become: of JSON, which holds no control characters, `\"` is the longest in ASCII.
 LONGEST_ESCAPE = {"ascii": 2, "other": 6}
 SURELY_FITS = (min(MAX_RESPONSE.values()) - SPARE) // max(LONGEST_ESCAPE.values())
-SERVER_ERROR = 500
+BAD_REQUEST = 400
 WELL_KNOWN = "/.well-known/"
 WORK = "mcpTask"  # what an event holds that orders work; no gateway writes it
 WORK_METHOD = "work"  # what the line of a worker says in the place of a method
@@ -176,6 +178,8 @@ class LambdaFunction:
             self._observe(notes)
         except Exception:  # noqa: BLE001, S110 - an answer stands, whatever becomes of the line about it
             pass
+        if hear := observing.listener.get():
+            hear(notes)
 
     def _notes(self, http: HttpRequest, context: Any) -> Notes:  # noqa: ANN401 - Lambda's context object
         notes = observing.Notes()
@@ -218,7 +222,9 @@ class LambdaFunction:
         except McpError as error:
             note_error(notes, error)
             return _failed(http, error, error.id if id_ is None else id_)
-        except Exception as error:  # noqa: BLE001 - the last door: nothing may pass it
+        except BaseException as error:  # the last door: Lambda's runtime would log the text of whatever passes it
+            if is_ctrl_c(error):
+                raise
             note_crash(notes, error)
             return _failed(http, InternalError(), id_)
 
@@ -250,9 +256,10 @@ class LambdaFunction:
             note_error(notes, error)
             notes.status = error.status
             return False
-        except Exception as error:  # noqa: BLE001 - Lambda would log its text
+        except BaseException as error:  # Lambda's runtime would log its text
+            if is_ctrl_c(error):
+                raise
             note_crash(notes, error)
-            notes.status = InternalError.status
             return False
         return True
 
@@ -291,20 +298,25 @@ def _note_answer(notes: Notes, answer: Said) -> None:
         notes.outcome = "input_required" if answer.result.get("inputRequests") else "shed"
 
 
-def note_crash(notes: Notes, error: Exception) -> None:
+def note_crash(notes: Notes, error: BaseException) -> None:
     """Note what nobody expected; never its text, which may quote anything."""
-    notes.outcome, notes.code, notes.reason = "crashed", InternalError.code, type(error).__name__
-    notes.place = observing.where(error)
+    notes.crash(error)
+    notes.code = InternalError.code
 
 
 def note_error(notes: Notes, error: McpError) -> None:
-    """Note how a request was refused."""
-    notes.outcome = "failed" if error.status >= SERVER_ERROR else "refused"
-    notes.code, notes.reason, notes.misconfigured = error.code, error.reason, isinstance(error, Misconfigured)
+    """Note how a request was refused, or failed."""
+    if isinstance(error, Crash):
+        note_crash(notes, error.cause)
+        return
+    notes.conclude("failed" if error.ours else "refused", error.reason)
+    notes.code, notes.misconfigured = error.code, isinstance(error, Misconfigured)
 
 
 def _note_response(notes: Notes, response: Response) -> None:
     notes.status, notes.response_bytes = response["statusCode"], observing.size(response["body"])
+    if not notes.outcome:
+        notes.outcome = "refused" if notes.status >= BAD_REQUEST else "complete"
 
 
 def _without_message(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Response | None:

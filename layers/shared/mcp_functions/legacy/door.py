@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import gateway, identity, jsonrpc, observing
 from mcp_functions.errors import (
+    Busy,
     InsufficientScope,
     InvalidParams,
     McpError,
@@ -189,7 +190,7 @@ class Legacy:
         if "method" not in message:
             try:
                 if late:
-                    raise TemporarilyUnavailable(LATE)
+                    raise Busy(LATE)
                 self._heard(exchange, message)
             except McpError as error:
                 if not asks:  # "If the server cannot accept the input, it MUST return an HTTP error status code"
