@@ -22,7 +22,6 @@ from cryptography.hazmat.primitives.hmac import HMAC
 from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge
 from mcp_functions.keys import MAX_WRAPPED, DataKey, Header, Reason, forgetful, name_of
-from mcp_functions.messages import Token
 from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ class Envelope:
         self._fits(len(payload), len(under.head))
         context = self._context + about + under.head
         salt = _salt(under.hedge, context, payload, self._rand(32))
-        return Token(PREFIX + base64url(under.head + _encrypt(under.expands, context, payload, salt)))
+        return PREFIX + base64url(under.head + _encrypt(under.expands, context, payload, salt))
 
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
         """Open a token.
