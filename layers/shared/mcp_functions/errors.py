@@ -2,8 +2,8 @@
 
 An error is raised where it is known, and nobody maps it later: `gateway` reads `code` and `status` off it. One sentence
 goes to the wire; `reason`, an enumerated word, goes to the log. Codes and statuses are those of the specification's
-transport page. Where it leaves the status open, that is 200: the official TypeScript client reads JSON-RPC errors at 200
-and 400 only.
+transport page. Where it leaves the status open, that is 200: the official TypeScript client reads JSON-RPC errors at
+200 and 400 only.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class InternalError(McpError):
 
 
 class Crash(InternalError):
-    """An author's function raised what nobody expected, or broke a rule. A tool's crash becomes a result (`isError`)."""
+    """An author's function raised what nobody expected, or broke a rule. A tool's becomes a result (`isError`)."""
 
     def __init__(self, message: str, cause: BaseException) -> None:
         """Take words that name the handler, and what it raised, whose text must not leave this process."""
@@ -279,11 +279,12 @@ class InputRequired(BaseException):
 class DeveloperError(Exception):
     """An author's function breaks a rule of the toolkit.
 
+    `str()` of it names keys and values. They are made of arguments and answers, so it is not logged: only the author
+    who runs the function locally is shown it.
+
     Attributes:
         rule: a text of the toolkit, with "…" in the place of each value: it may be logged.
 
-    `str()` of it names the values as well. Keys and names are made of arguments and answers, so only the author who
-    runs the function locally is shown them.
     """
 
     def __init__(self, rule: str, **values: object) -> None:

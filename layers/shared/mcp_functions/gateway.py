@@ -211,7 +211,7 @@ class LambdaFunction:
             http, message = _parsed(http, endpoint)
             _note_message(notes, message)
             if not is_request(message):
-                notes.outcome = "complete"
+                notes.conclude("complete")
                 return _empty(http, 202)  # "the server MUST return HTTP status code 202 Accepted with no body"
             id_ = message["id"]
             check_media(http)
@@ -287,13 +287,14 @@ class WorkFailed(Exception):
 
 def _note_answer(notes: Notes, answer: Said) -> None:
     if isinstance(answer, Forwarded):
-        notes.outcome = "forwarded"
+        notes.conclude("forwarded")
     elif isinstance(answer, Spoken):
-        notes.outcome = answer.outcome
+        notes.conclude(answer.outcome)
     elif answer.result.get("resultType") != "input_required":
-        notes.outcome, notes.tool_error = "complete", answer.result.get("isError") is True
+        notes.conclude("complete")
+        notes.tool_error = answer.result.get("isError") is True
     else:
-        notes.outcome = "input_required" if answer.result.get("inputRequests") else "shed"
+        notes.conclude("input_required" if answer.result.get("inputRequests") else "shed")
 
 
 def note_crash(notes: Notes, error: BaseException) -> None:

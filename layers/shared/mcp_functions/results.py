@@ -141,8 +141,8 @@ def _contents(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own v
     wire: dict[str, Any] = item.wire()
     if "uri" in wire and ("text" in wire or "blob" in wire):
         return wire
-    message = f"a resource returns text, bytes, JSON or ResourceContents, not {type(item).__name__}"
-    raise DeveloperError(message)
+    rule = "a resource returns text, bytes, JSON or ResourceContents, not {type}"
+    raise DeveloperError(rule, type=type(item).__name__)
 
 
 def _message(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
@@ -151,13 +151,13 @@ def _message(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own va
     if _says(item):
         wire = item.wire()
         return wire if "role" in wire else {"role": "user", "content": wire}
-    message = f"a prompt returns text, messages or content, not {type(item).__name__}"
-    raise DeveloperError(message)
+    rule = "a prompt returns text, messages or content, not {type}"
+    raise DeveloperError(rule, type=type(item).__name__)
 
 
 def _dumps(value: object) -> str:
     try:
         return str(value) if type(value) is int else dumps(value)
     except (TypeError, ValueError):
-        message = f"JSON cannot carry what the function returned ({type(value).__name__})"
-        raise DeveloperError(message) from None
+        rule = "JSON cannot carry what the function returned ({type})"
+        raise DeveloperError(rule, type=type(value).__name__) from None

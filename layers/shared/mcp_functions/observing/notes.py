@@ -84,8 +84,8 @@ class Notes:
         return notes
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
-        """Say how the request ended; what crashed on the way stays a crash."""
-        if self.outcome != CRASHED:
+        """Say how the request ended; of a batch, what failed or crashed is not hidden by what came after it."""
+        if self.outcome not in {CRASHED, FAILED}:
             self.outcome, self.reason = outcome, reason or self.reason
 
     def crash(self, error: BaseException) -> None:
@@ -103,7 +103,7 @@ def current() -> Notes:
     return _current.get() or Notes()
 
 
-# Called with the notes on each request of this thread that is answered, where the author listens: in tests, and locally.
+# Called with the notes on each request of this thread that is answered, where an author listens: in tests, or locally.
 listener: ContextVar[Callable[[Notes], object] | None] = ContextVar("listener", default=None)
 
 take = _current.set  # notes on the request at hand; returns what `put_back` takes when it is answered
