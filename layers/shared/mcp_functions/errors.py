@@ -298,7 +298,7 @@ def is_ctrl_c(error: BaseException) -> bool:
 
     Python raises it without a text, in the main thread. On Lambda there is no terminal.
     """
-    if type(error) is not KeyboardInterrupt or error.args:
+    if not isinstance(error, KeyboardInterrupt) or error.args:
         return False
     import os  # noqa: PLC0415 - only for an interrupt
     import threading  # noqa: PLC0415

@@ -50,7 +50,7 @@ SPARE = 64 * 1024  # for what Lambda adds
 # Characters that one of a body may become: of JSON, which holds no control characters, `\"` is the longest in ASCII.
 LONGEST_ESCAPE = {"ascii": 2, "other": 6}
 SURELY_FITS = (min(MAX_RESPONSE.values()) - SPARE) // max(LONGEST_ESCAPE.values())
-BAD_REQUEST = 400
+BAD_REQUEST, SERVER_ERROR = 400, 500
 WELL_KNOWN = "/.well-known/"
 WORK = "mcpTask"  # what an event holds that orders work; no gateway writes it
 WORK_METHOD = "work"  # what the line of a worker says in the place of a method
@@ -226,7 +226,8 @@ class LambdaFunction:
             if is_ctrl_c(error):
                 raise
             note_crash(notes, error)
-            return _failed(http, InternalError(), id_)
+            # Without an id no client could tell whose error this is, so HTTP says that there is one.
+            return _failed(http, InternalError(), id_, status=SERVER_ERROR if id_ is None else None)
 
     def _work(self, order: Mapping[str, Any], context: Any) -> Response:  # noqa: ANN401 - Lambda's context object
         """Go on with a task: what the function orders of its own worker, and no gateway can."""
@@ -483,10 +484,10 @@ def _takes_stream(http: HttpRequest) -> bool:
     return any(media in accepted for media in ("text/event-stream", "text/*", "*/*"))
 
 
-def _failed(http: HttpRequest, error: McpError, id_: RequestId | None) -> Response:
+def _failed(http: HttpRequest, error: McpError, id_: RequestId | None, *, status: int | None = None) -> Response:
     told = {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
     named = {} if id_ is None else {"id": id_}
-    return _json(http, error.status, {"jsonrpc": "2.0", **named, "error": told}, error.headers)
+    return _json(http, status or error.status, {"jsonrpc": "2.0", **named, "error": told}, error.headers)
 
 
 def _json(

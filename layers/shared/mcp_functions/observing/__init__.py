@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_functions.observing import lines
 from mcp_functions.observing.notes import (
+    PACKAGE,
     UNKNOWN,
     Notes,
     correlation,
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
-    "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "is_cold", "kms", "listener", "observer",
-    "put_back", "size", "take", "tell", "trace",
+    "PACKAGE", "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "is_cold", "kms", "listener",
+    "observer", "put_back", "size", "take", "tell", "trace",
 ]  # fmt: skip
 
 Observer: TypeAlias = "Callable[[Notes], None]"
