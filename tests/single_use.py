@@ -35,7 +35,7 @@ class Note(BaseModel):
     text: str
 
 
-class Killed(BaseException):
+class Killed(KeyboardInterrupt):
     """The end of a worker: nothing that it might still do happens."""
 
 

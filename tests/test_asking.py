@@ -30,6 +30,7 @@ from mcp_functions import (
     serve,
     tool,
 )
+from mcp_functions.errors import DeveloperError
 from mcp_functions.rounds import MAX_REWORDINGS
 from mcp_functions.testing import Conversation
 
@@ -63,11 +64,14 @@ def talk_to(handler: Handler[..., Any], **options: Any) -> Conversation:  # noqa
 
 @pytest.fixture
 def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
-    """Says what the log tells the author of a function that broke a rule; the client only hears "Internal error"."""
+    """Says what a test tells the author of a tool that broke a rule; the client and the log are told less."""
 
     def blamed(talk: Conversation) -> str:
-        assert (talk.status, talk.error) == (500, {"code": -32603, "message": "Internal error"})
-        return caplog.messages[-1].removeprefix("refused: -32603 ")
+        assert talk.status == 200
+        assert talk.text == f"The tool {talk.function} failed unexpectedly. The server's log says why."
+        assert isinstance(talk.raised, DeveloperError)
+        assert caplog.messages[-1].startswith(f"failed: {talk.raised.rule} at ")
+        return str(talk.raised)
 
     return blamed
 
@@ -721,7 +725,7 @@ def test_a_question_goes_before_what_else_went_wrong_in_the_round_that_asks_it()
     assert talk_to(tasks).call().asked == ["a"]
 
 
-def test_what_fails_in_a_task_without_a_question_is_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_fails_in_a_task_without_a_question_is_a_crash(caplog: pytest.LogCaptureFixture) -> None:
     async def fails() -> None:
         message = "a secret text"
         raise OSError(message)
@@ -732,8 +736,9 @@ def test_what_fails_in_a_task_without_a_question_is_an_internal_error(caplog: py
             group.create_task(fails())
         return str(elicit.possible)
 
-    assert talk_to(tasks).call().status == 500
-    assert "a secret text" not in caplog.text
+    talk = talk_to(tasks).call()
+    assert (talk.status, talk.result["isError"]) == (200, True)
+    assert "a secret text" not in talk.text + caplog.text
 
 
 def test_a_question_in_a_worker_thread_of_an_async_handler() -> None:

@@ -270,7 +270,7 @@ def test_a_broken_rule_is_remembered_too() -> None:
     for words in ("Who?", "Who else?"):
         with contextlib.suppress(BaseException):
             ask(round_, "name", words)
-    assert round_.broken == "two different questions under the key 'name': give each question a key of its own"
+    assert str(round_.broken) == "two different questions under the key 'name': give each question a key of its own"
 
 
 def test_questions_asked_together_are_open_together() -> None:

@@ -59,11 +59,14 @@ def bank() -> Bank:
 
 @pytest.fixture
 def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
-    """Says what the log tells the author of a function that broke a rule; the client only hears "Internal error"."""
+    """Says what a test tells the author of a tool that broke a rule; the client and the log are told less."""
 
     def blamed(talk: Conversation) -> str:
-        assert (talk.status, talk.error) == (500, {"code": -32603, "message": "Internal error"})
-        return caplog.messages[-1].removeprefix("refused: -32603 ")
+        assert talk.status == 200
+        assert talk.text == f"The tool {talk.function} failed unexpectedly. The server's log says why."
+        assert isinstance(talk.raised, DeveloperError)
+        assert caplog.messages[-1].startswith(f"failed: {talk.raised.rule} at ")
+        return str(talk.raised)
 
     return blamed
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mcp_functions.errors import DeveloperError
 from tests.docs.pages import Page
 from tests.docs.stand_ins import Clock, Ledger
 
@@ -22,11 +23,14 @@ def page() -> dict[str, Any]:
 
 @pytest.fixture
 def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
-    """Says what the log tells the author about the round that has just failed; the client hears nothing of it."""
+    """Says what a test tells the author about the round that has just failed; the client and the log are told less."""
 
     def read(talk: Conversation) -> str:
-        assert (talk.status, talk.error) == (500, {"code": -32603, "message": "Internal error"})
-        return caplog.messages[-1]
+        assert talk.status == 200
+        assert talk.text == f"The tool {talk.function} failed unexpectedly. The server's log says why."
+        assert isinstance(talk.raised, DeveloperError)
+        assert caplog.messages[-1].startswith(f"failed: {talk.raised.rule} at ")
+        return str(talk.raised)
 
     return read
 

@@ -67,7 +67,7 @@ def test_a_client_that_knows_no_tasks_is_told_so() -> None:
 def test_a_worker_that_dies_leaves_the_months_that_it_audited(monkeypatch: pytest.MonkeyPatch) -> None:
     audited = list[int]()
 
-    class Killed(BaseException):
+    class Killed(KeyboardInterrupt):
         """The process is gone."""
 
     def difference(_year: int, month: int) -> int:

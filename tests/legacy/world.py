@@ -160,7 +160,7 @@ class World:
         return self._function(event, wire.Context("local-all", LAMBDA_MS))
 
 
-class Died(BaseException):
+class Died(KeyboardInterrupt):
     """Lambda ended a function: it says nothing any more."""
 
 

@@ -29,7 +29,7 @@ PEOPLE = ("alice", "bob")
 GAVE_UP = "The task was begun again and again, and never came further"
 
 
-class Killed(BaseException):
+class Killed(KeyboardInterrupt):
     """The process is gone: nothing of it runs any more."""
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 YES = {"yes": True}
 
 
-class Killed(BaseException):
+class Killed(KeyboardInterrupt):
     """The process is gone."""
 
 

@@ -190,7 +190,7 @@ class Elicit(Capability):
         try:
             request = ElicitRequest.url(message, url).wire()
         except DeveloperError as error:
-            self._round.fail(str(error))
+            self._round.break_by(error)
         self._round.ask(Asking(key, request, read, once=True))
 
     @property
@@ -207,7 +207,7 @@ class Elicit(Capability):
         try:
             return question.asking(camel_case=self._round.camel_case)
         except DeveloperError as error:
-            self._round.fail(str(error))
+            self._round.break_by(error)
 
 
 class Sample(Capability):

@@ -37,6 +37,7 @@ def tool(
     task: TaskSupport | Callable[..., TaskSupport] = None,
     task_ttl: int | timedelta = 86_400,
     single_use: Mode | None = None,
+    errors: Sequence[type[Exception]] = (),
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """Make a function a tool (server/tools).
@@ -50,7 +51,8 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
             which a caller's access token must grant; `task`, "allowed" or "required" where a call may or must become a
             task (or a function of the arguments that says which), and `task_ttl`, a timedelta or seconds, for which
             a task is kept; `single_use`, whether each round runs once: "replay" gives who asks again the same answer,
-            "reject" refuses (needs the table, MCP_TABLE).
+            "reject" refuses (needs the table, MCP_TABLE); `errors`, exceptions whose text is meant for the model, by
+            exact type: any other that the function raises is logged, and the model reads that the tool failed.
 
     Raises:
         TypeError: the signature cannot be offered; the message says why.
@@ -81,7 +83,7 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
 
     Args:
         function: what writes the prompt.
-        options: as for `tool`, without `annotations`, `input_schema` and `single_use`.
+        options: as for `tool`, without `annotations`, `input_schema`, `single_use` and `errors`.
 
     Raises:
         TypeError: the signature cannot be offered; the message says why.

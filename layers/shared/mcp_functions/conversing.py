@@ -10,8 +10,14 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observing
-from mcp_functions.errors import InvalidRequestState, Misconfigured, MissingRequiredClientCapability, StateTooLarge
-from mcp_functions.handlers.playing import play
+from mcp_functions.errors import (
+    Crash,
+    InvalidRequestState,
+    Misconfigured,
+    MissingRequiredClientCapability,
+    StateTooLarge,
+)
+from mcp_functions.handlers.playing import crashed, play
 from mcp_functions.input_requests import in_words, missing
 from mcp_functions.messages import Answer, complete
 from mcp_functions.names import META_EARLIER
@@ -81,7 +87,10 @@ class Conversations:
         opened = self._open(request, handler, bound)
         once = opened if handler.single_use else None  # a first round does nothing that counts (`Round.anchor`)
         turn = _Turn(request, handler, bound, opened, self._round(request, handler, opened))
-        result = self._once(turn, once) if once else self._played(turn)
+        try:
+            result = self._once(turn, once) if once else self._played(turn)
+        except Crash as crash:  # its claim was released and it was not recorded, so the same request runs again
+            result = crashed(handler, crash)
         return Answer(complete(result, self._server_info), tuple(turn.round.notifications))
 
     def _once(self, turn: _Turn, opened: Opened) -> dict[str, Any]:
@@ -184,7 +193,6 @@ class Conversations:
 
 
 def _unasked(request: Request, lacking: dict[str, Any], asked: Mapping[str, Any]) -> MissingRequiredClientCapability:
-    """Refuse to ask; for a client of an earlier revision with the questions in words: it reads no capabilities."""
-    earlier = META_EARLIER in request.params["_meta"]
-    asks = {key: in_words(each) for key, each in asked.items()} if earlier else None
-    return MissingRequiredClientCapability(lacking, asks)
+    """Refuse to ask, and say what would have been asked: the model may ask its user, or know the answer."""
+    asks = {key: in_words(each) for key, each in asked.items()}
+    return MissingRequiredClientCapability(lacking, asks, earlier=META_EARLIER in request.params["_meta"])

@@ -2,20 +2,31 @@
 
 An error is raised where it is known, and nobody maps it later: `gateway` reads `code` and `status` off it. One sentence
 goes to the wire; `reason`, an enumerated word, goes to the log. Codes and statuses are those of the specification's
-transport page.
+transport page. Where it leaves the status open, that is 200: the official TypeScript client reads JSON-RPC errors at
+200 and 400 only.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class McpError(Exception):
-    """A JSON-RPC error: `code`, HTTP `status`, one sentence, and `data` if the specification asks for it."""
+    """A JSON-RPC error: `code`, HTTP `status`, one sentence, and `data` if the specification asks for it.
+
+    Attributes:
+        ours: whether the server failed; otherwise the client asked for what it cannot have, and nobody is paged.
+
+    """
 
     code: ClassVar[int] = -32603
-    status: ClassVar[int] = 500
+    status: ClassVar[int] = 200
     sentence: ClassVar[str] = "Internal error"
+    ours: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -145,9 +156,21 @@ class MissingRequiredClientCapability(McpError):
 
     code, status, sentence = -32021, 400, "The client lacks a required capability"
 
-    def __init__(self, required: dict[str, object], asks: dict[str, str] | None = None) -> None:
-        """Take the `ClientCapabilities` object that would have been enough, and perhaps what is asked, in words."""
-        super().__init__(data={"requiredCapabilities": required, **({"asks": asks} if asks else {})})
+    def __init__(
+        self, required: Mapping[str, object], asks: Mapping[str, str] | None = None, *, earlier: bool = False
+    ) -> None:
+        """Say what is missing, and what would have been asked.
+
+        Args:
+            required: the `ClientCapabilities` object that would have been enough.
+            asks: key of each question to its words, as `input_requests.in_words` writes them.
+            earlier: whether `data` holds the questions too, for the door that writes to clients of 2025.
+
+        """
+        message = f"{self.sentence}: {', '.join(capability_names(required))}"
+        if asks:
+            message += f". The server would have asked: {' / '.join(asks.values())}"
+        super().__init__(message, {"requiredCapabilities": required, **({"asks": asks} if asks and earlier else {})})
 
 
 class UnsupportedProtocolVersion(McpError):
@@ -163,11 +186,22 @@ class UnsupportedProtocolVersion(McpError):
 class InternalError(McpError):
     """Something here is broken; the log says what."""
 
+    ours = True
+
+
+class Crash(InternalError):
+    """An author's function raised what nobody expected, or broke a rule. A tool's becomes a result (`isError`)."""
+
+    def __init__(self, message: str, cause: BaseException) -> None:
+        """Take words that name the handler, and what it raised, whose text must not leave this process."""
+        super().__init__(message, reason=type(cause).__name__)
+        self.cause = cause
+
 
 class NotAnsweredInTime(InternalError):
     """The function did not answer; whether it acted, nobody knows. So this is not an invitation to try again."""
 
-    status, sentence = 504, "The function did not answer in time"
+    sentence = "The function did not answer in time"
 
 
 class ResultTooLarge(InternalError):
@@ -180,6 +214,8 @@ class ResultTooLarge(InternalError):
 
 class Misconfigured(InternalError):
     """The operator has to act: a missing setting, a denied key, a state too large. `reason` goes to the log."""
+
+    status = 500
 
     def __init__(self, reason: str) -> None:
         """Take what the operator must know; the wire only hears "Internal error"."""
@@ -206,12 +242,19 @@ class TemporarilyUnavailable(McpError):
     """KMS or a table cannot answer now. The client keeps its state and tries again; nothing is lost."""
 
     code, status, sentence = -32603, 503, "Temporarily unavailable"
+    ours = True
 
     def __init__(self, reason: str, *, retry_after: int = 2) -> None:
         """Take an enumerated `reason` for the log and the seconds for `Retry-After`."""
         super().__init__(data={"retryable": True}, reason=reason)
         self.retry_after = retry_after
         self.headers = {"retry-after": str(retry_after)}
+
+
+class Busy(TemporarilyUnavailable):
+    """The client itself has to slow down, or to wait for its own other request: nothing here is in trouble."""
+
+    ours = False
 
 
 class ToolError(Exception):
@@ -234,4 +277,42 @@ class InputRequired(BaseException):
 
 
 class DeveloperError(Exception):
-    """An author's function breaks a rule of the toolkit; the message names the rule and the fix, and may be logged."""
+    """An author's function breaks a rule of the toolkit.
+
+    `str()` of it names keys and values. They are made of arguments and answers, so it is not logged: only the author
+    who runs the function locally is shown it.
+
+    Attributes:
+        rule: a text of the toolkit, with "…" in the place of each value: it may be logged.
+
+    """
+
+    def __init__(self, rule: str, **values: object) -> None:
+        """Take the rule as a constant text, and a value for each `{name}` in it; without values braces are braces."""
+        super().__init__(rule.format(**values) if values else rule)
+        self.rule = PLACEHOLDER.sub("…", rule) if values else rule
+
+
+def is_ctrl_c(error: BaseException) -> bool:
+    """Tell the interrupt of a terminal, which ends the process, from a KeyboardInterrupt that an author's code raises.
+
+    Python raises it without a text, in the main thread. On Lambda there is no terminal.
+    """
+    if not isinstance(error, KeyboardInterrupt) or error.args:
+        return False
+    import os  # noqa: PLC0415 - only for an interrupt
+    import threading  # noqa: PLC0415
+
+    return "AWS_LAMBDA_RUNTIME_API" not in os.environ and threading.current_thread() is threading.main_thread()
+
+
+PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+
+
+def capability_names(required: Mapping[str, object]) -> list[str]:
+    """Name what a `ClientCapabilities` object declares: `["elicitation.url", "sampling"]`."""
+    return [
+        f"{family}.{member}" if member else family
+        for family, members in required.items()
+        for member in (list(members) if isinstance(members, dict) and members else [""])
+    ]

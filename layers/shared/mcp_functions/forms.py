@@ -73,8 +73,8 @@ class Titles:
         schema: dict[str, Any] = handler.resolve_ref_schema(handler(core_schema))
         choices = schema.get("enum", [schema["const"]] if "const" in schema else [])
         if len(choices) != len(self._titles):
-            message = f"Titles has {len(self._titles)} titles for {len(choices)} choices"
-            raise DeveloperError(message)
+            rule = "Titles has {titles} titles for {choices} choices"
+            raise DeveloperError(rule, titles=len(self._titles), choices=len(choices))
         titled = [{"const": choice, "title": title} for choice, title in zip(choices, self._titles, strict=True)]
         return {"type": "string", "oneOf": titled}
 
@@ -92,8 +92,8 @@ def requested_schema(model: type[BaseModel], *, camel_case: bool = False) -> dic
 
     """
     if not hasattr(model, "model_json_schema"):
-        message = f"{model!r}: a form is a pydantic model, with a field for each thing to fill in"
-        raise DeveloperError(message)
+        rule = "{model!r}: a form is a pydantic model, with a field for each thing to fill in"
+        raise DeveloperError(rule, model=model)
     schema = model.model_json_schema()
     definitions = schema.get("$defs", {})
     fields = schema.get("properties", {})
@@ -199,12 +199,11 @@ def _checked(where: str, schema: dict[str, Any]) -> dict[str, Any]:
     if "enumNames" in schema and len(schema["enumNames"]) != len(schema.get("enum", ())):
         _refuse(where, "enumNames names each of the choices, in their order")
     if unknown := sorted(set(schema) - allowed):
-        _refuse(where, f"a form cannot say {unknown[0]!r} (the specification's restricted schema)")
+        _refuse(where, "a form cannot say {unknown!r} (the specification's restricted schema)", unknown=unknown[0])
     if schema.get("format", "date") not in FORMATS:
-        _refuse(where, f"a form knows the formats {', '.join(sorted(FORMATS))}")
+        _refuse(where, "a form knows the formats {formats}", formats=", ".join(sorted(FORMATS)))
     return schema
 
 
-def _refuse(where: str, reason: str) -> NoReturn:
-    message = f"{where}: {reason}"
-    raise DeveloperError(message)
+def _refuse(where: str, reason: str, **values: object) -> NoReturn:
+    raise DeveloperError("{where}: " + reason, where=where, **values)

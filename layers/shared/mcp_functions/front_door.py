@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import aws, catalog, headers, identity, jsonrpc, observing, settings, well_known
 from mcp_functions.errors import (
+    Busy,
     ContentTooLarge,
     InternalError,
     McpError,
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 # What Lambda's Invoke API raises when it cannot take the call now: it was not run, so the client may send it again.
+THROTTLED = "TooManyRequestsException"  # so many requests came; the access log counts them
 BUSY = {
-    "TooManyRequestsException",
     "ServiceException",
     "EC2ThrottledException",
     "ResourceNotReadyException",
@@ -291,6 +292,8 @@ def _unreached(error: Exception) -> McpError:
     if isinstance(error, McpError):
         return error
     code = (getattr(error, "response", None) or {}).get("Error", {}).get("Code", "") or type(error).__name__
+    if code == THROTTLED:
+        return Busy(f"invoke_{code}")
     if code in BUSY:
         return TemporarilyUnavailable(f"invoke_{code}")
     if code == "RequestTooLargeException":

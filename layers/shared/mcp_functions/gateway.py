@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from mcp_functions import cors, events, headers, identity, jsonrpc, observing
 from mcp_functions.errors import (
     ContentTooLarge,
+    Crash,
     InternalError,
     InvalidRequest,
     McpError,
@@ -22,6 +23,7 @@ from mcp_functions.errors import (
     ParseError,
     ResultTooLarge,
     UnsupportedMediaType,
+    is_ctrl_c,
 )
 from mcp_functions.jsonrpc import is_request
 from mcp_functions.messages import Answer, Forwarded, Request, Spoken
@@ -48,7 +50,7 @@ SPARE = 64 * 1024  # for what Lambda adds
 # Characters that one of a body may become: of JSON, which holds no control characters, `\"` is the longest in ASCII.
 LONGEST_ESCAPE = {"ascii": 2, "other": 6}
 SURELY_FITS = (min(MAX_RESPONSE.values()) - SPARE) // max(LONGEST_ESCAPE.values())
-SERVER_ERROR = 500
+BAD_REQUEST, SERVER_ERROR = 400, 500
 WELL_KNOWN = "/.well-known/"
 WORK = "mcpTask"  # what an event holds that orders work; no gateway writes it
 WORK_METHOD = "work"  # what the line of a worker says in the place of a method
@@ -176,6 +178,8 @@ class LambdaFunction:
             self._observe(notes)
         except Exception:  # noqa: BLE001, S110 - an answer stands, whatever becomes of the line about it
             pass
+        if hear := observing.listener.get():
+            hear(notes)
 
     def _notes(self, http: HttpRequest, context: Any) -> Notes:  # noqa: ANN401 - Lambda's context object
         notes = observing.Notes()
@@ -207,7 +211,7 @@ class LambdaFunction:
             http, message = _parsed(http, endpoint)
             _note_message(notes, message)
             if not is_request(message):
-                notes.outcome = "complete"
+                notes.conclude("complete")
                 return _empty(http, 202)  # "the server MUST return HTTP status code 202 Accepted with no body"
             id_ = message["id"]
             check_media(http)
@@ -218,9 +222,12 @@ class LambdaFunction:
         except McpError as error:
             note_error(notes, error)
             return _failed(http, error, error.id if id_ is None else id_)
-        except Exception as error:  # noqa: BLE001 - the last door: nothing may pass it
+        except BaseException as error:  # the last door: Lambda's runtime would log the text of whatever passes it
+            if is_ctrl_c(error):
+                raise
             note_crash(notes, error)
-            return _failed(http, InternalError(), id_)
+            # Without an id no client could tell whose error this is, so HTTP says that there is one.
+            return _failed(http, InternalError(), id_, status=SERVER_ERROR if id_ is None else None)
 
     def _work(self, order: Mapping[str, Any], context: Any) -> Response:  # noqa: ANN401 - Lambda's context object
         """Go on with a task: what the function orders of its own worker, and no gateway can."""
@@ -250,9 +257,10 @@ class LambdaFunction:
             note_error(notes, error)
             notes.status = error.status
             return False
-        except Exception as error:  # noqa: BLE001 - Lambda would log its text
+        except BaseException as error:  # Lambda's runtime would log its text
+            if is_ctrl_c(error):
+                raise
             note_crash(notes, error)
-            notes.status = InternalError.status
             return False
         return True
 
@@ -280,29 +288,35 @@ class WorkFailed(Exception):
 
 def _note_answer(notes: Notes, answer: Said) -> None:
     if isinstance(answer, Forwarded):
-        notes.outcome = "forwarded"
+        notes.conclude("forwarded")
     elif isinstance(answer, Spoken):
-        notes.outcome = answer.outcome
+        notes.conclude(answer.outcome)
     elif answer.result.get("resultType") != "input_required":
-        notes.outcome, notes.tool_error = "complete", answer.result.get("isError") is True
+        notes.conclude("complete")
+        notes.tool_error = answer.result.get("isError") is True
     else:
-        notes.outcome = "input_required" if answer.result.get("inputRequests") else "shed"
+        notes.conclude("input_required" if answer.result.get("inputRequests") else "shed")
 
 
-def note_crash(notes: Notes, error: Exception) -> None:
+def note_crash(notes: Notes, error: BaseException) -> None:
     """Note what nobody expected; never its text, which may quote anything."""
-    notes.outcome, notes.code, notes.reason = "crashed", InternalError.code, type(error).__name__
-    notes.place = observing.where(error)
+    notes.crash(error)
+    notes.code = InternalError.code
 
 
 def note_error(notes: Notes, error: McpError) -> None:
-    """Note how a request was refused."""
-    notes.outcome = "failed" if error.status >= SERVER_ERROR else "refused"
-    notes.code, notes.reason, notes.misconfigured = error.code, error.reason, isinstance(error, Misconfigured)
+    """Note how a request was refused, or failed."""
+    if isinstance(error, Crash):
+        note_crash(notes, error.cause)
+        return
+    notes.conclude("failed" if error.ours else "refused", error.reason)
+    notes.code, notes.misconfigured = error.code, isinstance(error, Misconfigured)
 
 
 def _note_response(notes: Notes, response: Response) -> None:
     notes.status, notes.response_bytes = response["statusCode"], observing.size(response["body"])
+    if not notes.outcome:
+        notes.outcome = "refused" if notes.status >= BAD_REQUEST else "complete"
 
 
 def _without_message(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Response | None:
@@ -470,10 +484,10 @@ def _takes_stream(http: HttpRequest) -> bool:
     return any(media in accepted for media in ("text/event-stream", "text/*", "*/*"))
 
 
-def _failed(http: HttpRequest, error: McpError, id_: RequestId | None) -> Response:
+def _failed(http: HttpRequest, error: McpError, id_: RequestId | None, *, status: int | None = None) -> Response:
     told = {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
     named = {} if id_ is None else {"id": id_}
-    return _json(http, error.status, {"jsonrpc": "2.0", **named, "error": told}, error.headers)
+    return _json(http, status or error.status, {"jsonrpc": "2.0", **named, "error": told}, error.headers)
 
 
 def _json(

@@ -13,6 +13,8 @@ from mcp_functions.values.plain import to_json
 if TYPE_CHECKING:
     from mcp_functions.rounds import Round
 
+LEVELS = ", ".join(LOG_LEVELS)
+
 
 class Progress(Capability):
     """Reports how far the work is: `progress(50, total=100)`."""
@@ -60,7 +62,7 @@ class Log(Capability):
 
         """
         if level not in LOG_LEVELS:
-            self._round.fail(f"there is no log level {level!r}: it is one of {', '.join(LOG_LEVELS)}")
+            self._round.fail("there is no log level {level!r}: it is one of {levels}", level=level, levels=LEVELS)
         wanted = self._round.meta.get(META_LOG_LEVEL)
         # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
@@ -69,7 +71,8 @@ class Log(Capability):
             plain = to_json(data)
             dumps(plain)
         except (TypeError, ValueError):
-            self._round.fail(f"JSON cannot carry what log.{level} was given ({type(data).__name__})")
+            rule = "JSON cannot carry what log.{level} was given ({type})"
+            self._round.fail(rule, level=level, type=type(data).__name__)
         params = {"level": level, "data": plain, **({"logger": logger} if logger else {})}
         self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
 

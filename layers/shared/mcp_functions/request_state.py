@@ -364,8 +364,8 @@ def _encode(claims: _Claims, state: str | None) -> bytes:
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
     if left.count("[") + left.count("{") > MAX_RECORD_DEPTH and _depth(record) > MAX_RECORD_DEPTH:
-        message = f"the state is nested deeper than {MAX_RECORD_DEPTH}"
-        raise DeveloperError(message)
+        rule = "the state is nested deeper than {most}"
+        raise DeveloperError(rule, most=MAX_RECORD_DEPTH)
     if state is not None:  # the last member of the record, which is the last of the claims; a parser has read it
         left = f'{left[:-2]}{"," if record else ""}"state":{state}}}}}'
     text = (

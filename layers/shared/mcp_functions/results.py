@@ -134,8 +134,8 @@ def _block(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own valu
 
 def _whole(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a CallToolResult, or FastMCP's ToolResult
     if not hasattr(value, "content"):
-        message = f"JSON cannot carry what the function returned ({named(value)}): {TOOL}"
-        raise DeveloperError(message)
+        rule = f"JSON cannot carry what the function returned ({named(value)}): {TOOL}"
+        raise DeveloperError(rule)
     structured = _given_structure(value)
     meta = getattr(value, "meta", None)
     content = [value.content] if isinstance(value.content, str) else value.content
@@ -176,5 +176,5 @@ def _json(value: Any, allowed: str) -> tuple[Any, str]:  # noqa: ANN401 - JSON i
         reason = named(value)
     except ValueError:
         reason = f"{named(value)} with NaN, Infinity or too many digits"
-    message = f"JSON cannot carry what the function returned ({reason}): {allowed}"
-    raise DeveloperError(message)
+    rule = f"JSON cannot carry what the function returned ({reason}): {allowed}"
+    raise DeveloperError(rule)

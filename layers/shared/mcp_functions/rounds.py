@@ -106,7 +106,7 @@ class Round:
         requests: what the client has to answer before the next round.
         notifications: what goes to the client before the result.
         ended: whether the round has ended with the signal, whatever the author's code did with that.
-        broken: the rule that the author's function broke, likewise.
+        broken: the error that names the rule that the author's function broke, likewise.
         gave_up: why the conversation cannot go on, for the model and the user to read; likewise.
         answered: what became of the questions that this round's request answers: key to AuditRecord's words.
         under_way: a future for each step that an async handler waits for.
@@ -117,7 +117,7 @@ class Round:
     """
 
     ended = False
-    broken: str | None = None
+    broken: DeveloperError | None = None
     gave_up: str | None = None
     kept: Callable[[], object] | None = None
     stopped: Callable[[], bool] | None = None
@@ -197,7 +197,8 @@ class Round:
         """
         self._refuse_if_lost()
         if (step := running_step.get()) and step.round is self and questions:
-            self.fail(f"{questions[0].key!r} is asked inside step {step.key!r}, which would run again: ask before it")
+            rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
+            self.fail(rule, question=questions[0].key, step=step.key)
         outcomes = [self._outcome(question) for question in questions]
         for outcome in outcomes:
             if outcome is _MISSING:
@@ -248,8 +249,9 @@ class Round:
             return False, None
         if self._steps[key][0] != arguments:
             self.fail(
-                f"step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a "
-                "deployment calls it with something else, and make its arguments from what later rounds know as well"
+                "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a "
+                "deployment calls it with something else, and make its arguments from what later rounds know as well",
+                key=key,
             )
         return True, self._steps[key][1]
 
@@ -305,15 +307,23 @@ class Round:
         self.ended = True
         raise InputRequired
 
-    def fail(self, message: str) -> NoReturn:
+    def fail(self, rule: str, **values: object) -> NoReturn:
         """Say that the author's function broke a rule; remembered likewise.
+
+        Args:
+            rule: a constant text, as DeveloperError takes it.
+            values: for each `{name}` in it.
 
         Raises:
             DeveloperError: always.
 
         """
-        self.broken = self.broken or message
-        raise DeveloperError(message)
+        self.break_by(DeveloperError(rule, **values))
+
+    def break_by(self, error: DeveloperError) -> NoReturn:
+        """Raise an error that names a broken rule; remembered likewise."""
+        self.broken = self.broken or error
+        raise error
 
     def leave(self) -> dict[str, Any]:
         """Say what the next round must know: JSON, to be sealed by whoever carries it."""
@@ -347,7 +357,7 @@ class Round:
     def _refuse_if_lost(self) -> None:
         """Let nothing more happen in a conversation that cannot go on, whatever the author's code did with the news."""
         if self.broken:
-            raise DeveloperError(self.broken)
+            raise self.broken
         if self.gave_up:
             raise ToolError(self.gave_up)
 
@@ -355,7 +365,7 @@ class Round:
         key, request = question.key, question.request
         print_ = fingerprint(request)
         if self._seen.setdefault(key, print_) != print_:
-            self.fail(f"two different questions under the key {key!r}: give each question a key of its own")
+            self.fail("two different questions under the key {key!r}: give each question a key of its own", key=key)
         known = self._answers.setdefault(key, {})
         self._count_reading(question, known, print_)
         if print_ in known:
@@ -374,8 +384,9 @@ class Round:
         # Answers to other words stay: where two versions take turns, each finds the answer to its own.
         if len(known) > MAX_REWORDINGS:
             self.fail(
-                f"the question {key!r} says something else in every round, so no answer ever belongs to it: "
-                "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
+                "the question {key!r} says something else in every round, so no answer ever belongs to it: "
+                "make its message from the arguments and from recorded values (step, step.now()), not from a clock",
+                key=key,
             )
         self.requests[key] = request
         return _MISSING
@@ -387,8 +398,9 @@ class Round:
             known.pop(print_, None)
         if self._readings[key] > MAX_READINGS:
             self.fail(
-                f"the question {key!r} is asked over and over in one round, but an answer stays as it is: "
-                "give it a key of its own each time round a loop"
+                "the question {key!r} is asked over and over in one round, but an answer stays as it is: "
+                "give it a key of its own each time round a loop",
+                key=key,
             )
 
     def _written(self, state: BaseModel) -> str:
@@ -399,7 +411,8 @@ class Round:
                 written = dumps(state.model_dump(mode="json", by_alias=True, warnings=False))
             type(state).model_validate_json(written)
         except (TypeError, ValueError):
-            self.fail(f"request_state: a {name} that holds this cannot be read again from the JSON that it writes")
+            rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"
+            self.fail(rule, model=name)
         return written
 
 

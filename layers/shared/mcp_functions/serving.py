@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from mcp_functions.tasks import Tasks
 
 
-def serve(
+def serve(  # noqa: PLR0913 - each is an option of a deployment
     *handlers: Handler[..., Any],
     audience: str | None = None,
     wrapping: Sequence[Wrapping] | None = None,
     codec: Codec | None = None,
     audit: Callable[[AuditRecord], object] | None = None,
+    errors: Sequence[type[Exception]] = (),
     now: Callable[[], float] = time.time,
 ) -> LambdaFunction:
     """Make the Lambda entry point of one or more handlers.
@@ -52,6 +53,7 @@ def serve(
         codec: another seal altogether. Claims and binding stay the toolkit's.
         audit: called once in every round of a handler that may ask, before the answer goes out, with what was asked of
             whom and how it was answered; what it raises ends the round as an internal error.
+        errors: exceptions whose text is meant for the model, by exact type; they are added to those of each tool.
         now: the clock, unix seconds; tests bring their own.
 
     Returns:
@@ -68,6 +70,11 @@ def serve(
     if wrapping is not None and codec is not None:
         message = "serve() takes wrapping or codec: a codec that is one's own wraps its own keys"
         raise TypeError(message)
+    if errors:
+        from mcp_functions.handlers.tools import Tool, exceptions  # noqa: PLC0415 - a prompt does not need tools
+
+        named = exceptions(errors)
+        handlers = tuple(each.adding(named) if isinstance(each, Tool) else each for each in handlers)
     offered = catalog.of(handlers)  # two of one name: say so now, not at the first event
     _prepare(handlers, kms=wrapping is None and codec is None)
 
@@ -100,7 +107,7 @@ def serve(
         place = dialects.Place(folder, found, service, vault.states, waits, now, os.urandom)
         return dialects.at_function(endpoint, place)
 
-    again = partial(serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
+    again = partial(serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit, errors=errors)
     return LambdaFunction(wire, handlers, now=now, again=again, observe=observing.observer(os.environ))
 
 

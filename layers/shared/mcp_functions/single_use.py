@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observing
-from mcp_functions.errors import InvalidRequestState, McpError, TemporarilyUnavailable
+from mcp_functions.errors import Busy, InvalidRequestState, McpError, TemporarilyUnavailable
 from mcp_functions.request_state import SKEW_MS, canonical, longest
 from mcp_functions.table import Conflict, ItemTooLarge, Key, Unreadable
 from mcp_functions.writer import base64url
@@ -136,7 +136,7 @@ def _claim(table: Table, mode: Mode, request: Presented, *, now: Callable[[], fl
         except Conflict:
             continue  # somebody was faster: look at what has become of it
     reason = "used_contended"
-    raise TemporarilyUnavailable(reason, retry_after=1)
+    raise Busy(reason, retry_after=1)
 
 
 def _look(said: Mapping[str, Any], mode: Mode, request: Presented, now: float) -> Answered | None:
@@ -153,7 +153,7 @@ def _look(said: Mapping[str, Any], mode: Mode, request: Presented, now: float) -
         reason = "used_again"
     elif now < said["lease"]:
         reason = "used_busy"
-        raise TemporarilyUnavailable(reason, retry_after=1)
+        raise Busy(reason, retry_after=1)
     else:
         return None  # its worker is gone, and nobody knows how far it came: the keys of its steps are the same
     raise InvalidRequestState(reason)

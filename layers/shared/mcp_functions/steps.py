@@ -20,7 +20,6 @@ from uuid import UUID
 from mcp_functions.capabilities import Capability
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.kinds import kind
-from mcp_functions.observing import redacted
 from mcp_functions.request_state import canonical
 from mcp_functions.rounds import RunningStep, running_step
 from mcp_functions.writer import base64url
@@ -131,11 +130,13 @@ class Step(Capability):
 
     def _call(self, key: str, function: Callable[..., Any], args: Any, kwargs: Any) -> _Call:  # noqa: ANN401
         if (step := running_step.get()) and step.round is self._round:
-            self._round.fail(f"step {key!r} runs inside step {step.key!r}: a step is recorded as a whole")
+            rule = "step {key!r} runs inside step {outer!r}: a step is recorded as a whole"
+            self._round.fail(rule, key=key, outer=step.key)
         try:
             digest = _short(hashlib.sha256(canonical(_json(_ordered([args, kwargs])))).digest())
         except (TypeError, ValueError):
-            self._round.fail(f"step {key!r}: JSON cannot carry the arguments of {_name(function)}")
+            rule = "step {key!r}: JSON cannot carry the arguments of {function}"
+            self._round.fail(rule, key=key, function=_name(function))
         recorded, value = self._round.recorded(key, digest)
         if not recorded:
             self._round.make_room(self._takes)
@@ -145,7 +146,7 @@ class Step(Capability):
         if inspect.iscoroutine(result):
             result.close()
         if inspect.isawaitable(result):
-            self._round.fail(f"step {key!r} calls an async function: await step.wait({key!r}, …)")
+            self._round.fail("step {key!r} calls an async function: await step.wait({key!r}, …)", key=key)
 
 
 class KeyedStep(Capability):
@@ -225,14 +226,17 @@ class _Call:
             self.value = _json(result)
             size = len(dumps(self.value).encode("utf-8", "surrogatepass"))
         except (TypeError, ValueError):
-            self.round.fail(f"step {self.key!r}: JSON cannot carry what {name} returned")
+            self.round.fail("step {key!r}: JSON cannot carry what {function} returned", key=self.key, function=name)
         if size > MAX_BYTES:
-            message = f"step {self.key!r} returned {size} bytes of at most {MAX_BYTES}: keep a reference instead"
-            self.round.fail(message)
+            rule = "step {key!r} returned {size} bytes of at most {most}: keep a reference instead"
+            self.round.fail(rule, key=self.key, size=size, most=MAX_BYTES)
         if not _is_json(result) and self.returns is None:
             self.round.fail(
-                f"step {self.key!r}: later rounds could not tell that {name} returned a {type(result).__name__}: "
-                "give it a return annotation (a def, not a lambda) whose name is imported at run time"
+                "step {key!r}: later rounds could not tell that {function} returned a {type}: "
+                "give it a return annotation (a def, not a lambda) whose name is imported at run time",
+                key=self.key,
+                function=name,
+                type=type(result).__name__,
             )
         self.round.keep(self.key, self.arguments, self.value, int(self.seconds * 1000))
 
@@ -240,10 +244,12 @@ class _Call:
         try:
             return self.returns.check(self.value) if self.returns else self.value
         except ValueError as error:
-            told = redacted(str(error), self.value)
             self.round.fail(
-                f"the recorded result of step {self.key!r} does not fit what {_name(self.function)} says it returns: "
-                f"it {told} (new fields need defaults, for conversations that are under way)"
+                "the recorded result of step {key!r} does not fit what {function} says it returns: "
+                "it {problem} (new fields need defaults, for conversations that are under way)",
+                key=self.key,
+                function=_name(self.function),
+                problem=error,
             )
 
 

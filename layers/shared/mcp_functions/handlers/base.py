@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, Ty
 
 from mcp_functions import parameters, signatures
 from mcp_functions import scopes as words
-from mcp_functions.errors import DeveloperError, Unanswered
+from mcp_functions.errors import DeveloperError, NotAnswered, ToolError, Unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from datetime import timedelta
 
+    from mcp_functions.errors import Crash
     from mcp_functions.headers import Declared
     from mcp_functions.rounds import Round
     from mcp_functions.schema import Icon
@@ -33,6 +34,7 @@ PLAIN = frozenset({str, int, float, bool, type(None), dict, list})  # neither a 
 
 Mode: TypeAlias = Literal["replay", "reject"]
 MODES = ("replay", "reject")
+SDKS = ("mcp", "fastmcp")
 
 
 class Handler(Generic[P, R]):
@@ -165,6 +167,24 @@ class Handler(Generic[P, R]):
         """
         raise Unanswered(reason)
 
+    def told(self, error: BaseException) -> str | None:
+        """Return the text of an exception that is meant for the model; None if it is not."""
+        return text_of(error) if isinstance(error, NotAnswered) or is_tool_error(error) else None
+
+    @property
+    def label(self) -> str:
+        """What errors call it: its kind and its name."""
+        return f"{self.kind.partition('_')[0]} {self.name}"
+
+    def crashed(self, crash: Crash) -> dict[str, Any]:
+        """Say that the function crashed.
+
+        Raises:
+            Crash: there is no result that could say so.
+
+        """
+        raise crash
+
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind."""
         fields = {**self._described, "description": self.description, **self._fields()}
@@ -186,10 +206,22 @@ class Handler(Generic[P, R]):
             value = _awaited(value, round_)
         if _ends_round(value):
             if not self.asks or round_ is None:
-                message = f"{self.name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
-                raise DeveloperError(message)
+                rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
+                raise DeveloperError(rule, name=self.name)
             round_.require(value)
         return value
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an exception, or its type where it has none."""
+    return str(error) or type(error).__name__
+
+
+def is_tool_error(error: BaseException) -> bool:
+    """Tell a ToolError: ours, or that of the package `mcp` or `fastmcp`, which a server that was ported raises."""
+    return isinstance(error, ToolError) or any(
+        kind.__name__ == "ToolError" and kind.__module__.partition(".")[0] in SDKS for kind in type(error).__mro__
+    )
 
 
 def _awaited(value: Coroutine[Any, Any, Any], round_: Round | None) -> Any:  # noqa: ANN401 - what the function returns

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import arguments
 from mcp_functions.arguments import InvalidArgument
-from mcp_functions.errors import InvalidArguments, InvalidParams, NotAnswered, ToolError, Unanswered
+from mcp_functions.errors import InvalidArguments, InvalidParams, Unanswered
 from mcp_functions.handlers.base import Handler, P, R
 
 if TYPE_CHECKING:
@@ -81,5 +81,7 @@ class Completing(Handler[P, R]):
             return self._run(self.arguments.bind(given, text=True), round_)
         except InvalidArgument as error:
             raise InvalidArguments(str(error)) from None
-        except (ToolError, NotAnswered) as error:
-            raise Unanswered(str(error)) from None
+        except Exception as error:
+            if (text := self.told(error)) is None:
+                raise
+            raise Unanswered(text) from None

@@ -1,14 +1,15 @@
 """One round of a handler, played: what it returned, or None if it ended with the signal.
 
-Whatever the author's code does with the signal, an ended round has ended; and what it broke is the author's to hear.
+Whatever the author's code does with the signal, an ended round has ended. What the author's code raises by accident, or
+breaks, is a `Crash`: the type, the rule and the frames are logged, and its text stays in this process.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions.errors import DeveloperError, InputRequired, InternalError, NotAnswered, ToolError
-from mcp_functions.observing import redacted
+from mcp_functions import observing
+from mcp_functions.errors import Crash, DeveloperError, InputRequired, McpError, is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,9 +17,15 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.rounds import Round
 
+BY_HAND = "a function raised InputRequired by hand; to ask, it takes a capability after *"
+
 
 class Playable(Protocol):
     """What plays a round: a handler, or what stands in for one."""
+
+    @property
+    def label(self) -> str:
+        """What errors call it: its kind and its name."""
 
     def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run one round of a request."""
@@ -26,30 +33,28 @@ class Playable(Protocol):
     def failed(self, reason: str) -> dict[str, Any]:
         """Say that the request cannot be completed."""
 
+    def told(self, error: BaseException) -> str | None:
+        """Return the text of an exception that is meant for the model; None if it is not."""
+
 
 def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[str, Any] | None:
     """Run one round of a handler; None if it ended with the signal, whatever the author's code did with that.
 
     Raises:
-        McpError: the request has no result.
-        Exception: what the author's function raised, and nobody knows.
+        McpError: the request has no result. A `Crash` becomes one by `crashed`.
 
     """
+    result: dict[str, Any] | None = None
     try:
-        result: dict[str, Any] | None = handler.call(params, round_)
+        result = handler.call(params, round_)
     except InputRequired:
-        result = None
-    except BaseExceptionGroup as group:  # of tasks in an async handler
-        result = None if round_.ended else handler.failed(_said(group))
-    except DeveloperError as error:
-        raise InternalError(reason=_told(str(error), params, round_)) from None
-    except Exception:
+        pass
+    except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of whatever is raised
         # The round has ended, whatever the author made of the signal; if that is wrong, the last round will say so.
-        if not round_.ended:
-            raise
-        result = None
+        if is_ctrl_c(error) or not (round_.ended or round_.broken):
+            result = _failed(handler, error)
     if round_.broken:
-        raise InternalError(reason=_told(round_.broken, params, round_))
+        raise Crash(words(handler), round_.broken)
     if round_.gave_up:
         return handler.failed(round_.gave_up)
     return None if round_.ended else result
@@ -59,35 +64,57 @@ def returned(handler: Handler[..., Any], params: Mapping[str, Any]) -> dict[str,
     """Run a handler that can do nothing but return.
 
     Raises:
-        McpError, Exception: as `play` says.
+        McpError: the request has no result.
 
     """
     try:
         return handler.call(params, None)
-    except BaseExceptionGroup as group:  # of tasks in an async handler
-        return handler.failed(_said(group))
-    except DeveloperError as error:
-        raise InternalError(reason=redacted(str(error), params.get("arguments"), params.get("uri"))) from None
     except InputRequired:
-        reason = f"{handler.name} raised InputRequired by hand; to ask, it takes a capability after *"
-        raise InternalError(reason=reason) from None
+        crash = Crash(words(handler), DeveloperError(BY_HAND))
+    except BaseException as error:  # noqa: BLE001 - likewise
+        try:
+            return _failed(handler, error)
+        except Crash as cause:
+            crash = cause
+    return crashed(handler, crash)
 
 
-def _told(rule: str, params: Mapping[str, Any], round_: Round) -> str:
-    """Say which rule the author broke, in words that hold nothing of the client's: keys are made of arguments."""
-    heard = [*params.get("inputResponses", {}).values()]
-    heard += [answer for known in round_.record.get("answers", {}).values() for answer in known.values()]
-    steps = [step[1] for step in round_.record.get("steps", {}).values()]
-    contents = [answer.get("content") for answer in heard]
-    return redacted(rule, params.get("arguments"), params.get("uri"), round_.state, *contents, *steps)
+def crashed(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
+    """Note a crash for the log, and return the result that says so.
+
+    Raises:
+        Crash: itself, where no result can say so: of a prompt or a resource.
+
+    """
+    observing.current().crash(crash.cause)
+    return handler.crashed(crash)
 
 
-def _said(group: BaseExceptionGroup[BaseException]) -> str:
-    """Return what tasks want the model to know, if that is all they raised."""
-    said, others = group.split((ToolError, NotAnswered))
-    if others is not None or said is None:
-        raise group
-    first: BaseException = said
+def words(handler: Playable) -> str:
+    """Say that a handler crashed, and nothing of what it raised."""
+    return f"The {handler.label} failed unexpectedly. The server's log says why."
+
+
+def _failed(handler: Playable, error: BaseException) -> dict[str, Any]:
+    """Return what an exception tells the model, if it is meant to.
+
+    Raises:
+        McpError: the exception itself, if it is one; else a `Crash`.
+
+    """
+    if isinstance(error, McpError) or is_ctrl_c(error):
+        raise error
+    if isinstance(error, BaseExceptionGroup) and (text := _told(handler, error)) is not None:
+        return handler.failed(text)
+    raise Crash(words(handler), error) from None
+
+
+def _told(handler: Playable, group: BaseExceptionGroup[BaseException]) -> str | None:
+    """Return what tasks of an async handler tell the model, if that is all they raised."""
+    told, others = group.split(lambda error: handler.told(error) is not None)
+    if others is not None or told is None:
+        return None
+    first: BaseException = told
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
-    return str(first)
+    return handler.told(first)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import arguments, headers, observing, results, signatures
+from mcp_functions import arguments, headers, results, signatures
 from mcp_functions.arguments import InvalidArgument
-from mcp_functions.errors import DeveloperError, NotAnswered, ToolError
-from mcp_functions.handlers.base import Handler, P, R
+from mcp_functions.errors import DeveloperError
+from mcp_functions.handlers.base import Handler, P, R, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
-    from typing import Literal, TypeAlias
+    from typing import Literal, Self, TypeAlias
 
     from mcp_functions.arguments import Arguments, RawArguments
+    from mcp_functions.errors import Crash
     from mcp_functions.kinds import Kind
     from mcp_functions.rounds import Round
     from mcp_functions.schema import ToolAnnotations
@@ -33,12 +36,13 @@ class Tool(Handler[P, R]):
     Attributes:
         task: whether a call may, or must, become a task; or who decides that by the arguments of the call.
         task_ttl: seconds for which a task is kept, from its creation.
+        errors: exceptions whose text is meant for the model, by exact type.
 
     """
 
     kind = "tool"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option of the decorator
         self,
         function: Callable[P, R],
         *,
@@ -46,6 +50,7 @@ class Tool(Handler[P, R]):
         input_schema: Mapping[str, Any] | None = None,
         task: TaskSupport | Callable[..., TaskSupport] = None,
         task_ttl: int | timedelta = TASK_TTL_SECONDS,
+        errors: Sequence[type[Exception]] = (),
         **options: Any,  # noqa: ANN401 - checked by Handler
     ) -> None:
         """Take the function and, besides what every handler has, hints about what it does and a schema of one's own."""
@@ -53,6 +58,7 @@ class Tool(Handler[P, R]):
         self._input_schema = input_schema
         self.task: Any = task
         self.task_ttl = task_ttl if isinstance(task_ttl, int) else int(task_ttl.total_seconds())
+        self._errors = errors
         super().__init__(function, **options)
 
     def _check_options(self) -> None:
@@ -61,6 +67,7 @@ class Tool(Handler[P, R]):
             from mcp_functions.values import hints  # noqa: PLC0415 - many tools have none
 
             self._annotations = hints.read_tool_annotations(self._annotations)
+        self.errors = exceptions(self._errors)
         if not (self.task in (None, *TASK_SUPPORT) or callable(self.task)):
             message = (
                 'task is "allowed" or "required", or a function of the arguments that returns one of them, or None'
@@ -99,9 +106,12 @@ class Tool(Handler[P, R]):
 
         """
         try:
-            return self._result(self._run(self._accepts.bind(params.get("arguments") or {}), round_))
-        except (InvalidArgument, ToolError, NotAnswered) as error:
-            return self.failed(str(error))
+            value = self._run(self._accepts.bind(params.get("arguments") or {}), round_)
+        except Exception as error:
+            if (text := self.told(error)) is None:
+                raise
+            return self.failed(text)
+        return self._result(value)
 
     def _result(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - what the function returns
         result = results.call_tool_result(value, promised=self._output is not None, lists=self._content_lists)
@@ -121,8 +131,8 @@ class Tool(Handler[P, R]):
             return self.task  # type: ignore[no-any-return]  # checked when it was decorated
         decided: TaskSupport = self.task(**self._accepts.bind(params.get("arguments") or {}))
         if decided not in (None, *TASK_SUPPORT):
-            message = f'{self.name}: task=… returned {decided!r}, and not "allowed", "required" or None'
-            raise DeveloperError(message)
+            rule = '{name}: task=… returned {decided!r}, and not "allowed", "required" or None'
+            raise DeveloperError(rule, name=self.name, decided=decided)
         return decided
 
     def ask_first(self, params: Mapping[str, Any], round_: Round) -> None:
@@ -135,6 +145,23 @@ class Tool(Handler[P, R]):
         """
         self._signature.ask(self._accepts.bind(params.get("arguments") or {}), round_, camel_case=self.camel_case)
 
+    def told(self, error: BaseException) -> str | None:
+        """Return the text of an exception that is meant for the model; None if it is not."""
+        if isinstance(error, InvalidArgument):
+            return str(error)
+        # By exact type: pydantic's ValidationError is a ValueError too, and quotes what it was given.
+        return text_of(error) if type(error) in self.errors else super().told(error)
+
+    def adding(self, errors: frozenset[type[Exception]]) -> Self:
+        """Return the same tool, with more exceptions whose text is meant for the model."""
+        tool = copy(self)
+        tool.errors = self.errors | errors
+        return tool
+
+    def crashed(self, crash: Crash) -> dict[str, Any]:
+        """Say that the tool crashed: "tool execution errors" are results, and this one says no more than its name."""
+        return results.tool_error(crash.message)
+
     def failed(self, reason: str) -> dict[str, Any]:
         """Say that the tool failed, to the model."""
         return results.tool_error(reason)
@@ -142,14 +169,27 @@ class Tool(Handler[P, R]):
     def _check_output(self, result: Mapping[str, Any]) -> None:
         # If there is an output schema, "servers MUST provide structured results that conform to this schema".
         if "structuredContent" not in result or self._output is None:
-            message = f"{self.name} promises structured content in its signature and returned none"
-            raise DeveloperError(message)
+            rule = "{name} promises structured content in its signature and returned none"
+            raise DeveloperError(rule, name=self.name)
         self._check_value(self._output, result["structuredContent"])
 
     def _check_value(self, promised: Kind, value: object) -> None:
         try:
             promised.check(value)
         except ValueError as error:
-            told = observing.redacted(str(error), value)
-            message = f"{self.name} returned something else than its signature promises: it {told}"
-            raise DeveloperError(message) from None
+            rule = "{name} returned something else than its signature promises: it {problem}"
+            raise DeveloperError(rule, name=self.name, problem=error) from None
+
+
+def exceptions(errors: object) -> frozenset[type[Exception]]:
+    """Check the option `errors` of `@tool` and of `serve`.
+
+    Raises:
+        TypeError: it is no collection of exception classes.
+
+    """
+    listed: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
+    if wrong := [each for each in listed if not (isinstance(each, type) and issubclass(each, Exception))]:
+        message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {wrong[0]!r}"
+        raise TypeError(message)
+    return frozenset(listed)

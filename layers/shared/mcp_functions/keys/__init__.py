@@ -18,7 +18,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
 from mcp_functions import observing
-from mcp_functions.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.errors import Busy, InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.keys.choice import (
     KEY_BYTES,
     MAX_WRAPPED,
@@ -173,7 +173,7 @@ class Keys:
             # "Over budget there is no verdict." Who only waits for another's question is not charged for it.
             if not state.budgets.take(caller, now):
                 reason = "unwrap_budget"
-                raise TemporarilyUnavailable(reason)
+                raise Busy(reason)
 
         def ask() -> DataKey:
             try:

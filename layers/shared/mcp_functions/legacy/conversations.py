@@ -110,7 +110,7 @@ class Conversations:
         if not stream.belongs_to(exchange):
             reason = "question_session"
             raise NothingAsked(reason=reason)
-        notes.outcome = "complete"
+        notes.conclude("complete")
         found: Found | None = mailbox.patiently(lambda: mailbox.find(stream), exchange.deadline)
         if found is None or (found.letter.step, found.letter.phase) != (question.step, "asked"):
             notes.reason = "answered_before" if found else "answered_late"
@@ -159,7 +159,7 @@ class Conversations:
         if place.last:
             return None
         notes = observing.current()
-        notes.outcome = "complete"
+        notes.conclude("complete")
         try:
             found = self._mailbox().find(place.stream)
         except TemporarilyUnavailable as error:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import gateway, identity, jsonrpc, observing
 from mcp_functions.errors import (
+    Busy,
     InsufficientScope,
     InvalidParams,
+    InvalidRequest,
     McpError,
     MethodNotFound,
     TemporarilyUnavailable,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.legacy.words import Why
     from mcp_functions.messages import Answer, Forwarded, Request
+    from mcp_functions.schema import RequestId
     from mcp_functions.settings import Settings
     from mcp_functions.vault import Vault
 
@@ -41,6 +44,7 @@ TOKEN = re.compile(r"[\x21-\x7e]+")
 SESSION_HEADER = "mcp-session-id"
 RESUME, ANSWER, BATCH = "resume", "answer", "batch"  # what the line says in the place of a method
 LATE = "batch_deadline"
+NO_BATCH = "initialize must not be part of a batch"
 PLAIN = (Unauthorized, InsufficientScope, SessionNotFound)  # errors whose HTTP status tells a client what to do
 
 
@@ -189,7 +193,7 @@ class Legacy:
         if "method" not in message:
             try:
                 if late:
-                    raise TemporarilyUnavailable(LATE)
+                    raise Busy(LATE)
                 self._heard(exchange, message)
             except McpError as error:
                 if not asks:  # "If the server cannot accept the input, it MUST return an HTTP error status code"
@@ -200,9 +204,9 @@ class Legacy:
             self._told(exchange, message)
             return None
         if late:
-            return Reply((writing.refusal(message["id"], TemporarilyUnavailable(LATE)),))
+            return _refused(message["id"], Busy(LATE))
         if message["method"] == "initialize":  # "The initialize request MUST NOT be part of a JSON-RPC batch"
-            return Reply((writing.refusal(message["id"], MethodNotFound()),))
+            return _refused(message["id"], InvalidRequest(NO_BATCH))
         return self._reply(exchange, message, may_ask=False)
 
     def _heard(self, exchange: Exchange, message: Mapping[str, Any]) -> None:
@@ -213,14 +217,14 @@ class Legacy:
 
     def _told(self, exchange: Exchange, message: Mapping[str, Any]) -> None:
         """Take a notification."""
-        observing.current().outcome = "complete"
+        observing.current().conclude("complete")
         params = message.get("params")
         if message["method"] == "notifications/cancelled" and isinstance(params, dict) and self._conversations:
             self._conversations.cancel(exchange, params.get("requestId"))
 
     def _reply(self, exchange: Exchange, message: Mapping[str, Any], *, may_ask: bool) -> Reply:
         notes, method = observing.current(), message["method"]
-        notes.outcome = "complete"
+        notes.conclude("complete")
         try:
             params = lifting.params(message.get("params") or {})
             if method in CALLS:
@@ -235,8 +239,7 @@ class Legacy:
         except PLAIN:
             raise
         except McpError as error:
-            gateway.note_error(notes, error)
-            return Reply((writing.refusal(message["id"], error),))
+            return _refused(message["id"], error)
 
     def _called(self, exchange: Exchange, call: Call, *, may_ask: bool) -> Reply:
         declared = self._may_be_asked(exchange, may_ask=may_ask)
@@ -350,6 +353,11 @@ class Legacy:
             gateway.note_error(notes, error)
             notes.outcome = "complete"
             return {}
+
+
+def _refused(id_: RequestId, error: McpError) -> Reply:
+    gateway.note_error(observing.current(), error)
+    return Reply((writing.refusal(id_, error),))
 
 
 def _initializes(body: Any) -> bool:  # noqa: ANN401 - JSON

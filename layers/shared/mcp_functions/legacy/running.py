@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import gateway, observing
-from mcp_functions.errors import InsufficientScope, InternalError, McpError, Unauthorized
+from mcp_functions.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
 from mcp_functions.legacy import lifting
 from mcp_functions.messages import Answer, Forwarded, Request
 
@@ -187,7 +187,9 @@ class Runner:
         except McpError as error:
             gateway.note_error(observing.current(), error)
             return Outcome(error={"code": error.code, "message": error.message, "data": error.data})
-        except Exception as error:  # noqa: BLE001 - what raises is an error of this request, and the client must hear so
+        except BaseException as error:  # what raises is an error of this request, and the client must hear so
+            if is_ctrl_c(error):
+                raise
             gateway.note_crash(observing.current(), error)
             return Outcome(error={"code": InternalError.code, "message": InternalError.sentence})
 
@@ -195,13 +197,14 @@ class Runner:
 def _noted(outcome: Outcome) -> Outcome:
     notes = observing.current()
     if outcome.asks:
-        notes.outcome = "input_required"
+        notes.conclude("input_required")
     elif outcome.sheds:
-        notes.outcome = "shed"
+        notes.conclude("shed")
     elif outcome.error is not None:
-        notes.outcome, notes.code, notes.reason = "refused", outcome.error.get("code"), "function"
+        notes.conclude("refused", "function")
+        notes.code = outcome.error.get("code")
     else:
-        notes.outcome = "complete"
+        notes.conclude("complete")
         notes.tool_error = (outcome.result or {}).get("isError") is True
     return outcome
 

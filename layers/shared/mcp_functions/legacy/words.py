@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from mcp_functions.errors import capability_names
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -44,9 +46,4 @@ def unanswered(asked: Iterable[str], why: Why) -> str:
 
 def lacking(required: Mapping[str, Any]) -> str:
     """Say which of its capabilities a client did not declare."""
-    names = [
-        f"{family}.{member}" if member else family
-        for family, members in required.items()
-        for member in (list(members) if isinstance(members, dict) and members else [""])
-    ]
-    return f"something that needs the capability {', '.join(names)}"
+    return f"something that needs the capability {', '.join(capability_names(required))}"

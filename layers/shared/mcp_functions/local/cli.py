@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mcp_functions.local", description="MCP functions on this machine")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--debug", action="store_true", help="show tracebacks")
+    common.add_argument("--debug", action="store_true", help="show whole tracebacks")
     project = argparse.ArgumentParser(add_help=False, parents=[common])
     project.add_argument("--functions", type=Path, default=Path("functions"), metavar="DIR", help="default: functions")
     running = argparse.ArgumentParser(add_help=False, parents=[project])

@@ -63,7 +63,7 @@ class Harness:
             functions: the directory that holds a folder for each function.
             port: for clients, 0 for any free one.
             state_dir: keeps the KMS key between runs.
-            debug: write tracebacks of functions that raise to stderr.
+            debug: write the whole tracebacks of functions that raise to stderr, the toolkit's own frames too.
             ended: called after every invocation of a function.
             runtime: run functions as processes of the real Lambda runtime, not in this one.
             reuse: with `runtime`, whether a process takes a second invocation.

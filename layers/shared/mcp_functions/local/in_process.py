@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mcp_functions.local.context import TIMEOUT, WORKER_TIMEOUT, context_of
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Outcome
 from mcp_functions.names import WORKER
+from mcp_functions.observing import PACKAGE, listener
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,7 @@ class InProcess:
         Args:
             functions: by folder.
             stack: the physical name of a function is "<stack>-<folder>".
-            debug: write the traceback of a function that raises to stderr, and not only where it was.
+            debug: write the toolkit's own frames too, when a function raises.
 
         """
         self._functions, self._stack, self._debug = functions, stack, debug
@@ -43,17 +44,25 @@ class InProcess:
         own, seconds = folder.removesuffix(WORKER), WORKER_TIMEOUT if folder.endswith(WORKER) else TIMEOUT
         context, began = context_of(f"{self._stack}-{folder}", seconds), time.monotonic()
         error = None
+        listening = listener.set(lambda notes: self._tell(folder, notes.raised))
         try:
             payload = _written(self._functions[own].handler(json.loads(event), context))
         except BaseException as raised:  # noqa: BLE001 - Lambda survives whatever a function raises
             payload, error = _error_object(raised, context.aws_request_id), error_type(raised)
             self._tell(folder, raised)
+        finally:
+            listener.reset(listening)
         return Outcome(payload, context.aws_request_id, (time.monotonic() - began) * 1000, error)
 
-    def _tell(self, folder: str, error: BaseException) -> None:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{folder} raised {type(error).__name__} at {where.filename}:{where.lineno} in {where.name}\n"
-        sys.stderr.write("".join(traceback.format_exception(error)) if self._debug else text)
+    def _tell(self, folder: str, error: BaseException | None) -> None:
+        """Show the author what a function raised, text and all: on Lambda, neither a client nor the log is told."""
+        if error is None:
+            return
+        told = traceback.TracebackException.from_exception(error)
+        if not self._debug:
+            own = [frame for frame in told.stack if not frame.filename.startswith(PACKAGE)]
+            told.stack = traceback.StackSummary.from_list(own)
+        sys.stderr.write(f"{folder} raised\n{''.join(told.format())}")
 
 
 def _written(result: object) -> bytes:

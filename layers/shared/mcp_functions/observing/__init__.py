@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_functions.observing import lines
 from mcp_functions.observing.notes import (
+    PACKAGE,
     UNKNOWN,
     Notes,
     correlation,
@@ -17,19 +18,19 @@ from mcp_functions.observing.notes import (
     digest,
     is_cold,
     kms,
+    listener,
     put_back,
     size,
     take,
     trace,
-    where,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
-    "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "is_cold", "kms", "observer", "put_back",
-    "redacted", "size", "take", "tell", "trace", "where",
+    "PACKAGE", "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "is_cold", "kms", "listener",
+    "observer", "put_back", "size", "take", "tell", "trace",
 ]  # fmt: skip
 
 Observer: TypeAlias = "Callable[[Notes], None]"
@@ -61,13 +62,6 @@ def observer(environ: Mapping[str, str], *, endpoint: bool = False) -> Observer:
 
     service = environ.get("POWERTOOLS_SERVICE_NAME") or environ.get("MCP_STACK") or "mcp-functions"
     return writing.observer(service, written, namespace, endpoint=endpoint)
-
-
-def redacted(text: str, *values: object) -> str:
-    """Hide in a text every string and number that stands in some values, and every name in their inner objects."""
-    from mcp_functions.observing import redacting  # noqa: PLC0415 - only for a mistake of an author's
-
-    return redacting.redacted(text, *values)
 
 
 def _namespace(environ: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from mcp_functions.observing.notes import failed, fields
+from mcp_functions.observing.notes import CRASHED, failed, fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,8 +46,8 @@ def level_of(notes: Notes) -> int:
 
 def message(notes: Notes) -> str:
     """Write what a person reads of a request."""
-    if notes.place:
-        return f"failed: {notes.place}"
+    if notes.outcome == CRASHED:
+        return f"failed: {notes.reason} at {notes.place}"
     if notes.outcome in {"refused", "failed"}:
         return f"refused: {notes.status if notes.code is None else notes.code} {notes.reason}"
     return f"answered: {notes.outcome}" + (f": {notes.reason}" if notes.reason else "")

@@ -6,14 +6,18 @@ import os
 import re
 import time
 from contextvars import ContextVar
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.errors import DeveloperError
 from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-SERVER_ERROR = 500
+CRASHED, FAILED = "crashed", "failed"
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120 - no pathlib for a path
+MOST_FRAMES = 20  # that a line tells of: a RecursionError has a thousand
 UNKNOWN = "unknown"  # stands for every name and method that is the client's own invention
 # "version "-" trace-id "-" parent-id "-" trace-flags", lower case; ff is no version, and neither id is all zeros (W3C)
 TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
@@ -35,8 +39,9 @@ class Notes:
         jti: names the presented state, once that proved authentic; told as base64url.
         outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
         code: of the JSON-RPC error.
-        reason: a constant of ours, or of AWS.
-        place: type and frames of an exception that nobody expected.
+        reason: a constant of ours, or of AWS; of a crash the exception's type, or the rule that was broken.
+        place: the frames of an exception that nobody expected.
+        raised: that exception. Its text may quote anything: only who listens on the author's machine reads it.
         misconfigured: whether the operator has to act.
         forward_seconds: that the endpoint waited for the function behind it.
         correlation_id: API Gateway's, `request_id` Lambda's, `traceparent` the client's: as they came, and only told
@@ -50,11 +55,12 @@ class Notes:
     round: int | None = None
     flow: str | None = None
     jti: bytes | None = None
-    outcome: str = "crashed"
+    outcome: str = ""
     status: int = 500
     code: int | None = None
     reason: str | None = None
     place: str | None = None
+    raised: BaseException | None = None
     tool_error: bool = False
     misconfigured: bool = False
     cold_start: bool = False
@@ -77,6 +83,17 @@ class Notes:
             setattr(notes, name, value)
         return notes
 
+    def conclude(self, outcome: str, reason: str | None = None) -> None:
+        """Say how the request ended; of a batch, what failed or crashed is not hidden by what came after it."""
+        if self.outcome not in {CRASHED, FAILED}:
+            self.outcome, self.reason = outcome, reason or self.reason
+
+    def crash(self, error: BaseException) -> None:
+        """Note what nobody expected: its type, or the rule that it names, and its frames; never its text."""
+        broken = isinstance(error, DeveloperError)
+        self.outcome, self.raised, self.place = CRASHED, error, frames(error, of_author=broken)
+        self.reason = error.rule if isinstance(error, DeveloperError) else type(error).__name__
+
 
 _current: ContextVar[Notes | None] = ContextVar("notes", default=None)
 
@@ -85,6 +102,9 @@ def current() -> Notes:
     """Return the notes on the request at hand; outside of one, notes that nobody will read."""
     return _current.get() or Notes()
 
+
+# Called with the notes on each request of this thread that is answered, where an author listens: in tests, or locally.
+listener: ContextVar[Callable[[Notes], object] | None] = ContextVar("listener", default=None)
 
 take = _current.set  # notes on the request at hand; returns what `put_back` takes when it is answered
 put_back = _current.reset
@@ -144,17 +164,30 @@ def size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def where(error: BaseException) -> str:
-    """Say where an exception came from, without a word of its text: `ValueError at app.py:12 in update < …`."""
+def frames(error: BaseException, *, of_author: bool = False) -> str:
+    """Say where an exception came from, the innermost frame first: `app.py:12 in update < …`.
+
+    Args:
+        error: that was raised.
+        of_author: whether to begin with the innermost frame that is no code of this package, if there is one.
+
+    """
     import traceback  # noqa: PLC0415 - only for a crash
 
-    places = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
-    return f"{type(error).__name__} at {' < '.join(reversed(places))}"
+    summary = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), lookup_lines=False)
+    calls = list(reversed(summary))
+    if of_author:
+        calls = list(dropwhile(lambda call: call.filename.startswith(PACKAGE), calls)) or calls
+    told = [f"{call.filename}:{call.lineno} in {call.name}" for call in calls]
+    if len(told) > MOST_FRAMES:
+        half = MOST_FRAMES // 2
+        told = [*told[:half], f"{len(told) - MOST_FRAMES} more", *told[-half:]]
+    return " < ".join(told)
 
 
 def failed(notes: Notes) -> bool:
-    """Tell whether the server is at fault: HTTP does not always say so, clients of 2025 get their errors with 200."""
-    return notes.status >= SERVER_ERROR or notes.outcome == "failed"
+    """Tell whether the server is at fault. The HTTP status does not say: a tool that crashed is answered with 200."""
+    return notes.outcome in {CRASHED, FAILED}
 
 
 def milliseconds(seconds: float) -> float:

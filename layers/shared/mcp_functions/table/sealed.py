@@ -112,8 +112,8 @@ class SealedTable:
     def _write(self, item: Item, *, over: int | None) -> Item:
         now = int(self._now())
         if not now < item.expires <= now + self._max_age:
-            message = f"an item of {item.key.kind!r} would live {item.expires - now} s, of at most {self._max_age}"
-            raise DeveloperError(message)
+            rule = "an item of {kind!r} would live {seconds} s, of at most {most}"
+            raise DeveloperError(rule, kind=item.key.kind, seconds=item.expires - now, most=self._max_age)
         nonce = base64url(self._rand(_NONCE_BYTES))
         row, blob = self._sealed(Row(self._name(item.key), item.version, item.expires, nonce, ""), item.payload)
         try:

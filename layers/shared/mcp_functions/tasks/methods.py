@@ -12,15 +12,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observing, tokens
-from mcp_functions.arguments import InvalidArgument
 from mcp_functions.errors import (
     ContentTooLarge,
     InvalidParams,
     MissingRequiredClientCapability,
-    NotAnswered,
     UnknownTask,
 )
-from mcp_functions.input_requests import missing
+from mcp_functions.input_requests import in_words, missing
 from mcp_functions.messages import complete
 from mcp_functions.request_state import principal_digest
 from mcp_functions.table import ItemTooLarge
@@ -156,7 +154,8 @@ class Tasks:
             task = self._looked_after(task_id, owner)
         # "MUST NOT send an inputRequests that the client has not declared support for in its capabilities"
         if lacking := missing((asked for _key, asked in task.requests.values()), request.capabilities):
-            raise MissingRequiredClientCapability(lacking)
+            asks = {key: in_words(asked) for key, (_own, asked) in task.requests.items()}
+            raise MissingRequiredClientCapability(lacking, asks)
         shown = _shown(task_id, task, self._ms())
         match task.status:
             case status if status == INPUT_REQUIRED:
@@ -218,6 +217,7 @@ class _Call:
 
     def __init__(self, tasks: Tasks, tool: Tool[..., Any], request: Request) -> None:
         self._tasks, self._tool, self._request = tasks, tool, request
+        self.label = tool.label
 
     def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run the round, or begin the task, once all that is asked before it has its answer.
@@ -236,13 +236,19 @@ class _Call:
             if not support or not self._request.takes_tasks:
                 return self._tool.call(params, round_)
             self._tool.ask_first(params, round_)
-        except (InvalidArgument, NotAnswered) as error:
-            return self._tool.failed(str(error))
+        except Exception as error:
+            if (text := self._tool.told(error)) is None:
+                raise
+            return self._tool.failed(text)
         return self._tasks.begin(self._tool, self._request, round_)
 
     def failed(self, reason: str) -> dict[str, Any]:
         """Say that the call cannot be completed."""
         return self._tool.failed(reason)
+
+    def told(self, error: BaseException) -> str | None:
+        """Return the text of an exception that is meant for the model; None if it is not."""
+        return self._tool.told(error)
 
 
 def _shown(task_id: str, task: Task, now: int) -> dict[str, Any]:

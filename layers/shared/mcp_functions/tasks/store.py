@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mcp_functions.errors import TemporarilyUnavailable, UnknownTask
+from mcp_functions.errors import Busy, UnknownTask
 from mcp_functions.table import Conflict, Key, Unreadable
 from mcp_functions.tasks.task import Task, read, written
 from mcp_functions.writer import base64url
@@ -99,7 +99,7 @@ class Store:
             except Conflict:
                 continue
             return after
-        raise TemporarilyUnavailable(REASON)
+        raise Busy(REASON)
 
     def _item(self, task_id: str, owner: str | None) -> Item:
         if not ID.fullmatch(task_id) or task_id.partition(".")[0] != self._function:
@@ -133,7 +133,7 @@ class Store:
             except Conflict:
                 continue
             return
-        raise TemporarilyUnavailable(REASON)
+        raise Busy(REASON)
 
     def _list(self, key: Key) -> Item | None:
         return self._table.get(key)

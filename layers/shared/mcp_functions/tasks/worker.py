@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observing
 from mcp_functions.errors import (
+    Crash,
     DeveloperError,
     InternalError,
     McpError,
@@ -20,9 +21,10 @@ from mcp_functions.errors import (
     TemporarilyUnavailable,
     UnknownTask,
     WorkerGaveUp,
+    is_ctrl_c,
 )
-from mcp_functions.handlers.playing import play
-from mcp_functions.input_requests import missing
+from mcp_functions.handlers.playing import crashed, play, words
+from mcp_functions.input_requests import in_words, missing
 from mcp_functions.messages import Principal
 from mcp_functions.rounds import Round
 from mcp_functions.table import ItemTooLarge
@@ -52,7 +54,6 @@ if TYPE_CHECKING:
     from mcp_functions.rounds import AuditRecord
     from mcp_functions.tasks.store import Store
 
-SERVER_ERROR = 500
 NO_LIMIT = 1 << 31  # on rounds without a question: a task has no client that gives up
 TOO_MUCH = "This call has more to remember than a task can keep. Answer more briefly."
 
@@ -158,11 +159,15 @@ class Worker:
         except ItemTooLarge as error:
             observing.current().reason = error.reason  # for the author
             return {"result": tool.failed(TOO_MUCH)} if tool else None
+        except Crash as crash:  # "isError" completes a task, as every other result of a tool does
+            return {"result": crashed(tool, crash)} if tool else None
         except McpError as error:
             return {"error": _noted(error)}
-        except Exception as error:  # noqa: BLE001 - whatever the author's function raised
-            observing.current().place = observing.where(error)  # its text must not be logged
-            return {"error": _noted(InternalError(reason=type(error).__name__))}
+        except BaseException as error:  # of the author's audit
+            if is_ctrl_c(error):
+                raise
+            observing.current().crash(error)
+            return {"error": _error(InternalError())}
 
     def _left(self, held: Held, round_: Round, outcome: Mapping[str, Any] | None) -> Task | None:
         """Write down how a round ended; where the item cannot hold that, say so in its place. None: it was lost."""
@@ -183,7 +188,8 @@ class Worker:
             too_much = {"result": self._tools[held.tool].failed(TOO_MUCH)}
             instead = too_much if outcome is None else {"error": _error(TaskResultTooLarge())}
         except DeveloperError as error:
-            instead = {"error": _noted(InternalError(reason=str(error)))}
+            tool = self._tools[held.tool]
+            instead = {"result": crashed(tool, Crash(words(tool), error))}
         return held.change(lambda task: self._after(task, held.epoch, round_, instead))
 
     def _after(self, task: Task, epoch: int, round_: Round, outcome: Mapping[str, Any] | None) -> Task:
@@ -224,21 +230,22 @@ def _result(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str,
     if result is not None:
         return {"result": result}
     if lacking := missing(round_.requests.values(), task.declared):
-        raise MissingRequiredClientCapability(lacking)
+        asks = {key: in_words(asked) for key, asked in round_.requests.items()}
+        raise MissingRequiredClientCapability(lacking, asks)
     return None
 
 
 def _note_end(task: Task) -> None:
     notes, said = observing.current(), {INPUT_REQUIRED: "input_required", WORKING: "shed"}
     if task.status != FAILED:
-        notes.outcome = said.get(task.status, "complete")
+        notes.conclude(said.get(task.status, "complete"))
         notes.tool_error = task.outcome.get("result", {}).get("isError") is True
 
 
 def _noted(error: McpError) -> dict[str, Any]:
     notes = observing.current()
-    notes.outcome = "crashed" if notes.place else "failed" if error.status >= SERVER_ERROR else "refused"
-    notes.status, notes.code, notes.reason = error.status, error.code, error.reason
+    notes.conclude("failed" if error.ours else "refused", error.reason)
+    notes.code = error.code
     notes.misconfigured = isinstance(error, Misconfigured)
     return _error(error)
 

@@ -11,6 +11,7 @@ import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -167,7 +168,7 @@ def _outside_of_loops(answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     except RuntimeError:
         return answer()
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(answer).result()
+        return thread.submit(copy_context().run, answer).result()
 
 
 def _place(handler: LambdaFunction) -> Mapping[str, str]:

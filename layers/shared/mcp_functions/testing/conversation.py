@@ -24,6 +24,7 @@ from mcp_functions.names import (
     TASKS,
     WORKER,
 )
+from mcp_functions.observing import Notes, listener
 from mcp_functions.testing.containers import Cold, Context, Warm, orders
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 NAMED = CALLS | TASKS
 WORKER_MS = 900_000
 PATIENCE = 10  # rounds that the official clients go on for
+TEST_RUNNERS = ("_pytest", "hypothesis")  # which end a test by an exception of their own
 OUTSIDE = ", and no deployment is around it: the fixture `converse` brings one, or `with deployed():`"
 
 
@@ -48,6 +50,8 @@ class Conversation:
     Attributes:
         function: the folder of the function.
         rounds: every event sent and response received so far.
+        raised: what the function raised by accident in the last round, or the rule of the toolkit that it broke. The
+            client hears nothing of it, and Lambda's log no word of its text.
 
     """
 
@@ -88,8 +92,14 @@ class Conversation:
         self._ahead = 0.0
         self.rounds: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._said: list[str] = []
+        self.raised: BaseException | None = None
         self._fresh = fresh
         self.upgrade(handler)
+
+    def __repr__(self) -> str:
+        """Say what became of the last round: pytest shows this beside an assertion that fails."""
+        raised = f", which raised {self.raised!r}" if self.raised else ""
+        return f"<Conversation with {self.function}{raised}>"
 
     def call(self, name: str | None = None, /, **arguments: Any) -> Self:  # noqa: ANN401 - JSON values
         """Call a tool or get a prompt: the function's first, or the one named.
@@ -155,11 +165,13 @@ class Conversation:
 
     def poll(self) -> Self:
         """Let the worker come that was called for the task, and ask how the task is (`tasks/get`)."""
-        worker = f"{environment.STACK}-{self.function}{WORKER}"
+        worker, raised = f"{environment.STACK}-{self.function}{WORKER}", list[BaseException]()
         for order in orders(worker):
-            with environment.applied(self._signed_in()):
+            with environment.applied(self._signed_in()), _listening(raised):
                 self._container(order, Context(worker, WORKER_MS))
-        return self._about("tasks/get")
+        self._about("tasks/get")
+        self.raised = raised[-1] if raised else self.raised
+        return self
 
     def cancel_task(self) -> Self:
         """Say that the task is not wanted any more (`tasks/cancel`), and ask how it is."""
@@ -283,7 +295,7 @@ class Conversation:
             found: dict[str, Any] = body[part]
             return found
         there = json.dumps({name: body[name] for name in body if name not in ("jsonrpc", "id")}, ensure_ascii=False)
-        why = "".join(f"; {line}" for line in self._said)
+        why = "".join(f"; {line}" for line in self._said) + (f"; it raised {self.raised!r}" if self.raised else "")
         outside = "" if os.environ.get("MCP_STACK") else OUTSIDE
         message = f"no {part}, but HTTP {self.status} {there}{why}{outside}"
         raise AssertionError(message)
@@ -314,8 +326,12 @@ class Conversation:
         self._next_id += 1
         sent = self._event(json.dumps(message, ensure_ascii=False).encode())
         context = Context(f"{environment.STACK}-{self.function}")
-        with environment.applied(self._signed_in()), _listening() as self._said:
+        raised = list[BaseException]()
+        with environment.applied(self._signed_in()), _listening(raised) as self._said:
             response = self._container(json.loads(json.dumps(sent)), context)
+        self.raised = raised[-1] if raised else None
+        if self.raised and type(self.raised).__module__.partition(".")[0] in TEST_RUNNERS:
+            raise self.raised  # `pytest.fail()` in a function ends the test, as it does outside of one
         self.rounds.append((sent, response))
         return self
 
@@ -344,8 +360,13 @@ class Conversation:
 
 
 @contextmanager
-def _listening() -> Iterator[list[str]]:
-    """Hear what the lines of this thread's requests say of what went wrong: the wire is told nothing of it."""
+def _listening(raised: list[BaseException]) -> Iterator[list[str]]:
+    """Hear what the lines of this thread's requests say of what went wrong: the wire is told nothing of it.
+
+    Args:
+        raised: is given what their functions raised by accident.
+
+    """
     said, thread, log = list[str](), get_ident(), logging.getLogger("mcp_functions")
     # where nothing is set up, Python itself writes to stderr, but not where there is a handler such as this one
     last = None if log.hasHandlers() else logging.lastResort
@@ -357,10 +378,16 @@ def _listening() -> Iterator[list[str]]:
             if record.levelno >= logging.ERROR and record.thread == thread:
                 said.append(record.getMessage())
 
+    def hear(notes: Notes) -> None:
+        if notes.raised:
+            raised.append(notes.raised)
+
     log.addHandler(ear := Ear())
+    listening = listener.set(hear)
     try:
         yield said
     finally:
+        listener.reset(listening)
         log.removeHandler(ear)
 
 

@@ -188,5 +188,5 @@ def wire(value: Any) -> Any:  # noqa: ANN401 - the author's own value
         reason = "it has no way to write itself"
     except (TypeError, ValueError) as error:
         reason = str(error) if is_ours(type(value)) else type(error).__name__
-    message = f"{named(value)} is no content as the protocol has it: {reason}"
-    raise DeveloperError(message)
+    rule = "{type} is no content as the protocol has it: {reason}"
+    raise DeveloperError(rule, type=named(value), reason=reason)
