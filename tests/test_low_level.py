@@ -95,6 +95,29 @@ def test_what_nobody_asked_for_stands_apart() -> None:
     assert seen == [{}, {"other": {"surprise": 1}}]
 
 
+def test_who_changes_an_answer_changes_no_record() -> None:
+    seen: list[Any] = []
+
+    @tool
+    def spoils(*, answers: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
+        for found in (answers, answers.unproven):
+            for key in found:
+                seen.append(found[key]["content"]["name"])
+                found[key]["content"]["name"] = "spoilt"
+                seen.append(dict(found)[key]["content"]["name"])
+        seen.append(state.value.tags)
+        state.value.tags.append("spoilt")
+        if len(answers) == 2:
+            return "done"
+        asked = "again" if answers else "name"
+        return InputRequiredResult({asked: ElicitRequest("Who?", Name)}, Draft(tags=["kept"]))
+
+    answer = {"action": "accept", "content": ANN}
+    talk = talk_to(spoils).call().answer(name=answer).answer(again=answer, more=answer)
+    print(seen)
+    assert talk.text == "done"
+
+
 def test_who_reads_an_answer_may_ask_more_of_it_than_a_form_can_say() -> None:
     class Initials(BaseModel):
         name: Annotated[str, Field(pattern="^[A-Z]+$")]

@@ -182,7 +182,7 @@ def test_the_first_round_ends_with_the_first_question() -> None:
         ask(round_, "name", "Who?")
     assert round_.requests == {"name": question("Who?")}
     assert round_.leave_asked() == {"name": fingerprint(question("Who?"))}
-    assert round_.proven == {}
+    assert round_.proven == []
 
 
 def test_an_answer_comes_back_from_the_same_call() -> None:
@@ -386,7 +386,8 @@ def test_a_result_that_requires_nothing_is_the_developers_error() -> None:
 def test_proven_answers_are_told_from_the_clients_own_words() -> None:
     print_ = fingerprint(ListRootsRequest().wire())
     round_ = Round(asked={"roots": print_}, responses={"roots": {"roots": []}, "other": said("x")})
-    assert round_.proven == {"roots": {"roots": []}}
+    assert round_.proven == ["roots"]
+    assert round_.proven_answer("roots") == {"roots": []}
     assert round_.unproven == {"other": said("x")}
 
 
@@ -396,7 +397,7 @@ def test_what_is_asked_anew_is_answered_anew() -> None:
         with pytest.raises(InputRequired):
             round_.require(InputRequiredResult({"roots": ListRootsRequest()}))
         round_ = follow(round_, {"roots": {"roots": [{"uri": uri}]}})
-        assert round_.proven == {"roots": {"roots": [{"uri": uri}]}}
+        assert round_.proven_answer("roots") == {"roots": [{"uri": uri}]}
 
 
 def test_a_round_knows_of_no_state_in_the_first_round() -> None:

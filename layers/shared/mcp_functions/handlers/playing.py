@@ -49,14 +49,15 @@ def play(handler: Any, params: Mapping[str, Any], round_: Round, meta: str | Non
     except InputRequired:
         result = None
     except BaseExceptionGroup as group:  # of tasks in an async handler
-        result = None if round_.ended else handler.failed(_said(group))
+        result = None if round_.ended or round_.broken else handler.failed(_said(group))
     except DeveloperError as error:
         raise InternalError(reason=_told(str(error), params, round_)) from None
     except Exception:
         # The round has ended, whatever the author made of the signal; if that is wrong, the last round will say so.
-        if not round_.ended:
+        if not (round_.ended or round_.broken):
             raise
         result = None
+    round_.close()
     if round_.broken:
         raise InternalError(reason=_told(round_.broken, params, round_))
     if round_.gave_up:
