@@ -234,7 +234,7 @@ def test_versions_that_take_turns_may_have_other_keys_for_the_same_loop() -> Non
     for turn in range(1, 20):
         if talk.done:
             break
-        talk.upgrade(serve(version("person" if turn % 2 else "guest"))).accept(**{key: ANN for key in talk.asked})
+        talk.upgrade(serve(version("person" if turn % 2 else "guest"))).accept(**dict.fromkeys(talk.asked, ANN))
     assert talk.result["structuredContent"] == ["Ann"] * 3
 
 
@@ -823,7 +823,7 @@ def test_threads_that_ask_at_once_are_asked_in_one_round() -> None:
 
     talk = talk_to(threaded).call()
     assert sorted(talk.asked) == [f"guest-{number}" for number in range(8)]
-    assert talk.accept(**{key: ANN for key in talk.asked}).text == "24"
+    assert talk.accept(**dict.fromkeys(talk.asked, ANN)).text == "24"
 
 
 # Async handlers.

@@ -315,6 +315,12 @@ def same_key_twice(call: str) -> str:
     )
 
 
+def carried(call: Callable[[], Any], *, copied: bool) -> Callable[[], Any]:
+    """Return a call for a thread, which runs it in a copy of this context or in a fresh one."""
+    context = contextvars.copy_context()
+    return (lambda: context.run(call)) if copied else call
+
+
 @pytest.mark.parametrize("group", [True, False], ids=["a task group", "gather"])
 def test_a_key_that_two_tasks_use_at_once_runs_once_and_is_refused_by_name(
     did: Counter[str], blamed: Callable[[Conversation], str], *, group: bool
@@ -353,8 +359,7 @@ def test_a_key_that_two_threads_use_at_once_runs_once_and_is_refused_by_name(
     @tool
     def book(*, step: Step) -> str:
         with ThreadPoolExecutor(1) as pool:
-            call = (contextvars.copy_context().run,) if copied else ()
-            first = pool.submit(*call, step, "reserve", reserve, "Lisbon")  # type: ignore[arg-type]
+            first = pool.submit(carried(lambda: step("reserve", reserve, "Lisbon"), copied=copied))
             assert begun.wait(10)
             try:
                 step("reserve", reserve, "Lisbon")
@@ -384,12 +389,11 @@ def test_threads_that_use_keys_of_their_own_run_at_once_and_each_step_is_recorde
 
     @tool
     def total(*, elicit: Elicit, step: Step) -> int:
-        def fetched(page: int) -> int:
-            return step(f"page-{page}", fetch, page)
+        def fetching(page: int) -> Callable[[], int]:
+            return carried(lambda: step(f"page-{page}", fetch, page), copied=copied)
 
         with ThreadPoolExecutor(4) as pool:
-            call = [(contextvars.copy_context().run, fetched) if copied else (fetched,) for _ in range(4)]
-            found = sum(future.result() for future in [pool.submit(*call[n], n) for n in range(4)])  # type: ignore[arg-type]
+            found = sum(future.result() for future in [pool.submit(fetching(page)) for page in range(4)])
         elicit("ok", f"{found}?", Ok)
         return found
 
@@ -406,7 +410,7 @@ def test_threads_and_tasks_may_all_read_a_recorded_step(did: Counter[str]) -> No
     async def quoted(*, step: Step) -> list[int]:
         step("quote", quote)
         found = await asyncio.gather(*(asyncio.to_thread(step, "quote", quote) for _ in range(8)))
-        return [one["euros"] for one in found]  # type: ignore[index]  # to_thread loses the type
+        return [one["euros"] for one in found]
 
     assert talk_to(quoted).call().result["structuredContent"] == [7] * 8
     assert did == {"quote": 1}
@@ -473,7 +477,7 @@ def test_what_a_thread_has_begun_when_the_round_asks_is_done_to_its_end_and_reco
 
         @tool
         def book(*, elicit: Elicit, step: Step) -> str:
-            seat = pool.submit(step, "reserve", reserve, "Lisbon")  # type: ignore[arg-type]
+            seat = pool.submit(step, "reserve", reserve, "Lisbon")
             assert begun.wait(10)
             try:
                 elicit("ok", "Ok?", Ok)

@@ -5,7 +5,7 @@ otherwise the round ends with the question. An answer counts only if the sealed 
 was asked (key and fingerprint); anything else is asked again, and nothing answered is lost. The engine does not know
 who carries the state from round to round.
 
-What a handler reads from the record is a fresh copy each time: no round can change what the next one reads. Handlers
+A handler reads fresh copies of the record, so no round can change what the next one reads. Handlers
 use one round from several threads, so a lock guards what it knows.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcp_functions.schema import InputRequest
 
 MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to answer, and for clocks that differ
-MAX_REWORDINGS = 2  # a price may change once or twice in a conversation; a clock in the message changes every round
+MAX_REWORDINGS = 2  # a price may change once or twice; a clock in the message is refused at its fourth asking
 MAX_LOST_ANSWERS = 1  # in a row: a deployment may rename a key once; a random key is another in every round
 MAX_READINGS = 10_000  # of one answer in one round: only a loop that waits for another answer gets there
 ACTIONS = ("accept", "decline", "cancel")
