@@ -324,6 +324,45 @@ def test_a_question_that_says_something_else_in_every_round_is_the_developers_er
         ask_by_the_clock()
 
 
+WHO, OTHERWISE = fingerprint(question("Who?")), fingerprint(question("Who is it?"))
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked", "response", "asks", "refused"),
+    [
+        ({}, {"old": WHO}, "Ann", [("new", "Who?")], True),
+        ({}, {"old": WHO}, "Ann", [("new", "Who else?")], False),
+        ({}, {"old": OTHERWISE}, "Ann", [("new", "Who?")], False),
+        ({}, {"old": WHO, "new": WHO}, "Ann", [("new", "Who?")], False),
+        ({"new": {OTHERWISE: said("Bo")}}, {"old": WHO}, "Ann", [("new", "Who?")], False),
+        ({"other": {WHO: said("Bo")}}, {"old": WHO}, "Ann", [("other", "Who?"), ("new", "Who?")], False),
+        ({"other": {WHO: said("Bo")}}, {"old": WHO}, "Ann", [("new", "Who?")], True),
+        ({}, {"old": WHO}, "bad", [("old", "Who?"), ("new", "Who?")], False),
+    ],
+    ids=[
+        "a new key",
+        "a new question",
+        "new words under a new key",
+        "asked in the last round too",
+        "a reworded question",
+        "the words were read under another key",
+        "the words could be read under another key",
+        "the answer does not fit",
+    ],
+)
+def test_a_key_changes_in_every_round_if_what_was_just_answered_is_asked_anew_under_a_key_that_nobody_knows(
+    answers: dict[str, Any], asked: dict[str, str], response: str, asks: list[tuple[str, str]], *, refused: bool
+) -> None:
+    record = {"answers": answers, "lost_answers": 1}  # the last round did the same
+    round_ = Round(record=record, asked=asked, responses={"old": said(response)})
+    for key, words in asks:
+        with contextlib.suppress(InputRequired):
+            ask(round_, key, words)
+    round_.close()
+    assert bool(round_.broken) is refused
+    assert ("lost_answers" in round_.leave()) is refused
+
+
 def test_where_two_versions_of_a_function_take_turns_each_finds_the_answer_to_its_own_words() -> None:
     old = opened("name")
     new = follow(old, {"name": said("Ann")})

@@ -104,7 +104,7 @@ def test_what_a_step_returned_travels_sealed() -> None:
         return step("secret", lambda: "the treasure is below the oak") + str(elicit("ok", "Ok?", Ok).ok)
 
     talk = talk_to(keeps).call()
-    assert "oak" not in str(talk.body)
+    assert "treasure" not in str(talk.body)
     assert talk.accept(ok=YES).text == "the treasure is below the oakTrue"
 
 

@@ -5,8 +5,8 @@ otherwise the round ends with the question. An answer counts only if the sealed 
 was asked (key and fingerprint); anything else is asked again, and nothing answered is lost. The engine does not know
 who carries the state from round to round.
 
-A handler reads fresh copies of the record, so no round can change what the next one reads. Handlers
-use one round from several threads, so a lock guards what it knows.
+A handler reads fresh copies of the record, so no round can change what the next one reads. Handlers use one round from
+several threads, so a lock guards what it knows.
 """
 
 from __future__ import annotations
