@@ -23,7 +23,7 @@ from mcp_functions.errors import DeveloperError, ToolError
 from mcp_functions.errors import InputRequired as InputRequired  # noqa: PLC0414 - its home, for who catches it
 from mcp_functions.forms import InvalidAnswer
 from mcp_functions.input_requests import asked_again, fingerprint
-from mcp_functions.jsonrpc import dumps
+from mcp_functions.jsonrpc import dumps, fresh
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -549,15 +549,6 @@ class Round:
         except (TypeError, ValueError):
             self.fail(f"request_state: a {name} that holds this cannot be read again from the JSON that it writes")
         return written
-
-
-def fresh(value: Any) -> Any:  # noqa: ANN401 - JSON is any value
-    """Copy a JSON value, so that whoever changes the copy changes nothing else."""
-    if type(value) is dict:
-        return dict(zip(value, map(fresh, value.values()), strict=True))
-    if type(value) is list:
-        return list(map(fresh, value))
-    return value
 
 
 def _did(response: Any) -> str:  # noqa: ANN401 - as the client sent it
