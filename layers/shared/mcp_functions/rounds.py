@@ -351,12 +351,12 @@ class Round:
             self.end()
 
     def end(self) -> NoReturn:
-        """End the round; that it ended is remembered, so that not even a bare `except:` can undo it."""
+        """End the round for good: the round notes that it ended, so not even a bare `except:` can undo it."""
         self.ended = True
         raise InputRequired
 
     def fail(self, message: str) -> NoReturn:
-        """Say that the author's function broke a rule; remembered likewise.
+        """Note that the author's function broke a rule, so that no `except` can hide it, and say which.
 
         Raises:
             DeveloperError: always.
@@ -384,7 +384,7 @@ class Round:
         return left if state is None else {**left, "state": json.loads(state)}
 
     def leave_apart(self) -> tuple[dict[str, Any], str | None]:
-        """Say it likewise, but what a function of the low level keeps (`state`) as the JSON that its model wrote."""
+        """Return the same in two parts: the record, and the JSON of what a function of the low level keeps (`state`)."""
         with self._lock:
             answers = {key: dict(known) for key, known in self._answers.items() if known}
             steps = dict(self._steps)

@@ -250,7 +250,10 @@ class _Call:
 
 
 async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException | None]:
-    """Wait for what has begun, also if another task asks and this one is told to stop; say so in that case."""
+    """Wait for a step's function to its end, and return its result and the cancellation that arrived meanwhile, if any.
+
+    If the round has ended, the function goes on. If the author stops it, it is cancelled, and cleans up before this ends.
+    """
     import asyncio  # noqa: PLC0415 - who calls this runs in it
 
     task = asyncio.ensure_future(begun)
@@ -258,7 +261,7 @@ async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException |
         return await asyncio.shield(task), None
     except asyncio.CancelledError as stopped:
         if not round_.ended:
-            task.cancel()  # by its author; what it does to clean up still belongs to the step
+            task.cancel()
         return await task, stopped
 
 
