@@ -384,7 +384,7 @@ class Round:
         return left if state is None else {**left, "state": json.loads(state)}
 
     def leave_apart(self) -> tuple[dict[str, Any], str | None]:
-        """Return the same in two parts: the record, and the JSON of what a function of the low level keeps (`state`)."""
+        """Return the same in two parts: the record, and the JSON of the `state` that a function of the low level keeps."""
         with self._lock:
             answers = {key: dict(known) for key, known in self._answers.items() if known}
             steps = dict(self._steps)

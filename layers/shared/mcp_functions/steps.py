@@ -250,9 +250,9 @@ class _Call:
 
 
 async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException | None]:
-    """Wait for a step's function to its end, and return its result and the cancellation that arrived meanwhile, if any.
+    """Wait for a step's function to its end; return its result, and the cancellation that arrived meanwhile, if any.
 
-    If the round has ended, the function goes on. If the author stops it, it is cancelled, and cleans up before this ends.
+    If the round has ended, the function goes on. If its author stops it, it is cancelled, and may clean up.
     """
     import asyncio  # noqa: PLC0415 - who calls this runs in it
 
