@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import TIMEOUT_MAX, Condition
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -376,7 +376,8 @@ class Round:
                 patience = max(0.0, self.deadline - MARGIN_SECONDS - self.now())
                 self._lock.wait_for(lambda: not self._running, min(patience, TIMEOUT_MAX))
             self._closed = True
-        self._check_keys()
+        with suppress(DeveloperError):  # `broken` has it
+            self._check_keys()
 
     def leave(self) -> dict[str, Any]:
         """Say what the next round must know: JSON, to be sealed by whoever carries it."""
@@ -384,7 +385,7 @@ class Round:
         return left if state is None else {**left, "state": json.loads(state)}
 
     def leave_apart(self) -> tuple[dict[str, Any], str | None]:
-        """Return the same in two parts: the record, and the JSON of the `state` that a function of the low level keeps."""
+        """Return the same in two parts: the record, and the JSON of the `state` that a low-level function keeps."""
         with self._lock:
             answers = {key: dict(known) for key, known in self._answers.items() if known}
             steps = dict(self._steps)
@@ -509,7 +510,7 @@ class Round:
         old, new = lost
         self._lost_answers = int(self.record.get("lost_answers", 0)) + 1
         if self._lost_answers > MAX_LOST_ANSWERS:
-            self.broken = self.broken or (
+            self.fail(
                 f"a question's key must be the same in every round: the answer to {old!r} was never read, and {new!r} "
                 "asks the same again; make keys from the arguments, answers and recorded values (step, step.uuid()), "
                 "not at random or from a clock"
