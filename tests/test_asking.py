@@ -7,7 +7,9 @@ import contextlib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime  # noqa: TC003 - read at run time, from annotations
+from threading import Barrier, BrokenBarrierError
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from uuid import uuid4
 
 import pytest
 from pydantic import BaseModel, Field, field_validator
@@ -18,6 +20,9 @@ from mcp_functions import (
     CreateMessageRequest,
     Declined,
     Elicit,
+    ElicitRequest,
+    InputRequiredResult,
+    InputResponses,
     ListRoots,
     NotAnswered,
     Question,
@@ -135,6 +140,155 @@ def test_a_question_that_changes_in_every_round_is_refused_by_name(blamed: Calla
         "the question 'consent' says something else in every round, so no answer ever belongs to it: "
         "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
     )
+
+
+CHANGING = "a question's key must be the same in every round: the answer to '"
+
+
+@pytest.mark.parametrize("stable", [True, False], ids=["behind a question that stays", "the only question"])
+def test_a_key_that_changes_in_every_round_is_refused_by_name(
+    blamed: Callable[[Conversation], str], *, stable: bool
+) -> None:
+    @tool
+    def drawing(*, elicit: Elicit) -> str:
+        name = elicit("name", "Who?", Name).name if stable else "Ann"
+        return name + str(elicit(str(uuid4()), "Are you sure?", Ok).ok)
+
+    talk = talk_to(drawing).call()
+    if stable:
+        talk.accept(name=ANN)
+    (first,) = talk.asked
+    (second,) = talk.accept(**{first: YES}).asked
+    reason = blamed(talk.accept(**{second: YES}))
+    assert reason.startswith(f"{CHANGING}{second}' was never read, and '")
+    assert reason.endswith(
+        "asks the same again; make keys from the arguments, answers and recorded values (step, step.uuid()), not at "
+        "random or from a clock"
+    )
+
+
+@pytest.mark.parametrize("ask", ["url", "sample", "roots", "together", "async", "careless", "declined"])
+def test_whatever_is_asked_under_a_key_that_changes_is_refused_by_name(
+    ask: str, blamed: Callable[[Conversation], str]
+) -> None:
+    @tool
+    async def clocked(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
+        clock["ticks"] += 1
+        key = f"q{clock['ticks']}"
+        match ask:
+            case "url":
+                elicit.url(key, "Please sign in", "https://forge.example/login")
+            case "sample":
+                sample(key, "Well?", max_tokens=9)
+            case "roots":
+                list_roots(key)
+            case "together":
+                elicit.together(Question(f"{key}-a", "Who?", Name), Question(f"{key}-b", "Who else?", Name))
+            case "async":
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(asyncio.to_thread(elicit, key, "Who?", Name))
+            case "careless":
+                with contextlib.suppress(BaseException):
+                    elicit(key, "Who?", Name)
+            case _:
+                elicit.outcome(key, "Who?", Name)
+        return "done"
+
+    clock = Counter[str]()
+    responses: dict[str, Any] = {
+        "url": {"action": "accept"},
+        "sample": SAID,
+        "roots": ROOTS,
+        "declined": {"action": "decline"},
+    }
+    talk = talk_to(clocked).call()
+    for _ in range(2):
+        assert not talk.done
+        talk.answer(**{key: responses.get(ask, accepted(name="Ann")) for key in talk.asked})
+    assert blamed(talk).startswith(f"{CHANGING}q2")
+
+
+def test_a_key_may_change_once_and_again_when_its_answer_was_read() -> None:
+    keys = iter(["old", "new", "new", "newer", "newer", "newest", "newest"])
+
+    @tool
+    def renamed(*, elicit: Elicit) -> str:
+        key = next(keys)
+        name = elicit(key, "Who?", Name).name
+        return name + elicit(f"after-{key}", f"After {key}?", Name).name
+
+    talk = talk_to(renamed).call().accept(old=ANN)  # as two versions do that take turns
+    assert talk.asked == ["new"]
+    assert talk.accept(new=ANN).asked == ["after-new"]
+    assert talk.accept(**{"after-new": ANN}).asked == ["newer"]
+    assert talk.accept(newer=ANN).asked == ["after-newer"]
+    assert talk.accept(**{"after-newer": ANN}).asked == ["newest"]
+    assert talk.accept(newest=ANN).asked == ["after-newest"]
+
+
+def test_versions_that_take_turns_may_have_other_keys_for_the_same_loop() -> None:
+    def version(prefix: str) -> Handler[..., Any]:
+        @tool
+        def listed(*, elicit: Elicit) -> list[str]:
+            return [elicit(f"{prefix}-{n}", "Who comes?", Name).name for n in range(3)]
+
+        return listed
+
+    talk = talk_to(version("guest")).call()
+    for turn in range(1, 20):
+        if talk.done:
+            break
+        talk.upgrade(serve(version("person" if turn % 2 else "guest"))).accept(**dict.fromkeys(talk.asked, ANN))
+    assert talk.result["structuredContent"] == ["Ann"] * 3
+
+
+def test_a_question_for_each_price_of_an_hour_is_asked_under_a_key_for_each() -> None:
+    prices = iter(range(420, 430))
+
+    @tool
+    def buy(*, elicit: Elicit) -> str:
+        price = next(prices)
+        return str(elicit(f"consent-{price}", f"Pay {price} EUR?", Ok).ok)
+
+    talk = talk_to(buy).call()
+    for price in range(420, 428):
+        assert talk.asked == [f"consent-{price}"]
+        talk.accept(**{f"consent-{price}": YES})
+
+
+def test_loops_gathers_and_branches_may_say_the_same_under_many_keys() -> None:
+    @tool
+    async def many(*, elicit: Elicit) -> int:
+        async def confirm(key: str) -> bool:
+            await asyncio.sleep(0)
+            return elicit(key, "Sure?", Ok).ok
+
+        found = [elicit(f"row-{row}", "Sure?", Ok).ok for row in range(3)]
+        found += await asyncio.gather(*(confirm(f"task-{task}") for task in range(3)))
+        for attempt in range(3):
+            try:
+                found.append(elicit(f"attempt-{attempt}", "Sure?", Ok).ok)
+            except Declined:
+                continue
+        return len(found)
+
+    talk = talk_to(many).call()
+    while not talk.done:
+        talk.decline() if talk.asked == ["attempt-1"] else talk.accept(**{talk.asked[-1]: YES})
+    assert talk.text == "8"
+
+
+def test_the_low_level_may_have_a_new_key_for_each_round() -> None:
+    @tool
+    def insists(*, answers: InputResponses) -> str | InputRequiredResult:
+        if len(answers) == 5:
+            return f"{len(answers)} answers"
+        return InputRequiredResult({f"try-{len(answers)}": ElicitRequest("Who?", Name)})
+
+    talk = talk_to(insists).call()
+    while not talk.done:
+        talk.accept(**{talk.asked[0]: ANN})
+    assert talk.text == "5 answers"
 
 
 def test_a_price_may_change_and_the_answer_counts_for_the_price_it_was_given_to() -> None:
@@ -533,6 +687,24 @@ def test_an_author_may_see_what_a_client_can(capabilities: dict[str, Any], can: 
     assert talk_to(sees, capabilities=capabilities).call().text == can
 
 
+def test_who_changes_what_a_model_or_a_client_said_changes_no_record() -> None:
+    seen: list[str] = []
+
+    @tool
+    def spoils(*, list_roots: ListRoots, sample: Sample, elicit: Elicit) -> str:
+        for _ in range(2):
+            roots, said = list_roots(), sample("weather", "How is the weather?", max_tokens=20)
+            seen.append(f"{roots} {said}")
+            roots.pop()["uri"] = "file:///spoilt"
+            said["content"]["text"] = "spoilt"
+        elicit("ok", "Ok?", Ok)
+        return "done"
+
+    talk = talk_to(spoils).call().answer(roots=ROOTS).answer(weather=SAID)
+    assert talk.accept(ok=YES).text == "done"
+    assert seen == [f"{ROOTS['roots']} {SAID}"] * 4
+
+
 # Where questions may stand.
 
 
@@ -638,6 +810,24 @@ def test_threads_ask_too() -> None:
     while not talk.done:
         talk.accept(**{key: {"name": key.upper()} for key in talk.asked})
     assert talk.result["structuredContent"] == ["A", "B"]
+
+
+def test_threads_that_ask_at_once_are_asked_in_one_round() -> None:
+    met = Barrier(8)
+
+    @tool
+    def threaded(*, elicit: Elicit) -> int:
+        def asks(number: int) -> int:
+            with contextlib.suppress(BrokenBarrierError):
+                met.wait(10)
+            return len(elicit(f"guest-{number}", f"Guest {number}?", Name).name)
+
+        with ThreadPoolExecutor(8) as pool:
+            return sum(future.result() for future in [pool.submit(asks, number) for number in range(8)])
+
+    talk = talk_to(threaded).call()
+    assert sorted(talk.asked) == [f"guest-{number}" for number in range(8)]
+    assert talk.accept(**dict.fromkeys(talk.asked, ANN)).text == "24"
 
 
 # Async handlers.

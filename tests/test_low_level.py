@@ -19,6 +19,7 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.errors import DeveloperError
+from mcp_functions.input_requests import fingerprint
 from mcp_functions.low_level import _read
 from mcp_functions.rounds import InputRequired, Round
 from mcp_functions.testing import Conversation
@@ -97,6 +98,44 @@ def test_what_nobody_asked_for_stands_apart() -> None:
     talk = talk_to(curious).call()
     talk.answer(other={"surprise": 1}, name={"action": "accept", "content": ANN})
     assert seen == [{}, {"other": {"surprise": 1}}]
+
+
+class Notes(BaseModel):
+    lines: list[str] = []
+
+
+def test_who_changes_answers_or_what_was_kept_changes_no_record() -> None:
+    read: list[str] = []
+
+    @tool
+    def spoils(*, answers: InputResponses, state: RequestState[Notes]) -> str | InputRequiredResult:
+        for said in (answers, answers.unproven):
+            for key in said:
+                read.append(f"{key}: {said[key]}")
+                said[key]["content"]["name"] = "spoilt"
+        read.extend(f"{key}: {answers[key]}" for key in answers)
+        read.append(str(state.value.lines))
+        state.value.lines.append("spoilt")
+        if len(answers) == 2:
+            return "done"
+        return InputRequiredResult({f"name-{len(answers)}": ElicitRequest("Who?", Name)}, Notes(lines=["kept"]))
+
+    def answer() -> dict[str, Any]:
+        return {"action": "accept", "content": dict(ANN)}
+
+    talk = talk_to(spoils).call().answer(**{"name-0": answer(), "more": answer()})
+    assert talk.answer(**{"name-1": answer()}).text == "done"
+    first, second, more = (f"{key}: {answer()}" for key in ("name-0", "name-1", "more"))
+    assert read == ["[]", first, more, first, "['kept']", first, second, first, second, "['kept']"]
+
+
+def test_what_the_client_sent_stays_as_it_is_whoever_changes_what_was_read_of_it() -> None:
+    sent = {"asked": {"roots": [{"uri": "file:///a"}]}, "more": {"roots": [{"uri": "file:///b"}]}}
+    answers = InputResponses(Round(asked={"asked": fingerprint(ListRootsRequest().wire())}, responses=sent))
+    for said in (answers["asked"], answers.unproven["more"]):
+        said["roots"].pop()["uri"] = "file:///spoilt"
+    assert sent == {"asked": {"roots": [{"uri": "file:///a"}]}, "more": {"roots": [{"uri": "file:///b"}]}}
+    assert (answers["asked"], answers.unproven["more"]) == (sent["asked"], sent["more"])
 
 
 def test_who_reads_an_answer_may_ask_more_of_it_than_a_form_can_say() -> None:

@@ -182,7 +182,7 @@ def test_the_first_round_ends_with_the_first_question() -> None:
         ask(round_, "name", "Who?")
     assert round_.requests == {"name": question("Who?")}
     assert round_.leave_asked() == {"name": fingerprint(question("Who?"))}
-    assert round_.proven == {}
+    assert round_.proven == []
 
 
 def test_an_answer_comes_back_from_the_same_call() -> None:
@@ -324,6 +324,45 @@ def test_a_question_that_says_something_else_in_every_round_is_the_developers_er
         ask_by_the_clock()
 
 
+WHO, OTHERWISE = fingerprint(question("Who?")), fingerprint(question("Who is it?"))
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked", "response", "asks", "refused"),
+    [
+        ({}, {"old": WHO}, "Ann", [("new", "Who?")], True),
+        ({}, {"old": WHO}, "Ann", [("new", "Who else?")], False),
+        ({}, {"old": OTHERWISE}, "Ann", [("new", "Who?")], False),
+        ({}, {"old": WHO, "new": WHO}, "Ann", [("new", "Who?")], False),
+        ({"new": {OTHERWISE: said("Bo")}}, {"old": WHO}, "Ann", [("new", "Who?")], False),
+        ({"other": {WHO: said("Bo")}}, {"old": WHO}, "Ann", [("other", "Who?"), ("new", "Who?")], False),
+        ({"other": {WHO: said("Bo")}}, {"old": WHO}, "Ann", [("new", "Who?")], True),
+        ({}, {"old": WHO}, "bad", [("old", "Who?"), ("new", "Who?")], False),
+    ],
+    ids=[
+        "a new key",
+        "a new question",
+        "new words under a new key",
+        "asked in the last round too",
+        "a reworded question",
+        "the words were read under another key",
+        "the words could be read under another key",
+        "the answer does not fit",
+    ],
+)
+def test_a_key_changes_in_every_round_if_what_was_just_answered_is_asked_anew_under_a_key_that_nobody_knows(
+    answers: dict[str, Any], asked: dict[str, str], response: str, asks: list[tuple[str, str]], *, refused: bool
+) -> None:
+    record = {"answers": answers, "lost_answers": 1}  # the last round did the same
+    round_ = Round(record=record, asked=asked, responses={"old": said(response)})
+    for key, words in asks:
+        with contextlib.suppress(InputRequired):
+            ask(round_, key, words)
+    round_.close()
+    assert bool(round_.broken) is refused
+    assert ("lost_answers" in round_.leave()) is refused
+
+
 def test_where_two_versions_of_a_function_take_turns_each_finds_the_answer_to_its_own_words() -> None:
     old = opened("name")
     new = follow(old, {"name": said("Ann")})
@@ -386,7 +425,8 @@ def test_a_result_that_requires_nothing_is_the_developers_error() -> None:
 def test_proven_answers_are_told_from_the_clients_own_words() -> None:
     print_ = fingerprint(ListRootsRequest().wire())
     round_ = Round(asked={"roots": print_}, responses={"roots": {"roots": []}, "other": said("x")})
-    assert round_.proven == {"roots": {"roots": []}}
+    assert round_.proven == ["roots"]
+    assert round_.proven_answer("roots") == {"roots": []}
     assert round_.unproven == {"other": said("x")}
 
 
@@ -396,7 +436,7 @@ def test_what_is_asked_anew_is_answered_anew() -> None:
         with pytest.raises(InputRequired):
             round_.require(InputRequiredResult({"roots": ListRootsRequest()}))
         round_ = follow(round_, {"roots": {"roots": [{"uri": uri}]}})
-        assert round_.proven == {"roots": {"roots": [{"uri": uri}]}}
+        assert round_.proven_answer("roots") == {"roots": [{"uri": uri}]}
 
 
 def test_a_round_knows_of_no_state_in_the_first_round() -> None:

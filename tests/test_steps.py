@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import functools
+import json
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from mcp_functions import Elicit, Step, ToolError, prompt, resource, serve, tool
@@ -101,7 +107,7 @@ def test_what_a_step_returned_travels_sealed() -> None:
         return step("secret", lambda: "the treasure is below the oak") + str(elicit("ok", "Ok?", Ok).ok)
 
     talk = talk_to(keeps).call()
-    assert "oak" not in str(talk.body)
+    assert "treasure" not in str(talk.body)
     assert talk.accept(ok=YES).text == "the treasure is below the oakTrue"
 
 
@@ -182,6 +188,310 @@ def test_prompts_and_resources_have_steps_too(did: Counter[str]) -> None:
     assert talk_to(brief).get().accept(ok=YES).text == "rules True"
     assert talk_to(rules).read("house://rules").accept(ok=YES).text == "rules True"
     assert did == {"look up": 2}
+
+
+# A record is what was recorded.
+
+
+@dataclass
+class Basket:
+    items: list[str] = field(default_factory=list)
+
+
+def a_basket() -> Basket:
+    return Basket(["bread"])
+
+
+def items() -> list[str]:
+    return ["bread"]
+
+
+def anything() -> Any:  # noqa: ANN401 - that is what is tried
+    return {"items": ["bread"]}
+
+
+@pytest.mark.parametrize(
+    ("function", "taken"),
+    [
+        (a_basket, lambda basket: basket.items),
+        (items, lambda listed: listed),
+        (anything, lambda found: found["items"]),
+        (lambda: [["bread"]], lambda found: found[0]),
+    ],
+    ids=["a dataclass", "a list", "an annotation that says nothing", "a lambda"],
+)
+def test_who_changes_a_result_changes_no_record(
+    function: Callable[[], object], taken: Callable[[Any], list[str]]
+) -> None:
+    seen: list[list[str]] = []
+
+    @tool
+    def shop(*, elicit: Elicit, step: Step) -> str:
+        for _ in range(2):
+            basket = taken(step("basket", function))
+            seen.append([*basket])
+            basket.append("wine")
+        elicit("first", "Ok?", Ok)
+        elicit("second", "Really?", Ok)
+        return "done"
+
+    assert talk_to(shop).call().accept(first=YES).accept(second=YES).text == "done"
+    assert seen == [["bread"]] * 6
+
+
+def test_a_function_that_holds_on_to_what_it_returned_changes_no_record() -> None:
+    held: dict[str, list[int]] = {"pages": []}
+    seen: list[dict[str, list[int]]] = []
+
+    def collect() -> dict[str, list[int]]:
+        held["pages"].append(1)
+        return held
+
+    @tool
+    def keeps(*, elicit: Elicit, step: Step) -> str:
+        seen.append(step("collect", collect))
+        held["pages"].append(2)
+        seen.append(step("collect", collect))
+        elicit("ok", "Ok?", Ok)
+        return "done"
+
+    assert talk_to(keeps).call().accept(ok=YES).text == "done"
+    assert seen == [{"pages": [1]}] * 4
+
+
+def test_the_round_that_runs_a_step_sees_what_later_rounds_see() -> None:
+    seen: list[Any] = []
+
+    @tool
+    def keeps(*, elicit: Elicit, step: Step) -> str:
+        seen.append(step("pair", lambda: (1, {"inner": (2.0, 3)})))
+        elicit("ok", "Ok?", Ok)
+        return "done"
+
+    assert talk_to(keeps).call().accept(ok=YES).text == "done"
+    assert [repr(value) for value in seen] == ["[1, {'inner': [2.0, 3]}]"] * 2
+
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def spoil(value: object) -> None:
+    """Change everything in a value that can be changed."""
+    if isinstance(value, list):
+        for member in value:
+            spoil(member)
+        value.append("spoilt")
+    elif isinstance(value, dict):
+        for member in value.values():
+            spoil(member)
+        value["spoilt"] = value.pop(next(iter(value), ""), None)
+
+
+@given(json_values, st.lists(st.booleans(), min_size=2, max_size=6))
+def test_whatever_is_done_to_a_result_every_reading_in_every_round_is_the_same(value: Any, ends: list[bool]) -> None:  # noqa: ANN401 - JSON
+    round_, readings = Round(flow="f"), []
+    for round_ends in ends:
+        result = Step(round_)("it", lambda: value)
+        readings.append(repr(result))
+        spoil(result)
+        spoil(value)
+        if round_ends:
+            round_ = Round(flow="f", record=json.loads(json.dumps(round_.leave())))
+    assert len(set(readings)) == 1
+
+
+# One key, one run at a time.
+
+
+def same_key_twice(call: str) -> str:
+    return (
+        f"step {call!r} is called again while its first call still runs, in another task or thread: "
+        "give each call a key of its own"
+    )
+
+
+def carried(call: Callable[[], Any], *, copied: bool) -> Callable[[], Any]:
+    """Return a call for a thread, which runs it in a copy of this context or in a fresh one."""
+    context = contextvars.copy_context()
+    return (lambda: context.run(call)) if copied else call
+
+
+@pytest.mark.parametrize("group", [True, False], ids=["a task group", "gather"])
+def test_a_key_that_two_tasks_use_at_once_runs_once_and_is_refused_by_name(
+    did: Counter[str], blamed: Callable[[Conversation], str], *, group: bool
+) -> None:
+    async def reserve(city: str) -> str:
+        did[city] += 1
+        await asyncio.sleep(0)
+        return f"a seat to {city}"
+
+    @tool
+    async def book(*, step: Step) -> str:
+        if not group:
+            return str(await asyncio.gather(*(step.wait("reserve", reserve, "Lisbon") for _ in range(2))))
+        async with asyncio.TaskGroup() as running:
+            for _ in range(2):
+                running.create_task(step.wait("reserve", reserve, "Lisbon"))
+        return "unreached"
+
+    assert blamed(talk_to(book).call()) == same_key_twice("reserve")
+    assert did == {"Lisbon": 1}
+
+
+@pytest.mark.parametrize("copied", [True, False], ids=["copied contexts", "fresh contexts"])
+@pytest.mark.parametrize("caught", [True, False], ids=["caught", "not caught"])
+def test_a_key_that_two_threads_use_at_once_runs_once_and_is_refused_by_name(
+    did: Counter[str], blamed: Callable[[Conversation], str], *, copied: bool, caught: bool
+) -> None:
+    begun, refused = Event(), Event()
+
+    def reserve(city: str) -> str:
+        did[city] += 1
+        begun.set()
+        assert refused.wait(10)
+        return f"a seat to {city}"
+
+    @tool
+    def book(*, step: Step) -> str:
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(carried(lambda: step("reserve", reserve, "Lisbon"), copied=copied))
+            assert begun.wait(10)
+            try:
+                step("reserve", reserve, "Lisbon")
+            except DeveloperError as error:
+                if not caught:
+                    message = "an error of the author's own"
+                    raise LookupError(message) from error
+            finally:
+                refused.set()
+            return str(first.result())
+
+    assert blamed(talk_to(book).call()) == same_key_twice("reserve")
+    assert did == {"Lisbon": 1}
+
+
+@pytest.mark.parametrize("copied", [True, False], ids=["copied contexts", "fresh contexts"])
+def test_threads_that_use_keys_of_their_own_run_at_once_and_each_step_is_recorded(
+    did: Counter[str], *, copied: bool
+) -> None:
+    started = [Event() for _ in range(4)]
+
+    def fetch(page: int) -> int:
+        did[str(page)] += 1
+        started[page].set()
+        assert all(other.wait(10) for other in started)
+        return page * page
+
+    @tool
+    def total(*, elicit: Elicit, step: Step) -> int:
+        def fetching(page: int) -> Callable[[], int]:
+            return carried(lambda: step(f"page-{page}", fetch, page), copied=copied)
+
+        with ThreadPoolExecutor(4) as pool:
+            found = sum(future.result() for future in [pool.submit(fetching(page)) for page in range(4)])
+        elicit("ok", f"{found}?", Ok)
+        return found
+
+    assert talk_to(total).call().accept(ok=YES).text == "14"
+    assert did == {"0": 1, "1": 1, "2": 1, "3": 1}
+
+
+def test_threads_and_tasks_may_all_read_a_recorded_step(did: Counter[str]) -> None:
+    def quote() -> dict[str, int]:
+        did["quote"] += 1
+        return {"euros": 7}
+
+    @tool
+    async def quoted(*, step: Step) -> list[int]:
+        step("quote", quote)
+        found = await asyncio.gather(*(asyncio.to_thread(step, "quote", quote) for _ in range(8)))
+        return [one["euros"] for one in found]
+
+    assert talk_to(quoted).call().result["structuredContent"] == [7] * 8
+    assert did == {"quote": 1}
+
+
+def test_a_step_that_raised_or_was_stopped_may_be_called_again_at_once(did: Counter[str]) -> None:
+    async def slow_at_first() -> str:
+        did["tries"] += 1
+        if did["tries"] == 1:
+            message = "not yet"
+            raise LookupError(message)
+        if did["tries"] == 2:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                await asyncio.sleep(0)  # it takes a moment to clean up
+                did["cleaned up"] += 1
+        return f"at last, {did['cleaned up']} cleaned up"
+
+    @tool
+    async def patient(*, step: Step) -> str:
+        with contextlib.suppress(LookupError):
+            await step.wait("slow", slow_at_first)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await step.wait("slow", slow_at_first)
+        return await step.wait("slow", slow_at_first)
+
+    assert talk_to(patient).call().text == "at last, 1 cleaned up"
+
+
+def test_what_a_step_left_running_is_not_inside_it_any_more() -> None:
+    @tool
+    async def leaves(*, step: Step) -> str:
+        ended = asyncio.Event()
+
+        async def later() -> str:
+            await ended.wait()
+            return step("later", lambda: "later")
+
+        async def begin() -> None:
+            started.append(asyncio.create_task(later()))
+
+        started: list[asyncio.Task[str]] = []
+        await step.wait("begin", begin)
+        ended.set()
+        return await started[0]
+
+    assert talk_to(leaves).call().text == "later"
+
+
+def test_what_a_thread_has_begun_when_the_round_asks_is_done_to_its_end_and_recorded(did: Counter[str]) -> None:
+    begun, asked = Event(), Event()
+
+    def reserve(city: str) -> str:
+        did["begun"] += 1
+        begun.set()
+        assert asked.wait(10)
+        Event().wait(0.1)  # the handler has ended by then
+        did["done"] += 1
+        return f"a seat to {city}"
+
+    with ThreadPoolExecutor(1) as pool:
+
+        @tool
+        def book(*, elicit: Elicit, step: Step) -> str:
+            seat = pool.submit(step, "reserve", reserve, "Lisbon")
+            assert begun.wait(10)
+            try:
+                elicit("ok", "Ok?", Ok)
+            finally:
+                asked.set()
+            return str(seat.result())
+
+        talk = talk_to(book).call()
+        assert (talk.asked, did) == (["ok"], {"begun": 1, "done": 1})
+        assert talk.accept(ok=YES).text == "a seat to Lisbon"
+    assert did == {"begun": 1, "done": 1}
 
 
 # Not again after the end of a round.

@@ -53,6 +53,30 @@ def a_question(words: str) -> LambdaFunction:
     return serve(ask)
 
 
+def test_a_key_that_changes_in_every_round_is_refused(blamed: Callable[[Conversation], str]) -> None:
+    @tool
+    def forgetful(*, elicit: Elicit) -> str:
+        """Draw a key in every round."""
+        return str(elicit(f"q{random.random()}", "Are you sure?", Ok).ok)  # noqa: S311 - any change will do
+
+    talk = Conversation(serve(forgetful)).call()
+    assert len(talk.accept(**{talk.asked[0]: YES}).asked) == 1
+    assert "a question's key must be the same in every round" in blamed(talk.accept(**{talk.asked[0]: YES}))
+
+
+def test_a_deployment_may_rename_a_key() -> None:
+    def version(key: str) -> LambdaFunction:
+        @tool
+        def confirm(*, elicit: Elicit) -> str:
+            """Ask one thing."""
+            return str(elicit(key, "Are you sure?", Ok).ok)
+
+        return serve(confirm)
+
+    talk = Conversation(version("sure")).call().upgrade(version("certain")).accept(sure=YES)
+    assert talk.accept(certain=YES).text == "True"
+
+
 def test_other_words_are_another_question() -> None:
     talk = Conversation(a_question("Pay 420?")).call().accept(first=YES)
     assert talk.messages == {"sure": "Pay 420?"}

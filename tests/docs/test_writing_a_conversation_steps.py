@@ -59,6 +59,39 @@ def test_a_result_has_the_type_that_the_function_says() -> None:
     assert kinds == [Other, dict] * 2
 
 
+def test_whoever_changes_a_result_changes_no_record() -> None:
+    seen: list[list[str]] = []
+
+    @tool
+    def packs(*, elicit: Elicit, step: Step) -> str:
+        """Add to what a step returned."""
+        bag = step("pack", lambda: ("map", "rope"))
+        seen.append([*bag])
+        bag.append("soap")  # type: ignore[attr-defined]  # a tuple is a list in every round
+        elicit("sure", "Sure?", Ok)
+        return "done"
+
+    assert Conversation(serve(packs)).call().accept(sure=YES).text == "done"
+    assert seen == [["map", "rope"]] * 2
+
+
+def test_a_key_in_use_is_refused(blamed: Callable[[Conversation], str]) -> None:
+    async def fetch(page: int) -> int:
+        await asyncio.sleep(0)
+        return page
+
+    def fetching(*keys: str) -> Conversation:
+        @tool
+        async def fetches(*, step: Step) -> int:
+            """Fetch some pages at once."""
+            return sum(await asyncio.gather(*(step.wait(key, fetch, 1) for key in keys)))
+
+        return Conversation(serve(fetches)).call()
+
+    assert fetching("a", "b").text == "2"
+    assert "step 'a' is called again while its first call still runs" in blamed(fetching("a", "b", "a"))
+
+
 def test_a_result_without_a_type_is_refused(blamed: Callable[[Conversation], str]) -> None:
     @tool
     def untyped(*, step: Step) -> str:

@@ -308,6 +308,30 @@ async def with_tasks(*, elicit: Elicit, step: Step) -> str:
         return f"{names} {sizes} {await ask('last')}"
 
 
+def pack(things: tuple[str, ...]) -> Any:  # noqa: ANN401 - an annotation that says nothing
+    return {"packed": [WORLD.do("pack", *things)], "as": things}
+
+
+@tool
+async def spoiling(*, elicit: Elicit, step: Step, sample: Sample, list_roots: ListRoots) -> list[str]:
+    """Change everything that is read, in every round."""
+    with visit():
+        found = list[str]()
+
+        async def read() -> None:
+            bag = step("pack", pack, ("map", "rope"))
+            folders, said = list_roots(), sample("praise", "Praise travelling", max_tokens=50)
+            found.append(f"{bag} {folders} {said}")
+            bag["packed"].append(bag["as"].pop())
+            folders.append(folders[0].pop("uri"))
+            said["content"].clear()
+
+        await read()
+        await asyncio.gather(read(), read())
+        found.append(elicit("last", f"{len(set(found))} bag?", Name).name)
+        return found
+
+
 # Pages, models, folders.
 
 
@@ -428,6 +452,7 @@ CASES = [
     Case.of_tool(long_computation),
     Case.of_tool(by_hand),
     Case.of_tool(with_tasks),
+    Case.of_tool(spoiling),
     Case.of_tool(twice_on_a_page, user="ann"),
     Case.of_tool(model_and_folders),
     Case.of_tool(draft, draft_of_another_shape, moods=False, days=3),

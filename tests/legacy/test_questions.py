@@ -109,6 +109,19 @@ def test_an_answer_that_does_not_fit_is_asked_again(client: Client) -> None:
     assert text(client.resume()) == "7 fixed"
 
 
+@pytest.mark.parametrize("door", DOORS)
+def test_a_function_that_changes_its_arguments_is_called_with_what_the_client_sent(door: str) -> None:
+    @tool
+    def pack(bag: dict[str, Any], *, elicit: Elicit) -> str:
+        bag["things"].append("soap")
+        return f"{bag['things']} {elicit('number', 'How many?', offered.Original).number}"
+
+    client = World(pack, door=door).client()
+    client.initialize()
+    client.accept(asked(client.call("pack", bag={"things": ["map"]}))["id"], number=3)
+    assert text(client.resume()) == "['map', 'soap'] 3"
+
+
 def test_a_prompt_and_a_resource_ask_too(client: Client) -> None:
     id_ = asked(client.send("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}))["id"]
     client.accept(id_, why="Fixed")

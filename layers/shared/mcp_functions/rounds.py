@@ -4,24 +4,30 @@ A handler runs from its first line in every round. Where it asks, the answer is 
 otherwise the round ends with the question. An answer counts only if the sealed state shows that exactly this question
 was asked (key and fingerprint); anything else is asked again, and nothing answered is lost. The engine does not know
 who carries the state from round to round.
+
+A handler reads fresh copies of the record, so no round can change what the next one reads. Handlers use one round from
+several threads, so a lock guards what it knows.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import time
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from threading import TIMEOUT_MAX, Condition
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mcp_functions.errors import DeveloperError, ToolError
 from mcp_functions.errors import InputRequired as InputRequired  # noqa: PLC0414 - its home, for who catches it
 from mcp_functions.forms import InvalidAnswer
 from mcp_functions.input_requests import asked_again, fingerprint
-from mcp_functions.jsonrpc import dumps, loads
+from mcp_functions.jsonrpc import dumps, fresh
 
 if TYPE_CHECKING:
     from asyncio import Future
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pydantic import BaseModel
 
@@ -30,7 +36,8 @@ if TYPE_CHECKING:
     from mcp_functions.schema import InputRequest
 
 MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to answer, and for clocks that differ
-MAX_REWORDINGS = 2  # a price may change once or twice in a conversation; a clock in the message changes every round
+MAX_REWORDINGS = 2  # a price may change once or twice; a clock in the message is refused at its fourth asking
+MAX_LOST_ANSWERS = 1  # in a row: a deployment may rename a key once; a random key is another in every round
 MAX_READINGS = 10_000  # of one answer in one round: only a loop that waits for another answer gets there
 ACTIONS = ("accept", "decline", "cancel")
 NOTHING: Mapping[str, Any] = {}
@@ -123,6 +130,8 @@ class Round:
     stopped: Callable[[], bool] | None = None
     told = ""
     _new_steps = 0
+    _lost_answers = 0  # rounds in a row that asked anew what was answered, under another key
+    _closed = False
     _state: str | None = None  # JSON, as the function's model wrote it
 
     def __init__(  # noqa: PLR0913 - what is known in a round
@@ -155,7 +164,10 @@ class Round:
         self._steps = {key: list(step) for key, step in record.get("steps", NOTHING).items()}
         self._began: int | None = record.get("began")
         self._seen: dict[str, str] = {}
+        self._read: set[str] = set()  # fingerprints of the questions whose answers this round read
         self._readings: dict[str, int] = {}
+        self._running: set[str] = set()  # keys of the steps whose functions run now
+        self._lock = Condition()
         for key, print_ in asked.items():
             known = self._answers.setdefault(key, {})
             if key in responses and print_ not in known:  # a later answer never replaces an accepted one
@@ -163,28 +175,49 @@ class Round:
                 self.answered[key] = _did(responses[key])
 
     @property
-    def proven(self) -> dict[str, Any]:
-        """The answers to questions that the sealed state shows were asked; of a reworded one, the last."""
-        return {key: list(known.values())[-1] for key, known in self._answers.items() if known}
+    def proven(self) -> list[str]:
+        """The keys of the questions that the sealed state shows were asked, and that have an answer."""
+        return [key for key, known in self._answers.items() if known]
+
+    def proven_answer(self, key: str) -> Any:  # noqa: ANN401 - as the client sent it
+        """Return the answer to a proven question; of a reworded one, the last.
+
+        Raises:
+            KeyError: there is none.
+
+        """
+        answers = [*self._answers.get(key, {}).values()]
+        if not answers:
+            raise KeyError(key)
+        return fresh(answers[-1])
 
     @property
     def unproven(self) -> dict[str, Any]:
         """What the client sent beyond that: its own words, which prove nothing."""
         proven = self.proven
-        return {key: response for key, response in self.responses.items() if key not in proven}
+        return {key: fresh(response) for key, response in self.responses.items() if key not in proven}
 
     @property
     def state(self) -> Mapping[str, Any] | None:
-        """What a function of the low level kept in the last round."""
+        """What a function of the low level kept in the last round: no copy, its reader builds a model from its JSON."""
         state: Mapping[str, Any] | None = self.record.get("state")
         return state
 
     @property
     def began(self) -> int:
-        """When the conversation began, unix milliseconds: the same in all its rounds, however often one is repeated."""
-        if self._began is None:
-            self._began = int(self.now() * 1000)
-        return self._began
+        """When the conversation began, unix milliseconds; as long as no round noted that, it begins now."""
+        return int(self.now() * 1000) if self._began is None else self._began
+
+    def note_beginning(self) -> None:
+        """Record when the conversation began, unless an earlier round did: from here on it stays the same."""
+        self._began = self.began
+
+    @property
+    def enclosing_step(self) -> str | None:
+        """The key of the step whose function calls; None outside of steps."""
+        step = running_step.get()
+        # A task or thread that a step began keeps its context variables for longer than the step runs.
+        return step.key if step and step.round is self and step.key in self._running else None
 
     def ask(self, *questions: Asking) -> list[Any]:
         """Return the answers to some questions, or end the round with those that have none yet.
@@ -196,9 +229,9 @@ class Round:
 
         """
         self._refuse_if_lost()
-        if (step := running_step.get()) and step.round is self and questions:
+        if questions and (step := self.enclosing_step) is not None:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
-            self.fail(rule, question=questions[0].key, step=step.key)
+            self.fail(rule, question=questions[0].key, step=step)
         outcomes = [self._outcome(question) for question in questions]
         for outcome in outcomes:
             if outcome is _MISSING:
@@ -226,34 +259,38 @@ class Round:
         self._state = None if result.request_state is None else self._written(result.request_state)
         self.end()
 
-    def recorded(self, key: str, arguments: str) -> tuple[bool, Any]:
-        """Look a step up: whether it is recorded, and what it returned.
+    @contextmanager
+    def step(self, key: str, arguments: str, takes: float | None) -> Iterator[bool]:
+        """Hold a step's key while its function runs, so that no other task or thread runs it too.
 
         Args:
             key: names the step.
-            arguments: digest of what it was called with.
+            arguments: digest of what it is called with.
+            takes: as in `make_room`.
+
+        Yields:
+            Whether the function has to run; if not, `result_of` has what it returned.
 
         Raises:
             InputRequired: the round has ended; whatever the author's code did with that, nothing more is done in it.
-            DeveloperError: it was recorded for other arguments.
+            DeveloperError: it was recorded for other arguments, or its function runs already.
 
         """
         self._refuse_if_lost()
-        if self.ended:
-            raise InputRequired
-        if key not in self._steps:
-            if self.stopped and self.stopped():
-                self.end()
-            if self.single_use:
-                self.anchor()
-            return False, None
-        if self._steps[key][0] != arguments:
-            self.fail(
-                "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a "
-                "deployment calls it with something else, and make its arguments from what later rounds know as well",
-                key=key,
-            )
-        return True, self._steps[key][1]
+        has_to_run = self._reserved(key, arguments)
+        try:
+            if has_to_run:
+                self._check_may_run(takes)
+            yield has_to_run
+        finally:
+            if has_to_run:
+                with self._lock:
+                    self._running.discard(key)
+                    self._lock.notify_all()
+
+    def result_of(self, key: str) -> Any:  # noqa: ANN401 - JSON is any value
+        """Return what a recorded step returned, as JSON."""
+        return fresh(self._steps[key][1])
 
     def make_room(self, takes: float | None) -> None:
         """End the round now if a step that has to run would not end in time; a round's first new step always runs.
@@ -262,15 +299,25 @@ class Round:
             takes: seconds that the step says it takes; None: as long as the longest so far.
 
         """
-        longest = max((step[2] for step in self._steps.values()), default=0) / 1000
+        with self._lock:
+            longest = max((step[2] for step in self._steps.values()), default=0) / 1000
         needed = longest if takes is None else takes
         if self._new_steps and self.now() + needed > self.deadline - MARGIN_SECONDS:
             self.shed()
 
     def keep(self, key: str, arguments: str, value: Any, milliseconds: int) -> None:  # noqa: ANN401 - JSON is any value
-        """Record what a step returned."""
-        self._steps[key] = [arguments, value, milliseconds]
-        self._new_steps += 1
+        """Record what a step returned.
+
+        Args:
+            key: names the step.
+            arguments: digest of what it was called with.
+            value: JSON that nobody else holds.
+            milliseconds: for which its function ran.
+
+        """
+        with self._lock:
+            self._steps[key] = [arguments, value, milliseconds]
+            self._new_steps += 1
         if self.kept:
             self.kept()
 
@@ -303,12 +350,12 @@ class Round:
             self.end()
 
     def end(self) -> NoReturn:
-        """End the round; that it ended is remembered, so that not even a bare `except:` can undo it."""
+        """End the round for good: the round notes that it ended, so not even a bare `except:` can undo it."""
         self.ended = True
         raise InputRequired
 
     def fail(self, rule: str, **values: object) -> NoReturn:
-        """Say that the author's function broke a rule; remembered likewise.
+        """Note that the author's function broke a rule, so that no `except` can hide it, and say which.
 
         Args:
             rule: a constant text, as DeveloperError takes it.
@@ -325,21 +372,39 @@ class Round:
         self.broken = self.broken or error
         raise error
 
+    def close(self) -> None:
+        """Let nothing more happen in this round, once the function has ended.
+
+        If the round asks, steps that still run in other threads come to their end first, so that they are recorded: the
+        next round would run them again. They have until the deadline.
+        """
+        with self._lock:
+            if self.ended:
+                patience = max(0.0, self.deadline - MARGIN_SECONDS - self.now())
+                self._lock.wait_for(lambda: not self._running, min(patience, TIMEOUT_MAX))
+            self._closed = True
+        with suppress(DeveloperError):  # `broken` has it
+            self._check_keys()
+
     def leave(self) -> dict[str, Any]:
         """Say what the next round must know: JSON, to be sealed by whoever carries it."""
         left, state = self.leave_apart()
-        return left if state is None else {**left, "state": loads(state)}
+        return left if state is None else {**left, "state": json.loads(state)}
 
     def leave_apart(self) -> tuple[dict[str, Any], str | None]:
-        """Say it likewise, but what a function of the low level keeps (`state`) as the JSON that its model wrote."""
-        answers = {key: known for key, known in self._answers.items() if known}
+        """Return the same in two parts: the record, and the JSON of the `state` that a low-level function keeps."""
+        with self._lock:
+            answers = {key: dict(known) for key, known in self._answers.items() if known}
+            steps = dict(self._steps)
         left: dict[str, Any] = {"answers": answers} if answers else {}
-        if self._steps:
-            left["steps"] = self._steps
+        if steps:
+            left["steps"] = steps
         if not self.requests:
             left["sheds"] = self._sheds() + 1
-        if self._began:
+        if self._began is not None:
             left["began"] = self._began
+        if self._lost_answers:
+            left["lost_answers"] = self._lost_answers
         return left, self._state
 
     def leave_asked(self) -> dict[str, str]:
@@ -361,35 +426,120 @@ class Round:
         if self.gave_up:
             raise ToolError(self.gave_up)
 
+    def _reserved(self, key: str, arguments: str) -> bool:
+        """Reserve a step's key, unless the step is recorded."""
+        with self._lock:
+            if self.ended or self._closed:
+                raise InputRequired
+            if key in self._running:
+                self.fail(
+                    "step {key!r} is called again while its first call still runs, in another task or thread: "
+                    "give each call a key of its own",
+                    key=key,
+                )
+            if key not in self._steps:
+                self._running.add(key)
+                return True
+            if self._steps[key][0] != arguments:
+                self.fail(
+                    "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a"
+                    " deployment calls it with something else, and make its arguments from what later rounds know as "
+                    "well",
+                    key=key,
+                )
+            return False
+
+    def _check_may_run(self, takes: float | None) -> None:
+        """End the round before a step that has to run, if its carrier, `single_use` or the time says so."""
+        if self.stopped and self.stopped():
+            self.end()
+        if self.single_use:
+            self.anchor()
+        self.make_room(takes)
+
     def _outcome(self, question: Asking) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
         key, request = question.key, question.request
         print_ = fingerprint(request)
-        if self._seen.setdefault(key, print_) != print_:
-            self.fail("two different questions under the key {key!r}: give each question a key of its own", key=key)
-        known = self._answers.setdefault(key, {})
-        self._count_reading(question, known, print_)
-        if print_ in known:
+        known = self._known(question, print_)
+        response = known.get(print_, _MISSING)
+        if response is not _MISSING:
             try:
-                answer = question.read(known[print_])
+                answer = question.read(fresh(response))
             except InvalidAnswer as invalid:
                 request = asked_again(request, str(invalid))
-                del known[print_]
-                if key in self.answered:
-                    self.answered[key] = "invalid"
+                self._forget(key, print_)
             except Exception as outcome:  # noqa: BLE001 - raised by `ask`, when the other questions are answered too
+                self._read.add(print_)
                 return outcome
             else:
-                known[print_] = _needed(request, known[print_])
+                known[print_] = _needed(request, response)
+                self._read.add(print_)
                 return answer
-        # Answers to other words stay: where two versions take turns, each finds the answer to its own.
-        if len(known) > MAX_REWORDINGS:
-            self.fail(
-                "the question {key!r} says something else in every round, so no answer ever belongs to it: "
-                "make its message from the arguments and from recorded values (step, step.now()), not from a clock",
-                key=key,
-            )
-        self.requests[key] = request
+        self._open(key, request)
         return _MISSING
+
+    def _known(self, question: Asking, print_: str) -> dict[str, Any]:
+        """Count one reading of a question, and return the answers known under its key, by fingerprint."""
+        key = question.key
+        with self._lock:
+            if self._seen.setdefault(key, print_) != print_:
+                self.fail("two different questions under the key {key!r}: give each question a key of its own", key=key)
+            known = self._answers.setdefault(key, {})
+            self._count_reading(question, known, print_)
+            return known
+
+    def _forget(self, key: str, print_: str) -> None:
+        """Drop an answer that does not fit."""
+        with self._lock:
+            self._answers[key].pop(print_, None)
+            if key in self.answered:
+                self.answered[key] = "invalid"
+
+    def _open(self, key: str, request: InputRequest) -> None:
+        """Note that the client has to answer a question before the next round."""
+        with self._lock:
+            if self._closed:
+                raise InputRequired
+            # Answers to other words stay: where two versions take turns, each finds the answer to its own.
+            if len(self._answers[key]) > MAX_REWORDINGS:
+                self.fail(
+                    "the question {key!r} says something else in every round, so no answer ever belongs to it: "
+                    "make its message from the arguments and from recorded values (step, step.now()), not from a clock",
+                    key=key,
+                )
+            self.requests[key] = request
+
+    def _check_keys(self) -> None:
+        """Refuse a question whose key changes in every round: no answer to it would ever be read.
+
+        One round that loses an answer may be a deployment that renamed a key; a second in a row is not.
+        """
+        lost = self._lost_answer() if self.ended else None
+        if lost is None:
+            return
+        old, new = lost
+        self._lost_answers = int(self.record.get("lost_answers", 0)) + 1
+        if self._lost_answers > MAX_LOST_ANSWERS:
+            self.fail(
+                "a question's key must be the same in every round: the answer to {old!r} was never read, and {new!r} "
+                "asks the same again; make keys from the arguments, answers and recorded values (step, step.uuid()), "
+                "not at random or from a clock",
+                old=old,
+                new=new,
+            )
+
+    def _lost_answer(self) -> tuple[str, str] | None:
+        """Return the keys under which a question was answered, and under which this round asks it anew.
+
+        The round was given that answer, asked nothing under its key, and read no answer to the same words and form.
+        """
+        lost = {self.asked[key]: key for key in self.answered if key not in self._seen}
+        for key in self.requests:
+            print_ = self._seen[key]
+            is_new = key in self._readings and key not in self.asked and not self._answers[key]
+            if is_new and print_ in lost and print_ not in self._read:
+                return lost[print_], key
+        return None
 
     def _count_reading(self, question: Asking, known: dict[str, Any], print_: str) -> None:
         key = question.key

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass
 from datetime import UTC, datetime
@@ -42,10 +43,10 @@ class Step(Capability):
     asks = True
 
     def __init__(self, round_: Round, takes: float | None = None) -> None:
-        """Record within one round, and note when the conversation began; `takes` is what `within` was told."""
+        """Record within one round; `takes` is the seconds that `within` was told."""
         super().__init__(round_)
         self._takes = takes
-        _ = round_.began
+        round_.note_beginning()
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what `function` returned, now or in an earlier round.
@@ -57,16 +58,17 @@ class Step(Capability):
             kwargs: for it, likewise.
 
         Raises:
-            DeveloperError: the key was used with other arguments, or JSON cannot carry the result, or it is too large,
-                or nothing says what type it has.
+            DeveloperError: the key was used with other arguments, or its first call still runs; or JSON cannot carry
+                the result, or it is too large, or nothing says what type it has.
 
         """
         call = self._call(key, function, args, kwargs)
-        if not call.recorded:
-            with call.running():
-                result = function(*args, **kwargs)
-            self._refuse_awaitable(key, result)
-            call.keep(result)
+        with self._round.step(key, call.arguments, self._takes) as has_to_run:
+            if has_to_run:
+                with call.running():
+                    result = function(*args, **kwargs)
+                self._refuse_awaitable(key, result)
+                call.keep(result)
         return cast("R", call.result())
 
     async def wait(self, key: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -76,8 +78,9 @@ class Step(Capability):
         to its end and recorded, before the question goes out.
         """
         call = self._call(key, function, args, kwargs)
-        if not call.recorded:
-            await call.wait(lambda: function(*args, **kwargs))
+        with self._round.step(key, call.arguments, self._takes) as has_to_run:
+            if has_to_run:
+                await call.wait(lambda: function(*args, **kwargs))
         return cast("R", call.result())
 
     def within(self, seconds: float) -> Step:
@@ -113,7 +116,7 @@ class Step(Capability):
         return _derived(self._round, "step", f"{step.key}\0{step.arguments}").hex()[:32]
 
     def now(self) -> datetime:
-        """Return when the conversation began: the same in all its rounds, which no repetition can roll again."""
+        """Return when the conversation began: it is recorded, so all rounds and their repetitions say the same."""
         return datetime.fromtimestamp(self._round.began / 1000, UTC)
 
     def uuid(self, key: str) -> UUID:
@@ -129,18 +132,16 @@ class Step(Capability):
         self._round.shed()
 
     def _call(self, key: str, function: Callable[..., Any], args: Any, kwargs: Any) -> _Call:  # noqa: ANN401
-        if (step := running_step.get()) and step.round is self._round:
-            rule = "step {key!r} runs inside step {outer!r}: a step is recorded as a whole"
-            self._round.fail(rule, key=key, outer=step.key)
+        if (outer := self._round.enclosing_step) is not None:
+            self._round.fail(
+                "step {key!r} runs inside step {outer!r}: a step is recorded as a whole", key=key, outer=outer
+            )
         try:
             digest = _short(hashlib.sha256(canonical(_json(_ordered([args, kwargs])))).digest())
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             rule = "step {key!r}: JSON cannot carry the arguments of {function}"
             self._round.fail(rule, key=key, function=_name(function))
-        recorded, value = self._round.recorded(key, digest)
-        if not recorded:
-            self._round.make_room(self._takes)
-        return _Call(self._round, key, function, digest, recorded, value)
+        return _Call(self._round, key, function, digest)
 
     def _refuse_awaitable(self, key: str, result: object) -> None:
         if inspect.iscoroutine(result):
@@ -153,7 +154,7 @@ class KeyedStep(Capability):
     """A step whose function is called with `key=`, and never in a round that nothing ties to its repetition."""
 
     def __init__(self, round_: Round, takes: float | None) -> None:
-        """Act as a Step does."""
+        """Act as a Step does; `takes` is the seconds that `within` was told."""
         super().__init__(round_)
         self._step = Step(round_, takes)
 
@@ -188,8 +189,6 @@ class _Call:
     key: str
     function: Callable[..., Any]
     arguments: str  # their digest
-    recorded: bool
-    value: Any
     seconds: float = 0.0
     returns: Kind | None = field(init=False)
 
@@ -221,12 +220,14 @@ class _Call:
             raise stopped
 
     def keep(self, result: Any) -> None:  # noqa: ANN401 - the author's own value
+        """Record what the function returned, as JSON writes it: so this round reads what later rounds read."""
         name = _name(self.function)
         try:
-            self.value = _json(result)
-            size = len(dumps(self.value).encode("utf-8", "surrogatepass"))
-        except (TypeError, ValueError):
+            written = dumps(_json(result))
+            value = json.loads(written)
+        except (TypeError, ValueError, RecursionError):
             self.round.fail("step {key!r}: JSON cannot carry what {function} returned", key=self.key, function=name)
+        size = len(written.encode("utf-8", "surrogatepass"))
         if size > MAX_BYTES:
             rule = "step {key!r} returned {size} bytes of at most {most}: keep a reference instead"
             self.round.fail(rule, key=self.key, size=size, most=MAX_BYTES)
@@ -238,11 +239,13 @@ class _Call:
                 function=name,
                 type=type(result).__name__,
             )
-        self.round.keep(self.key, self.arguments, self.value, int(self.seconds * 1000))
+        self.round.keep(self.key, self.arguments, value, int(self.seconds * 1000))
 
     def result(self) -> Any:  # noqa: ANN401 - of the type that the function says it returns
+        """Read the record; nobody else holds what this returns."""
+        value = self.round.result_of(self.key)
         try:
-            return self.returns.check(self.value) if self.returns else self.value
+            return self.returns.check(value) if self.returns else value
         except ValueError as error:
             self.round.fail(
                 "the recorded result of step {key!r} does not fit what {function} says it returns: "
@@ -254,7 +257,10 @@ class _Call:
 
 
 async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException | None]:
-    """Wait for what has begun, also if another task asks and this one is told to stop; say so in that case."""
+    """Wait for a step's function to its end; return its result, and the cancellation that arrived meanwhile, if any.
+
+    If the round has ended, the function goes on. If its author stops it, it is cancelled, and may clean up.
+    """
     import asyncio  # noqa: PLC0415 - who calls this runs in it
 
     task = asyncio.ensure_future(begun)
@@ -263,7 +269,6 @@ async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException |
     except asyncio.CancelledError as stopped:
         if not round_.ended:
             task.cancel()
-            raise
         return await task, stopped
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, Ty
 from mcp_functions import parameters, signatures
 from mcp_functions import scopes as words
 from mcp_functions.errors import DeveloperError, NotAnswered, ToolError, Unanswered
+from mcp_functions.jsonrpc import fresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -199,7 +200,9 @@ class Handler(Generic[P, R]):
         else:
             answers = self._signature.ask(arguments, round_, camel_case=self.camel_case)
             made = self._signature.make(round_)
-            value = self.function(**arguments, **answers, **made)  # type: ignore[arg-type, call-arg]  # read above
+            # The next round is compared with the arguments as the client sent them, so the function gets copies.
+            copies = fresh(arguments)
+            value = self.function(**copies, **answers, **made)  # type: ignore[arg-type, call-arg]  # read above
         if type(value) in PLAIN:
             return value
         if isinstance(value, CoroutineType):

@@ -53,6 +53,7 @@ def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[st
         # The round has ended, whatever the author made of the signal; if that is wrong, the last round will say so.
         if is_ctrl_c(error) or not (round_.ended or round_.broken):
             result = _failed(handler, error)
+    round_.close()
     if round_.broken:
         raise Crash(words(handler), round_.broken)
     if round_.gave_up:
