@@ -1,8 +1,8 @@
 """An author's return value as the result of its method.
 
-Text is text; content is content; anything else is structured content, with its JSON as text beside it ("for backwards
-compatibility, a tool that returns structured content SHOULD also return the serialized JSON in a TextContent block").
-A value that is none of these is refused: it never becomes its `str()`.
+Text stays text, and content stays content. Any other value that JSON can carry becomes structured content, with its
+JSON beside it: "For backwards compatibility, a tool that returns structured content SHOULD also return the serialized
+JSON in a TextContent block." Everything else is refused; it never becomes its `str()`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def call_tool_result(value: Any, *, promised: bool = False, lists: bool = False)
 
     Args:
         value: text, content, a list with content in it, or any value that JSON can carry.
-        promised: whether the tool's signature promises structured content, so that text and None are such values too.
+        promised: whether the tool's signature promises structured content, so that it also covers text and None.
         lists: whether its signature promises lists of content, so that an empty list is one too.
 
     Raises:

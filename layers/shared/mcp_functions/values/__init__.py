@@ -1,1 +1,1 @@
-"""What authors hand over: values that JSON can carry, the protocol's own types, and hints in decorators."""
+"""The values that authors hand over: plain JSON values, types of the protocol, and hints in decorators."""

@@ -1,4 +1,4 @@
-"""What a decorator says besides the signature: annotations, icons and `_meta`, checked as schema.ts defines them.
+"""The annotations, icons and `_meta` of a decorator, checked as schema.ts defines them.
 
 Each may be a dict, or a model of the official SDK. A misspelt name is refused: clients ignore a hint that they do not
 know, so an author would never hear of it.
@@ -91,10 +91,10 @@ def read_tool_annotations(value: object) -> dict[str, Any] | None:
 
 
 def read_annotations(value: object) -> dict[str, Any] | None:
-    """Read the hints about who should use content or a resource (Annotations), likewise.
+    """Read the hints about who should use content or a resource (Annotations); None if there are none.
 
     Raises:
-        TypeError: as above.
+        TypeError: a hint is unknown, or has a value that it cannot have.
 
     """
     return None if value is None else _members("annotations", value, CONTENT)
@@ -148,7 +148,7 @@ def read_meta(value: object) -> dict[str, Any] | None:
 
 
 def may_be_meta(key: str) -> bool:
-    """Tell a key that `_meta` may have."""
+    """Check the name of a member of `_meta`."""
     labels = key.rpartition("/")[0].split(".")
     return bool(key and re.fullmatch(META_KEY, key)) and not (len(labels) > 1 and labels[1] in RESERVED)
 

@@ -100,7 +100,7 @@ def _key(key: Any) -> str:  # noqa: ANN401 - whatever a dict can have
 
 
 def _check_kind(value: object) -> None:
-    """Refuse what pydantic would turn into JSON although nobody can have meant that."""
+    """Refuse bytes, iterators and types of the protocol, which pydantic would turn into JSON."""
     for kinds, words in WORDS.items():
         if isinstance(value, kinds):
             raise _Refused(value, words.format(type(value).__name__))

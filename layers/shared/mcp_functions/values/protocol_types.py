@@ -1,4 +1,4 @@
-"""Values that are types of the protocol, whoever wrote the class: this toolkit, the official SDK or FastMCP.
+"""Values whose classes are types of the protocol: of this toolkit, of the official SDK, or of FastMCP.
 
 A class is known by the package it comes from and by its name. So `mcp` is never imported, and an author's own model
 that happens to have a field `type` stays a value. A dict stays a value too, whatever it holds.
@@ -151,7 +151,7 @@ def _is_contents(written: object) -> TypeGuard[dict[str, Any]]:
 
 
 def messages(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - the author's own value
-    """Write the messages of a prompt that one value stands for: of a message with several blocks, one for each.
+    """Write one value of a prompt as messages. A message with several blocks becomes one message for each block.
 
     Args:
         value: text, or a value whose role is CONTENT or MESSAGE.
