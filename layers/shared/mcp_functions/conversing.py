@@ -16,7 +16,7 @@ from mcp_functions.input_requests import in_words, missing
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.messages import Answer, Question, Token, Written, complete
 from mcp_functions.names import META_EARLIER, META_SERVER_INFO
-from mcp_functions.request_state import RoundBudgetExceeded, binding
+from mcp_functions.request_state import RoundBudgetExceeded, binding, payer
 from mcp_functions.rounds import Round
 from mcp_functions.writer import quoted
 
@@ -171,7 +171,7 @@ class Conversations:
         if self._states is None or not isinstance(token, str):
             reason = "shape" if self._states else "function_has_no_keys"
             raise InvalidRequestState(reason)
-        caller = bound.principal or request.address  # whom to charge for a token that is no good
+        caller = payer(request.principal, request.address)  # who is charged if KMS has to be asked
         return self._states(handler.answer_within).open(token, bound, caller=caller)
 
     def _input_required(self, turn: _Turn) -> dict[str, Any]:
