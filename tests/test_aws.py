@@ -11,8 +11,10 @@ import ssl
 import threading
 from collections import deque
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
@@ -152,6 +154,103 @@ def test_what_is_not_said_in_full_is_left_to_boto3(said: dict[str, str]) -> None
 
 def test_a_file_that_holds_nothing_says_nothing() -> None:
     assert aws.find({**LAMBDA, "AWS_CONFIG_FILE": "/dev/null"}, "kms") is not None  # as `serve --runtime` sets it
+
+
+ELSEWHERE = "http://127.0.0.1:9"
+SERVICES = "".join(f"{name} =\n  endpoint_url = {ELSEWHERE}\n" for name in ("kms", "lambda", "dynamodb"))
+CONFIGURATIONS = (
+    None,
+    "",
+    f"[default]\nendpoint_url = {ELSEWHERE}\n",
+    f"[default]\nservices = ours\n[services ours]\n{SERVICES}",
+    f"[profile other]\nendpoint_url = {ELSEWHERE}\n",
+    "[default]\nuse_fips_endpoint = true\n",
+    "[default]\nuse_dualstack_endpoint = true\n",
+    "[default]\nignore_configured_endpoint_urls = true\n",
+    "[default]\nregion = eu-central-1\n",
+)
+VARIABLES: tuple[dict[str, str], ...] = (
+    {},
+    {"AWS_PROFILE": "other"},
+    {"AWS_DEFAULT_PROFILE": "other"},
+    {"AWS_CONFIG_FILE": "other/config"},
+    {"AWS_CONFIG_FILE": "/dev/null"},
+    {"AWS_SHARED_CREDENTIALS_FILE": "other/config"},
+    {"AWS_SHARED_CREDENTIALS_FILE": "/dev/null"},
+    {"AWS_ENDPOINT_URL": "https://aws.internal"},
+    {"AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001", "AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:8002"},
+    {"AWS_USE_FIPS_ENDPOINT": "true"},
+    {"AWS_USE_DUALSTACK_ENDPOINT": "true"},
+    {"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"},
+    {"AWS_ACCOUNT_ID": "111122223333"},
+    {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled"},
+    {"AWS_DEFAULT_REGION": "us-gov-west-1"},
+)
+ASKED: dict[str, tuple[str, dict[str, Any]]] = {
+    "kms": ("decrypt", {"KeyId": ARN, "CiphertextBlob": b"x"}),
+    "lambda": ("invoke", {"FunctionName": "shop-add", "Payload": b"{}"}),
+    "dynamodb": ("get_item", {"TableName": "t", "Key": {"key": {"S": "k"}}}),
+}
+
+
+@cache
+def loader() -> Any:  # noqa: ANN401 - botocore's
+    """Read botocore's descriptions of services once."""
+    return botocore.session.Session().get_component("data_loader")
+
+
+def where_botocore_sends(service: str) -> str:
+    """Have botocore make a request in this environment, and return its address; nothing is sent."""
+    sent: list[str] = []
+
+    def instead(request: Any, **_more: object) -> Any:  # noqa: ANN401 - botocore's
+        sent.append("/".join(request.url.split("/")[:3]))
+        return mock.Mock(status_code=200, headers={}, content=b"{}")
+
+    session = botocore.session.Session()
+    session.register_component("data_loader", loader())
+    client = session.create_client(service)
+    client.meta.events.register("before-send", instead)
+    operation, arguments = ASKED[service]
+    getattr(client, operation)(**arguments)
+    client.close()
+    return sent[0]
+
+
+@pytest.mark.parametrize("service", ASKED)
+@pytest.mark.parametrize("file", ["config", "credentials"])
+def test_what_is_called_without_boto3_is_where_botocore_would_call(
+    service: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config").write_text(CONFIGURATIONS[2] or "", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    without_boto3 = list[int]()
+    for number, (content, variables) in enumerate(product(CONFIGURATIONS, VARIABLES)):
+        written = tmp_path / ".aws" / file
+        written.unlink(missing_ok=True)
+        if content is not None:
+            written.write_text(content, encoding="utf-8")
+        environment = {**LAMBDA, "HOME": str(tmp_path), **variables}
+        with mock.patch.dict("os.environ", environment, clear=True):
+            target = aws.find(environment, service)
+            if target:
+                without_boto3.append(number)
+                assert f"http{'s' * target.tls}://{target.name}" == where_botocore_sends(service), (content, variables)
+    assert without_boto3[:2] == [0, 4]  # no file, no variable; and a file that is /dev/null
+
+
+@pytest.mark.parametrize("named", ["AWS_REGION", "AWS_DEFAULT_REGION"])
+def test_either_variable_of_lambda_names_the_region_for_both_clients(
+    named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_KMS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(named, "eu-south-2")
+    target = aws.find({**LAMBDA, "AWS_DEFAULT_REGION": "", "AWS_REGION": "", named: "eu-south-2"}, "kms")
+    assert target is not None
+    assert kms.boto3_client().meta.endpoint_url == f"https://{target.name}" == "https://kms.eu-south-2.amazonaws.com"
 
 
 def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:

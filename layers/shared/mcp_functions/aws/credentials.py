@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 REFRESH_SECONDS = 600.0  # before they end
 FETCH_SECONDS = 2.0
-OK = 200
+OK, HTTP_PORT = 200, 80
 
 
 def given(environ: Mapping[str, str]) -> Callable[[], Credentials]:
@@ -64,9 +64,11 @@ class Fetched:
             raise MetadataRetrievalError from None
 
     def _fetch(self) -> tuple[Credentials, float]:
-        from http.client import HTTPConnection  # noqa: PLC0415 - only where credentials are fetched
+        from mcp_functions.aws.connection import Deadline, connect  # noqa: PLC0415 - only where credentials are fetched
 
-        connection = HTTPConnection(self._host, timeout=FETCH_SECONDS)
+        host, _colon, port = self._host.partition(":")
+        deadline = Deadline.after(FETCH_SECONDS)
+        connection = connect(host, int(port or HTTP_PORT), None, each=FETCH_SECONDS, deadline=deadline)
         try:
             connection.request("GET", self._path, headers={"authorization": self._token} if self._token else {})
             answer = connection.getresponse()
