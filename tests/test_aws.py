@@ -10,7 +10,7 @@ import socket
 import ssl
 import threading
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
@@ -42,6 +42,7 @@ from mcp_functions.keys.kms import kms_client
 from mcp_functions.table import Refused, dynamodb, make_call, s3
 from mcp_functions.tasks import lambda_client as summons_client
 from mcp_functions.tasks import summons
+from tests.strict_kms import run_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,6 +60,13 @@ LAMBDA = {
     "AWS_DEFAULT_REGION": "eu-west-1",
 }
 VISIBLE = st.text("abcXYZ019-._~ =+/,:;", max_size=20).map(str.strip)
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs these tests may have files of configuration: boto3 would make the calls."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+
 
 # The signature
 
@@ -435,6 +443,92 @@ def test_silence_of_kms_is_a_read_timeout(either: str, service: Service, monkeyp
     assert service.asked == []
 
 
+class Dripping:
+    """A server that answers a byte at a time: each when it is let, or after some milliseconds all the same."""
+
+    BODY = data_key() + b" " * 100
+
+    def __init__(self) -> None:
+        self.let, self.asked = threading.Semaphore(0), 0
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _address = self._socket.accept()
+                with connection, suppress(OSError):
+                    self._drip(connection)
+
+    def _drip(self, connection: socket.socket) -> None:
+        connection.recv(65536)
+        self.asked += 1
+        for byte in b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(self.BODY) + self.BODY:
+            self.let.acquire(timeout=0.005)
+            connection.sendall(bytes([byte]))
+
+
+@pytest.fixture
+def dripping() -> Iterator[Dripping]:
+    running = Dripping()
+    yield running
+    running.close()
+
+
+def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> None:
+    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": dripping.url}, "kms")
+    assert target is not None
+    seconds = [0.0]
+
+    def clock() -> float:
+        seconds[0] += 0.1  # for each time that the client looks: it looks before each byte
+        dripping.let.release()
+        return seconds[0]
+
+    client = Kms(target, connect_seconds=0.5, read_seconds=5, sleep=lambda _seconds: None, clock=clock)
+    assert outcome(client) == ("ReadTimeoutError", 0)
+    assert dripping.asked == 3
+    assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
+
+
+def test_credentials_that_drip_do_not_hold_a_call_open(dripping: Dripping, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter(range(10_000))
+    monkeypatch.setattr(connection.time, "monotonic", lambda: dripping.let.release() or next(seconds) / 10)
+    with pytest.raises(MetadataRetrievalError):
+        Fetched(dripping.url.removeprefix("http://"), "/credentials", "")()
+    assert next(seconds) < 40
+
+
+def test_waits_count_towards_the_time_of_a_call(service: Service) -> None:
+    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
+    assert target is not None
+    seconds, waits = [0.0], list[float]()
+
+    def sleep(wait: float) -> None:
+        waits.append(wait)
+        seconds[0] += wait
+
+    limits: dict[str, Any] = {
+        "connect_seconds": 0.1,
+        "read_seconds": 0.6,
+        "rand": lambda: 1.0,
+        "clock": lambda: seconds[0],
+    }
+    service.script += [error(400, "ThrottlingException")] * 3
+    assert outcome(Kms(target, sleep=sleep, **limits)) == ("ThrottlingException", 400)
+    assert (waits, len(service.asked)) == ([1.0], 2)  # two seconds more would be over the 2.1 of three attempts
+
+
 def test_nobody_there_is_an_endpoint_that_cannot_be_reached(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert either
     monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:1")
@@ -680,6 +774,51 @@ def test_credentials_that_cannot_be_renewed_serve_to_their_end(service: Service,
     with pytest.raises(MetadataRetrievalError) as failed:
         fetch()
     assert SECRET not in str(failed.value)
+
+
+# What is left behind
+
+FORKS = """
+import os, signal, threading
+from mcp_functions import aws, front_door
+from mcp_functions.aws.clients import Invoker
+from mcp_functions.tasks import Summons
+target = aws.find({environment!r}, "lambda")
+made = []
+def make():
+    made.append(Invoker(target, connect_seconds=1, read_seconds=1, attempts=1))
+    return made[-1]
+door, summons = front_door.KeptClient(make), Summons("worker", make)
+door().invoke(FunctionName="f", Payload=b"{{}}")
+summons("task", None)
+once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
+locks = [client._connections._lock for client in made] + [once["making"].cell_contents]
+held, go_on = threading.Event(), threading.Event()
+def hold():
+    for lock in locks:
+        lock.acquire()
+    held.set()
+    go_on.wait()
+threading.Thread(target=hold, daemon=True).start()
+held.wait()
+read, write = os.pipe()
+if os.fork() == 0:
+    signal.alarm(20)  # a lock that nobody will give back
+    del made[:]
+    door().invoke(FunctionName="f", Payload=b"{{}}")
+    summons("task", None)
+    os.write(write, b"%d" % len(made))
+    os._exit(0)
+os.close(write)
+print(os.read(read, 9).decode())
+go_on.set()
+"""
+
+
+def test_a_forked_child_has_lambda_clients_of_its_own(service: Service) -> None:
+    environment = {**LAMBDA, "AWS_ENDPOINT_URL_LAMBDA": f"http://{service.host}"}
+    assert run_python(FORKS.format(environment=environment)).strip() == "2"
+    assert len(service.asked) == len(service.connections) == 4
 
 
 # TLS

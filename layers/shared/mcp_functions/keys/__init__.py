@@ -7,17 +7,16 @@ forked child, and takes its clock and its randomness as parameters.
 
 from __future__ import annotations
 
-import functools
 import logging
 import math
 import os
 import threading
 import time
-import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mcp_functions import observing
+from mcp_functions.aws.forgetting import forgetful
 from mcp_functions.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.keys.choice import (
     KEY_BYTES,
@@ -303,36 +302,3 @@ def _checked(key: DataKey) -> DataKey:
 
 def _outage(error: OSError) -> TemporarilyUnavailable:
     return TemporarilyUnavailable(f"wrapping:{type(error).__name__}")
-
-
-class Forgetful(Protocol):
-    """What knows something that must not outlive the process it belongs to."""
-
-    def reset(self) -> None:
-        """Forget it."""
-
-
-_alive: weakref.WeakSet[Forgetful] = weakref.WeakSet()
-
-
-def forgetful(what: Forgetful) -> None:
-    """Have `what` reset before a snapshot, after a restore and in a forked child."""
-    _alive.add(what)
-    _register_hooks()
-
-
-@functools.cache
-def _register_hooks() -> None:
-    """Have the runtime say when it takes or restores a snapshot, and the interpreter when it forks. Runs once."""
-    os.register_at_fork(after_in_child=_reset_all)
-    try:
-        import snapshot_restore_py  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415 - Lambda has it
-    except ImportError:
-        return
-    snapshot_restore_py.register_before_snapshot(_reset_all)
-    snapshot_restore_py.register_after_restore(_reset_all)
-
-
-def _reset_all() -> None:
-    for what in list(_alive):
-        what.reset()
