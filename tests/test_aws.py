@@ -33,7 +33,7 @@ from hypothesis import strategies as st
 from mcp_functions import aws, front_door
 from mcp_functions.aws import clients, connection, surroundings
 from mcp_functions.aws.clients import Invoker, Kms, Quota
-from mcp_functions.aws.credentials import REFRESH_SECONDS, Fetched
+from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, Fetched
 from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
 from mcp_functions.aws.signing import Credentials, Scope, sign
 from mcp_functions.front_door import lambda_client
@@ -446,10 +446,8 @@ def test_silence_of_kms_is_a_read_timeout(either: str, service: Service, monkeyp
 class Dripping:
     """A server that answers a byte at a time: each when it is let, or after some milliseconds all the same."""
 
-    BODY = data_key() + b" " * 100
-
     def __init__(self) -> None:
-        self.let, self.asked = threading.Semaphore(0), 0
+        self.let, self.asked, self.body = threading.Semaphore(0), 0, data_key()
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
@@ -473,7 +471,7 @@ class Dripping:
     def _drip(self, connection: socket.socket) -> None:
         connection.recv(65536)
         self.asked += 1
-        for byte in b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(self.BODY) + self.BODY:
+        for byte in b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(self.body) + self.body:
             self.let.acquire(timeout=0.005)
             connection.sendall(bytes([byte]))
 
@@ -501,12 +499,18 @@ def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> N
     assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
 
 
-def test_credentials_that_drip_do_not_hold_a_call_open(dripping: Dripping, monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds = iter(range(10_000))
-    monkeypatch.setattr(connection.time, "monotonic", lambda: dripping.let.release() or next(seconds) / 10)
+def test_credentials_that_drip_do_not_hold_a_call_open(dripping: Dripping) -> None:
+    dripping.body = handed_out("2099-01-01T00:00:00Z").body
+    seconds = [0.0]
+
+    def clock() -> float:
+        seconds[0] += 0.1
+        dripping.let.release()
+        return seconds[0]
+
     with pytest.raises(MetadataRetrievalError):
-        Fetched(dripping.url.removeprefix("http://"), "/credentials", "")()
-    assert next(seconds) < 40
+        Fetched(dripping.url.removeprefix("http://"), "/credentials", "", clock=clock)()
+    assert seconds[0] < FETCH_SECONDS + 1
 
 
 def test_waits_count_towards_the_time_of_a_call(service: Service) -> None:
@@ -518,14 +522,9 @@ def test_waits_count_towards_the_time_of_a_call(service: Service) -> None:
         waits.append(wait)
         seconds[0] += wait
 
-    limits: dict[str, Any] = {
-        "connect_seconds": 0.1,
-        "read_seconds": 0.6,
-        "rand": lambda: 1.0,
-        "clock": lambda: seconds[0],
-    }
+    client = Kms(target, connect_seconds=0.1, read_seconds=0.6, sleep=sleep, rand=lambda: 1.0, clock=lambda: seconds[0])
     service.script += [error(400, "ThrottlingException")] * 3
-    assert outcome(Kms(target, sleep=sleep, **limits)) == ("ThrottlingException", 400)
+    assert outcome(client) == ("ThrottlingException", 400)
     assert (waits, len(service.asked)) == ([1.0], 2)  # two seconds more would be over the 2.1 of three attempts
 
 
@@ -783,6 +782,9 @@ import os, signal, threading
 from mcp_functions import aws, front_door
 from mcp_functions.aws.clients import Invoker
 from mcp_functions.tasks import Summons
+from mcp_functions.settings import Settings
+from mcp_functions.vault import Vault
+vault = Vault(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
 target = aws.find({environment!r}, "lambda")
 made = []
 def make():
@@ -792,7 +794,7 @@ door, summons = front_door.KeptClient(make), Summons("worker", make)
 door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
-locks = [client._connections._lock for client in made] + [once["making"].cell_contents]
+locks = [client._connections._lock for client in made] + [once["making"].cell_contents, vault._making]
 held, go_on = threading.Event(), threading.Event()
 def hold():
     for lock in locks:
@@ -807,6 +809,7 @@ if os.fork() == 0:
     del made[:]
     door().invoke(FunctionName="f", Payload=b"{{}}")
     summons("task", None)
+    vault.states(600)
     os.write(write, b"%d" % len(made))
     os._exit(0)
 os.close(write)
