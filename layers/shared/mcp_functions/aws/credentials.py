@@ -29,7 +29,7 @@ def given(environ: Mapping[str, str]) -> Callable[[], Credentials]:
 class Fetched:
     """Credentials of the endpoint that AWS_CONTAINER_CREDENTIALS_FULL_URI names, fetched before they end."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - where, as whom, and two clocks
+    def __init__(
         self,
         host: str,
         path: str,
