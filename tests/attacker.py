@@ -200,6 +200,7 @@ class Site:
         arguments: dict[str, Any] | None = None,
         *,
         who: str = "alice",
+        client: str = CLIENT,
         route: str = "",
         **more: Any,  # noqa: ANN401
     ) -> Answer:
@@ -209,6 +210,7 @@ class Site:
             name: of a tool; `postcard` is a prompt, and what has a colon is a resource.
             arguments: of it; to Lisbon, if left out.
             who: whose access token it carries.
+            client: the OAuth client that the token was given to.
             route: "/<folder>" goes to the function itself, not to the front door.
             more: params: requestState, inputResponses.
 
@@ -216,7 +218,7 @@ class Site:
         method = "resources/read" if ":" in name else "prompts/get" if name == "postcard" else "tools/call"
         target = {"uri": name} if ":" in name else {"name": name, "arguments": arguments or {"city": "Lisbon"}}
         message = wire.message(method, {**target, **more})
-        headers = {**wire.headers(message), "authorization": f"Bearer {self.token(who)}"}
+        headers = {**wire.headers(message), "authorization": f"Bearer {self.token(who, client)}"}
         address = urlsplit(self.url)
         connection = HTTPConnection(address.netloc, timeout=30)
         connection.request("POST", f"{address.path}{route}", json.dumps(message), headers)
@@ -227,10 +229,10 @@ class Site:
         self.answers.append(answer)
         return answer
 
-    def token(self, who: str) -> str:
+    def token(self, who: str, client: str = CLIENT) -> str:
         """Give somebody an access token; it outlives whatever these tests do to the clock."""
         assert self.issuer
-        return self.issuer.token(subject=who, client_id=CLIENT, exp=int(time.time()) + YEARS)
+        return self.issuer.token(subject=who, client_id=client, exp=int(time.time()) + YEARS)
 
     def now(self) -> float:
         """Say what the functions' clock says."""

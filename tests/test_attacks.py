@@ -264,6 +264,16 @@ def test_noise_costs_three_calls_and_then_there_is_no_verdict(target: Site) -> N
     assert target.send("book", who="alice", requestState=alices, inputResponses=SEAT).asked == ["meal"]
 
 
+def test_a_person_with_thirty_oauth_clients_has_one_budget(target: Site) -> None:
+    good = target.send("book", who="mallory").state
+    before = len(target.kms.asked)
+    for number in range(30):
+        noise = flipped(good, AT["wrapped"] + number)
+        target.send("book", who="mallory", client=f"client-{number}", requestState=noise)
+    assert target.kms.asked[before:] == ["Decrypt"] * 3
+    assert target.send("book", who="alice", client="client-1", requestState=flipped(good, AT["wrapped"])).status == 400
+
+
 def test_the_budget_fills_again(target: Site) -> None:
     good = target.send("book", who="mallory").state
     for at in range(AT["wrapped"], AT["wrapped"] + 4):

@@ -10,9 +10,11 @@ import socket
 import ssl
 import threading
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
@@ -31,7 +33,7 @@ from hypothesis import strategies as st
 from mcp_functions import aws, front_door
 from mcp_functions.aws import clients, connection, surroundings
 from mcp_functions.aws.clients import Invoker, Kms, Quota
-from mcp_functions.aws.credentials import REFRESH_SECONDS, Fetched
+from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, Fetched
 from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
 from mcp_functions.aws.signing import Credentials, Scope, sign
 from mcp_functions.front_door import lambda_client
@@ -40,6 +42,7 @@ from mcp_functions.keys.kms import kms_client
 from mcp_functions.table import Refused, dynamodb, make_call, s3
 from mcp_functions.tasks import lambda_client as summons_client
 from mcp_functions.tasks import summons
+from tests.strict_kms import run_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,6 +60,13 @@ LAMBDA = {
     "AWS_DEFAULT_REGION": "eu-west-1",
 }
 VISIBLE = st.text("abcXYZ019-._~ =+/,:;", max_size=20).map(str.strip)
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs these tests may have files of configuration: boto3 would make the calls."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+
 
 # The signature
 
@@ -152,6 +162,103 @@ def test_what_is_not_said_in_full_is_left_to_boto3(said: dict[str, str]) -> None
 
 def test_a_file_that_holds_nothing_says_nothing() -> None:
     assert aws.find({**LAMBDA, "AWS_CONFIG_FILE": "/dev/null"}, "kms") is not None  # as `serve --runtime` sets it
+
+
+ELSEWHERE = "http://127.0.0.1:9"
+SERVICES = "".join(f"{name} =\n  endpoint_url = {ELSEWHERE}\n" for name in ("kms", "lambda", "dynamodb"))
+CONFIGURATIONS = (
+    None,
+    "",
+    f"[default]\nendpoint_url = {ELSEWHERE}\n",
+    f"[default]\nservices = ours\n[services ours]\n{SERVICES}",
+    f"[profile other]\nendpoint_url = {ELSEWHERE}\n",
+    "[default]\nuse_fips_endpoint = true\n",
+    "[default]\nuse_dualstack_endpoint = true\n",
+    "[default]\nignore_configured_endpoint_urls = true\n",
+    "[default]\nregion = eu-central-1\n",
+)
+VARIABLES: tuple[dict[str, str], ...] = (
+    {},
+    {"AWS_PROFILE": "other"},
+    {"AWS_DEFAULT_PROFILE": "other"},
+    {"AWS_CONFIG_FILE": "other/config"},
+    {"AWS_CONFIG_FILE": "/dev/null"},
+    {"AWS_SHARED_CREDENTIALS_FILE": "other/config"},
+    {"AWS_SHARED_CREDENTIALS_FILE": "/dev/null"},
+    {"AWS_ENDPOINT_URL": "https://aws.internal"},
+    {"AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001", "AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:8002"},
+    {"AWS_USE_FIPS_ENDPOINT": "true"},
+    {"AWS_USE_DUALSTACK_ENDPOINT": "true"},
+    {"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"},
+    {"AWS_ACCOUNT_ID": "111122223333"},
+    {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled"},
+    {"AWS_DEFAULT_REGION": "us-gov-west-1"},
+)
+ASKED: dict[str, tuple[str, dict[str, Any]]] = {
+    "kms": ("decrypt", {"KeyId": ARN, "CiphertextBlob": b"x"}),
+    "lambda": ("invoke", {"FunctionName": "shop-add", "Payload": b"{}"}),
+    "dynamodb": ("get_item", {"TableName": "t", "Key": {"key": {"S": "k"}}}),
+}
+
+
+@cache
+def loader() -> Any:  # noqa: ANN401 - botocore's
+    """Read botocore's descriptions of services once."""
+    return botocore.session.Session().get_component("data_loader")
+
+
+def where_botocore_sends(service: str) -> str:
+    """Have botocore make a request in this environment, and return its address; nothing is sent."""
+    sent: list[str] = []
+
+    def instead(request: Any, **_more: object) -> Any:  # noqa: ANN401 - botocore's
+        sent.append("/".join(request.url.split("/")[:3]))
+        return mock.Mock(status_code=200, headers={}, content=b"{}")
+
+    session = botocore.session.Session()
+    session.register_component("data_loader", loader())
+    client = session.create_client(service)
+    client.meta.events.register("before-send", instead)
+    operation, arguments = ASKED[service]
+    getattr(client, operation)(**arguments)
+    client.close()
+    return sent[0]
+
+
+@pytest.mark.parametrize("service", ASKED)
+@pytest.mark.parametrize("file", ["config", "credentials"])
+def test_what_is_called_without_boto3_is_where_botocore_would_call(
+    service: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config").write_text(CONFIGURATIONS[2] or "", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    without_boto3 = list[int]()
+    for number, (content, variables) in enumerate(product(CONFIGURATIONS, VARIABLES)):
+        written = tmp_path / ".aws" / file
+        written.unlink(missing_ok=True)
+        if content is not None:
+            written.write_text(content, encoding="utf-8")
+        environment = {**LAMBDA, "HOME": str(tmp_path), **variables}
+        with mock.patch.dict("os.environ", environment, clear=True):
+            target = aws.find(environment, service)
+            if target:
+                without_boto3.append(number)
+                assert f"http{'s' * target.tls}://{target.name}" == where_botocore_sends(service), (content, variables)
+    assert without_boto3[:2] == [0, 4]  # no file, no variable; and a file that is /dev/null
+
+
+@pytest.mark.parametrize("named", ["AWS_REGION", "AWS_DEFAULT_REGION"])
+def test_either_variable_of_lambda_names_the_region_for_both_clients(
+    named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_KMS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(named, "eu-south-2")
+    target = aws.find({**LAMBDA, "AWS_DEFAULT_REGION": "", "AWS_REGION": "", named: "eu-south-2"}, "kms")
+    assert target is not None
+    assert kms.boto3_client().meta.endpoint_url == f"https://{target.name}" == "https://kms.eu-south-2.amazonaws.com"
 
 
 def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
@@ -334,6 +441,91 @@ def test_silence_of_kms_is_a_read_timeout(either: str, service: Service, monkeyp
         assert outcome(kms_client()) == ("ReadTimeoutError", 0)
     assert either
     assert service.asked == []
+
+
+class Dripping:
+    """A server that answers a byte at a time: each when it is let, or after some milliseconds all the same."""
+
+    def __init__(self) -> None:
+        self.let, self.asked, self.body = threading.Semaphore(0), 0, data_key()
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _address = self._socket.accept()
+                with connection, suppress(OSError):
+                    self._drip(connection)
+
+    def _drip(self, connection: socket.socket) -> None:
+        connection.recv(65536)
+        self.asked += 1
+        for byte in b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(self.body) + self.body:
+            self.let.acquire(timeout=0.005)
+            connection.sendall(bytes([byte]))
+
+
+@pytest.fixture
+def dripping() -> Iterator[Dripping]:
+    running = Dripping()
+    yield running
+    running.close()
+
+
+def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> None:
+    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": dripping.url}, "kms")
+    assert target is not None
+    seconds = [0.0]
+
+    def clock() -> float:
+        seconds[0] += 0.1  # for each time that the client looks: it looks before each byte
+        dripping.let.release()
+        return seconds[0]
+
+    client = Kms(target, connect_seconds=0.5, read_seconds=5, sleep=lambda _seconds: None, clock=clock)
+    assert outcome(client) == ("ReadTimeoutError", 0)
+    assert dripping.asked == 3
+    assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
+
+
+def test_credentials_that_drip_do_not_hold_a_call_open(dripping: Dripping) -> None:
+    dripping.body = handed_out("2099-01-01T00:00:00Z").body
+    seconds = [0.0]
+
+    def clock() -> float:
+        seconds[0] += 0.1
+        dripping.let.release()
+        return seconds[0]
+
+    with pytest.raises(MetadataRetrievalError):
+        Fetched(dripping.url.removeprefix("http://"), "/credentials", "", clock=clock)()
+    assert seconds[0] < FETCH_SECONDS + 1
+
+
+def test_waits_count_towards_the_time_of_a_call(service: Service) -> None:
+    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
+    assert target is not None
+    seconds, waits = [0.0], list[float]()
+
+    def sleep(wait: float) -> None:
+        waits.append(wait)
+        seconds[0] += wait
+
+    client = Kms(target, connect_seconds=0.1, read_seconds=0.6, sleep=sleep, rand=lambda: 1.0, clock=lambda: seconds[0])
+    service.script += [error(400, "ThrottlingException")] * 3
+    assert outcome(client) == ("ThrottlingException", 400)
+    assert (waits, len(service.asked)) == ([1.0], 2)  # two seconds more would be over the 2.1 of three attempts
 
 
 def test_nobody_there_is_an_endpoint_that_cannot_be_reached(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -581,6 +773,55 @@ def test_credentials_that_cannot_be_renewed_serve_to_their_end(service: Service,
     with pytest.raises(MetadataRetrievalError) as failed:
         fetch()
     assert SECRET not in str(failed.value)
+
+
+# What is left behind
+
+FORKS = """
+import os, signal, threading
+from mcp_functions import aws, front_door
+from mcp_functions.aws.clients import Invoker
+from mcp_functions.tasks import Summons
+from mcp_functions.settings import Settings
+from mcp_functions.vault import Vault
+vault = Vault(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
+target = aws.find({environment!r}, "lambda")
+made = []
+def make():
+    made.append(Invoker(target, connect_seconds=1, read_seconds=1, attempts=1))
+    return made[-1]
+door, summons = front_door.KeptClient(make), Summons("worker", make)
+door().invoke(FunctionName="f", Payload=b"{{}}")
+summons("task", None)
+once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
+locks = [client._connections._lock for client in made] + [once["making"].cell_contents, vault._making]
+held, go_on = threading.Event(), threading.Event()
+def hold():
+    for lock in locks:
+        lock.acquire()
+    held.set()
+    go_on.wait()
+threading.Thread(target=hold, daemon=True).start()
+held.wait()
+read, write = os.pipe()
+if os.fork() == 0:
+    signal.alarm(20)  # a lock that nobody will give back
+    del made[:]
+    door().invoke(FunctionName="f", Payload=b"{{}}")
+    summons("task", None)
+    vault.states(600)
+    os.write(write, b"%d" % len(made))
+    os._exit(0)
+os.close(write)
+print(os.read(read, 9).decode())
+go_on.set()
+"""
+
+
+def test_a_forked_child_has_lambda_clients_of_its_own(service: Service) -> None:
+    environment = {**LAMBDA, "AWS_ENDPOINT_URL_LAMBDA": f"http://{service.host}"}
+    assert run_python(FORKS.format(environment=environment)).strip() == "2"
+    assert len(service.asked) == len(service.connections) == 4
 
 
 # TLS

@@ -33,9 +33,9 @@ LEAN = NEVER | {"pydantic", "cryptography", "dataclasses", "jsonschema", "aws_la
 PYDANTICS = {"asyncio", "inspect", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {"aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing"}
 EVERY = {
-    "aws", "aws.surroundings", "catalog", "cors", "errors", "events", "gateway", "headers", "identity", "jsonrpc",
-    "messages", "names", "observing", "observing.lines", "observing.notes", "scopes", "settings", "uris", "well_known",
-    "writer",
+    "aws", "aws.forgetting", "aws.surroundings", "catalog", "cors", "errors", "events", "gateway", "headers",
+    "identity", "jsonrpc", "messages", "names", "observing", "observing.lines", "observing.notes", "scopes",
+    "settings", "uris", "well_known", "writer",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door"}
 TOOL = EVERY | {
@@ -125,6 +125,7 @@ def took(kind: str, url: str) -> dict[str, Any]:
     environ = {
         **{name: value for name, value in os.environ.items() if name in {"PATH", "SYSTEMROOT"}},
         "PYTHONPATH": os.pathsep.join([str(ROOT / "layers" / "shared"), str(Path(pydantic.__file__).parent.parent)]),
+        "HOME": os.devnull,  # files of configuration of whoever runs this would bring boto3
         "MCP_STACK": "shop",
         "MCP_AUTH_MODE": "none",
         "MCP_KMS_KEYS": ARN,

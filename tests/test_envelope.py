@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import mcp_functions
 from mcp_functions import envelope as module
-from mcp_functions import keys
+from mcp_functions.aws import forgetting
 from mcp_functions.envelope import CEILING, Codec, Envelope, describe
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge, TemporarilyUnavailable
 from mcp_functions.keys import Keys, Reason, Scope
@@ -628,6 +628,6 @@ def test_what_is_derived_from_a_data_key_is_forgotten_with_it() -> None:
     token = envelope.seal(b"before")
     assert envelope.unseal(token) == b"before"
     assert envelope._sealed is not None is not envelope._opened  # noqa: SLF001 - nor may they outlive the process
-    keys._reset_all()  # noqa: SLF001 - as before a snapshot, and in a forked child
+    forgetting._reset_all()  # noqa: SLF001 - as before a snapshot, and in a forked child
     assert envelope._sealed is envelope._opened is None  # noqa: SLF001
     assert (envelope.unseal(token), envelope.unseal(envelope.seal(b"after"))) == (b"before", b"after")

@@ -89,7 +89,7 @@ class Fleet(RuleBasedStateMachine):
         self.rand = Repeatable()
         self.kms, self.clock = StrictKms(rand=self.rand), Clock(START + 100)
         self.arns = [self.kms.create_key(), self.kms.create_key()]
-        self.generation, self.storm, self.denied = 1, False, False
+        self.generation, self.storm, self.denied, self.ever_denied = 1, False, False, False
         self.kms.weather = lambda _operation: kms_error("ThrottlingException") if self.storm else None
         self.kms.policy = lambda _operation, _key, _context: not self.denied
         self.containers = [self.launch(0) for _ in range(SIZE)]
@@ -148,7 +148,8 @@ class Fleet(RuleBasedStateMachine):
             retired = reason == "kek_retired" and self.denied  # denying a key that is not the first retires it
             assert retired or not good, f"a good state was refused: {reason}"
         except TemporarilyUnavailable as error:
-            spent = error.reason == "unwrap_budget" and self.generation > 1  # by states that the new generation killed
+            # spent on states that a new generation killed, or on denials
+            spent = error.reason == "unwrap_budget" and (self.generation > 1 or self.ever_denied)
             assert self.storm or spent, "unavailable in fair weather"
         except Misconfigured:
             assert self.denied, "misconfigured though nothing is denied"
@@ -188,6 +189,7 @@ class Fleet(RuleBasedStateMachine):
     @rule(denied=st.booleans())
     def the_policy_changes(self, *, denied: bool) -> None:
         self.denied = denied
+        self.ever_denied |= denied
 
     @rule(at=st.integers(0, SIZE - 1))
     def a_container_is_replaced(self, at: int) -> None:
@@ -221,7 +223,8 @@ class Fleet(RuleBasedStateMachine):
             seconds = self.clock() - container.born
             budget = 3 * (3 + seconds / 30)  # three callers: somebody, somebody else, mallory
             keys = sum(call.operation == "GenerateDataKey" and call.outcome == "ok" for call in self.kms.calls)
-            refused = sum(call.outcome not in {"ok", "InvalidCiphertextException"} for call in self.kms.calls)
+            charged = {"ok", "InvalidCiphertextException", "AccessDeniedException"}
+            refused = sum(call.outcome not in charged for call in self.kms.calls)
             assert len(container.tap.decrypted) <= keys + refused + budget
 
     @invariant()

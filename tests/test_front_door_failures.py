@@ -16,7 +16,7 @@ import pytest
 
 from mcp_functions import catalog, jsonrpc, tool
 from mcp_functions.errors import NotAnsweredInTime
-from mcp_functions.front_door import IDLE_SECONDS, FrontDoor, kept, lambda_client, within
+from mcp_functions.front_door import IDLE_SECONDS, FrontDoor, KeptClient, lambda_client, within
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.settings import Settings
 from tests import wire
@@ -102,7 +102,7 @@ class Door:
     def __init__(self) -> None:
         self.made: list[Any] = []
         self.seconds = 0.0
-        offered = FrontDoor(OFFERED, SETTINGS, kept(self._client, lambda: self.seconds), None)
+        offered = FrontDoor(OFFERED, SETTINGS, KeptClient(self._client, lambda: self.seconds), None)
         self._function = LambdaFunction(lambda _name: Endpoint(SETTINGS, offered.answer))
 
     def _client(self) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own

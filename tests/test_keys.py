@@ -554,12 +554,113 @@ def test_a_forged_token_under_a_proven_key_costs_neither_kms_nor_budget() -> Non
     assert container.unseal(other, caller="mallory") == b"other"
 
 
-def test_good_tokens_cost_no_budget() -> None:
+def test_good_tokens_cost_little_of_the_budget() -> None:
     kms, clock = StrictKms(), Clock(START + 10)
     arn = kms.create_key()
     tokens = [make_envelope(kms, arn, clock=clock).seal(b"%d" % number) for number in range(20)]
     container = make_envelope(kms, arn, clock=clock)
     assert [container.unseal(token, caller="alice") for token in tokens] == [b"%d" % number for number in range(20)]
+
+
+def under_keys_of_their_own(kms: StrictKms, arn: str, clock: Clock, count: int) -> list[str]:
+    """Seal tokens that are all authentic, each in a new container and so under its own data key."""
+    return [make_envelope(kms, arn, clock=clock).seal(b"%d" % number) for number in range(count)]
+
+
+def bounded(kms: StrictKms, arn: str, clock: Clock, limits: Limits) -> Envelope:
+    return Envelope(Keys([KmsKey(arn, lambda: kms)], SCOPE, now=clock, limits=limits))
+
+
+def opens(container: Envelope, token: str, caller: str) -> bool:
+    """Present a token; False if the container gives no verdict because the caller's budget is spent."""
+    try:
+        container.unseal(token, caller=caller)
+    except TemporarilyUnavailable as error:
+        return (error.reason, error.headers) != ("unwrap_budget", {"retry-after": "2"})
+    return True
+
+
+def test_authentic_tokens_under_many_keys_are_bounded_too_and_known_keys_open_as_ever() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    tokens, container = under_keys_of_their_own(kms, arn, clock, 270), make_envelope(kms, arn, clock=clock)
+    rounds = [[opens(container, token, "mallory") for token in tokens] for _ in range(3)]
+    assert rounds == [[True] * 41 + [False] * 229] * 3
+    assert kms.count("Decrypt") == 41
+    clock.advance(30)  # 20 more: an unwrap that succeeds costs a twentieth of one in vain
+    assert [opens(container, token, "mallory") for token in tokens] == [True] * 61 + [False] * 209
+    assert opens(container, tokens[-1], "alice")
+    assert kms.count("Decrypt") == 62
+
+
+def test_one_callers_keys_drop_its_own_from_a_full_list_and_not_those_of_others() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    container, tokens = bounded(kms, arn, clock, Limits(opened=8)), under_keys_of_their_own(kms, arn, clock, 45)
+    others = list(zip(tokens, ["alice", "alice", "bob", "carol", "carol"], strict=False))
+    assert all(opens(container, token, caller) for token, caller in others)
+    assert all(opens(container, token, "mallory") for token in tokens[5:])
+    before = kms.count("Decrypt")
+    assert all(opens(container, token, caller) for token, caller in others)
+    assert kms.count("Decrypt") == before == 45
+
+
+def test_a_denial_costs_as_much_as_an_unwrap_in_vain_and_is_named_each_time_it_is_heard() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    tokens, container = under_keys_of_their_own(kms, arn, clock, 100), make_envelope(kms, arn, clock=clock)
+    kms.policy = lambda _operation, _key_id, _context: False
+
+    def reasons() -> list[str | None]:
+        told = list[str | None]()
+        for token in tokens:
+            with pytest.raises((Misconfigured, TemporarilyUnavailable)) as refused:
+                container.unseal(token, caller="alice")
+            told.append(refused.value.reason)
+        return told
+
+    denied = "kms:AccessDeniedException"
+    assert reasons() == [denied] * 3 + ["unwrap_budget"] * 97
+    clock.advance(30)
+    assert reasons() == [denied] + ["unwrap_budget"] * 99
+    assert kms.count("Decrypt") == 4
+    kms.policy = lambda _operation, _key_id, _context: True
+    clock.advance(30)
+    assert opens(container, tokens[0], "alice")
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("wait"), st.integers(1, 40)),
+    st.tuples(st.sampled_from(["good", "damaged", "forged"]), st.integers(0, 59)),
+    st.tuples(st.just("denied"), st.integers(0, 1)),
+)
+
+
+@given(st.lists(STEPS, max_size=200), st.integers(4, 64))
+def test_whatever_one_person_presents_costs_no_more_than_the_budget(steps: list[tuple[str, int]], most: int) -> None:
+    kms, clock, limits = StrictKms(), Clock(START + 10), Limits(opened=most)
+    arn = kms.create_key()
+    tokens, container = under_keys_of_their_own(kms, arn, clock, 60), bounded(kms, arn, clock, limits)
+    malleable, spent = 4 + (12 + 180) * 4 // 3, 0  # the last bytes of a wrapped key are not authenticated by this KMS
+    for step, number in steps:
+        token, before, price = tokens[number], kms.count("Decrypt"), limits.ratio
+        if step == "wait":
+            clock.advance(number)
+        elif step == "denied":
+            kms.policy = (lambda _operation, _key_id, _context: False) if number else lambda *_asked: True
+        else:
+            if step == "damaged":
+                token = noise_in_the_wrapped_key(token, number)
+            if step == "forged":
+                token = token[:malleable] + "B" + token[malleable + 1 :]
+            try:
+                container.unseal(token, caller="mallory")
+                price = 1
+            except McpError:
+                pass
+            spent += price * (kms.count("Decrypt") - before)
+        seconds = clock() - START - 10
+        assert spent <= limits.ratio * (limits.burst + seconds / limits.refill_seconds)
 
 
 def test_ten_thousand_callers_cannot_lock_out_one_more_and_do_not_fill_the_memory() -> None:

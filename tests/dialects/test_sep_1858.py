@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 from mcp_functions import serve
 from mcp_functions.dialects import sep_1858
+from mcp_functions.errors import InvalidRequestState
+from mcp_functions.keys import Keys
 from mcp_functions.names import META_EARLIER
 from tests import wire
 from tests.dialects.clients import Client, MultiTurnClient, accept
@@ -19,6 +21,8 @@ from tests.strict_kms import START, Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from mcp_functions.keys import Header
 
     Over = Callable[..., Events]
 
@@ -263,6 +267,25 @@ def refused(client: MultiTurnClient, responses: object, event_id: str) -> None:
 def test_a_forged_event_id_is_refused(over: Over, forge: Callable[[str], str]) -> None:
     client, requests, event_id = begun(over)
     refused(client, respond(requests), forge(event_id))
+
+
+def test_event_ids_of_two_oauth_clients_are_charged_to_their_one_person(
+    over: Over, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _client, requests, event_id = begun(over, who="alice")
+    charged: list[str] = []
+
+    def opening(_keys: Keys, _header: Header, caller: str, **_limits: float) -> NoReturn:
+        charged.append(caller)
+        reason = "wrapped_key"
+        raise InvalidRequestState(reason)
+
+    monkeypatch.setattr(Keys, "opening", opening)
+    for who, oauth_client in (("alice", "c"), ("alice", "d"), ("bob", "c")):
+        events = over(who)
+        events.oauth_client = oauth_client
+        refused(MultiTurnClient(events), respond(requests), event_id)
+    assert charged[0] == charged[1] != charged[2]
 
 
 def test_the_id_of_an_earlier_event_of_the_turn_continues_nothing(over: Over) -> None:

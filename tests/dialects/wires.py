@@ -56,14 +56,25 @@ class Events:
         who: calls, as the authorizer says.
         fresh: whether every POST is an event for a container that has answered none before.
 
+    Attributes:
+        oauth_client: that the access token was given to.
+
     """
+
+    oauth_client = "c"
 
     def __init__(self, function: LambdaFunction, who: str = "alice", *, fresh: bool = False) -> None:
         self.function, self._who, self._fresh = function, who, fresh
 
     def post(self, body: object, headers: Mapping[str, str]) -> Reply:
         text = body if isinstance(body, str) else json.dumps(body)
-        claims = {"iss": ISSUER, "sub": self._who, "client_id": "c", "aud": RESOURCE, "exp": "99999999999"}
+        claims = {
+            "iss": ISSUER,
+            "sub": self._who,
+            "client_id": self.oauth_client,
+            "aud": RESOURCE,
+            "exp": "99999999999",
+        }
         sent = wire.event(text, context={"authorizer": {"jwt": {"claims": claims}}}, headers=dict(headers))
         container = self.function.fresh() if self._fresh else self.function
         with environment.applied(environment.for_tokens(issuer=ISSUER, resource=RESOURCE)):

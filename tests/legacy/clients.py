@@ -43,8 +43,11 @@ class Client:
         session: Mcp-Session-Id, once the server gave one.
         version: what it negotiated; sent as MCP-Protocol-Version where the revision knows that header.
         seen: every event id, in order.
+        oauth_client: that the user's access token was given to.
 
     """
+
+    oauth_client = "c"
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class Client:
         """Write what the gateway's authorizer says of this user."""
         if not self.name:
             return {}
-        claims = {"iss": ISSUER, "sub": self.name, "client_id": "c", "aud": RESOURCE, "scope": ""}
+        claims = {"iss": ISSUER, "sub": self.name, "client_id": self.oauth_client, "aud": RESOURCE, "scope": ""}
         claims["exp"] = str(int(self.now()) + 60)
         return {"authorizer": {"jwt": {"claims": claims}}}
 

@@ -102,6 +102,28 @@ def test_forged_sessions_ask_kms_no_more_than_a_caller_may_waste(world: World) -
     assert len(world.kms.asked) <= 3
 
 
+@pytest.mark.parametrize("forged", ["session", "question"])
+def test_forged_sessions_and_questions_of_thirty_oauth_clients_are_charged_to_their_one_person(
+    world: World, forged: str
+) -> None:
+    clients = [world.client() for _ in range(30)]
+    for number, client in enumerate(clients):
+        client.oauth_client = f"c{number}"
+        client.initialize()
+    world.anew()
+    clients[0].http("POST", {"jsonrpc": "2.0", "id": 1, "method": "ping"})  # one unwrap: the sessions have one key
+    world.kms.asked.clear()
+    for number, client in enumerate(clients):
+        assert client.session
+        token = f"{client.session[:30]}{number:020d}{client.session[50:]}"
+        if forged == "session":
+            client.session = token
+            client.http("POST", {"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        else:
+            client.http("POST", {"jsonrpc": "2.0", "id": token, "result": {}})
+    assert 0 < len(world.kms.asked) <= 3
+
+
 @pytest.mark.parametrize("door", DOORS)
 def test_without_a_key_there_are_no_sessions_and_all_the_rest(door: str) -> None:
     client = World(*ALL, door=door, keys=False).client()

@@ -14,15 +14,18 @@ from mcp_functions.front_door import FrontDoor
 from mcp_functions.gateway import LambdaFunction, WorkFailed
 from mcp_functions.messages import Forwarded, Request
 from mcp_functions.settings import Settings
+from mcp_functions.table import envelope
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests import wire
 from tests.placements import Lambdas
+from tests.strict_kms import START, Clock, StrictKms, make_keys
 from tests.tasks.jobs import DONE, JOBS, MEANWHILE, publish
 from tests.tasks.world import Client, World, text
 
 if TYPE_CHECKING:
     from mcp_functions.rounds import AuditRecord
 
+DAY = 24 * 3600
 YES, NO = {"yes": True}, {"yes": False}
 SECRET = "secret of the author"  # noqa: S105 - what must stay in the function
 
@@ -452,6 +455,25 @@ def test_tasks_that_have_ended_or_expired_are_not_counted() -> None:
     world.clock.advance(60)
     world.table.expire(world.clock())
     alice.begin("required")
+
+
+def test_polling_tasks_under_many_data_keys_asks_kms_within_the_budget_of_the_person() -> None:
+    kms, clock = StrictKms(), Clock(START + 450)  # the middle of an epoch, where no key of the one before seals
+    keys = make_keys(kms, kms.create_key(), clock=clock)
+    world = World(*JOBS, max_open_tasks=100, clock=clock, codec=envelope(keys, max_age=DAY))
+    alice, tasks = Client(world), list[str]()
+    for _ in range(70):
+        clock.advance(900)  # an epoch: the next task is sealed under another key
+        tasks.append(alice.begin("counted", count=2))
+        world.work()
+    keys.reset()
+    assert kms.count("GenerateDataKey") == 70
+    kms.calls.clear()
+    for _ in range(3):
+        told = [alice.send("tasks/get", {"taskId": task}) for task in tasks]
+        assert ["result" in message for message in told] == [True] * 41 + [False] * 29
+        assert alice.response["statusCode"] == 503
+    assert kms.count("Decrypt") == 41
 
 
 def test_a_call_that_does_not_fit_into_an_item_is_told_so(world: World, alice: Client) -> None:

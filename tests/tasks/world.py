@@ -50,16 +50,16 @@ class World:
     """
 
     def __init__(self, *handlers: Handler[..., Any], **options: Any) -> None:  # noqa: ANN401 - more settings
-        """Deploy some handlers. `audit` is the author's."""
-        audit = options.pop("audit", None)
-        self.clock, self.table, self.rand = Clock(), MemoryTable(), Repeatable()
+        """Deploy some handlers. `audit` is the author's, `codec` seals the items by `clock`."""
+        audit, codec = options.pop("audit", None), options.pop("codec", Glass())
+        self.clock, self.table, self.rand = options.pop("clock", None) or Clock(), MemoryTable(), Repeatable()
         self.summoned: deque[tuple[str, str | None]] = deque()
         self.boxes, self.slept = wire.Boxes(), list[float]()
         known: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
         self.settings = Settings(stack="local", resource_url=RESOURCE, server_name="tested", **{**known, **options})
         items = SealedTable(
             DynamoDb(self.table.name, lambda: self.table),
-            Glass(),
+            codec,
             f"local/{FUNCTION}",
             max_age=self.settings.max_task_ttl,
             now=self.clock,

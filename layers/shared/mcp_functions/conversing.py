@@ -21,7 +21,7 @@ from mcp_functions.handlers.playing import crashed, play
 from mcp_functions.input_requests import in_words, missing
 from mcp_functions.messages import Answer, complete
 from mcp_functions.names import META_EARLIER
-from mcp_functions.request_state import RoundBudgetExceeded, binding
+from mcp_functions.request_state import RoundBudgetExceeded, binding, payer
 from mcp_functions.rounds import Round
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Conversations:
         if self._states is None or not isinstance(token, str):
             reason = "shape" if self._states else "function_has_no_keys"
             raise InvalidRequestState(reason)
-        caller = bound.principal or request.address  # whom to charge for a token that is no good
+        caller = payer(request.principal, request.address)  # who is charged if KMS has to be asked
         return self._states(handler.answer_within).open(token, bound, caller=caller)
 
     def _input_required(self, turn: _Turn) -> dict[str, Any]:

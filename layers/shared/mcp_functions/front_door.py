@@ -14,6 +14,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import aws, catalog, headers, identity, jsonrpc, observing, settings, well_known
+from mcp_functions.aws.forgetting import forgetful
 from mcp_functions.errors import (
     Busy,
     ContentTooLarge,
@@ -81,7 +82,7 @@ def serve_catalog(
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would be a fifth of what a list imports
             offered = json.load(file)
         identity.announce(found)
-        door = FrontDoor(offered, found, kept(lambda_client), instructions, now=now)
+        door = FrontDoor(offered, found, KeptClient(lambda_client), instructions, now=now)
         documents = well_known.documents(found, offered.get("scopes", ()))
         parameters = catalog.parameters(offered) if found.allowed_origins else []
         service = f"{found.stack}/{function_name.removeprefix(f'{found.stack}-')}"
@@ -129,24 +130,32 @@ def boto3_client() -> Any:  # noqa: ANN401 - see lambda_client
     return by_boto3.client("lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1)
 
 
-def kept(make: Callable[[], Any], now: Callable[[], float] = time.monotonic) -> Callable[[], Any]:
-    """Keep one client, and its connection as long as that can be trusted: no call is sent a second time.
+class KeptClient:
+    """Keeps one client, and its connection as long as that can be trusted: no call is sent a second time."""
 
-    Args:
-        make: the client, at the first call.
-        now: a clock, seconds.
+    def __init__(self, make: Callable[[], Any], now: Callable[[], float] = time.monotonic) -> None:
+        """Remember how to make it; it is made at the first call.
 
-    """
-    client, used = once(make), now()
+        Args:
+            make: the client.
+            now: a clock, seconds.
 
-    def current() -> Any:  # noqa: ANN401 - see lambda_client
-        nonlocal used
-        if now() - used > IDLE_SECONDS:
-            client().close()  # its connections; the next call opens another
-        used = now()
-        return client()
+        """
+        self._make, self._now = make, now
+        self._client, self._used = once(make), now()
+        forgetful(self)
 
-    return current
+    def reset(self) -> None:
+        """Forget the client: its connections, locks and credentials belong to the process that made them."""
+        self._client = once(self._make)
+
+    def __call__(self) -> Any:  # noqa: ANN401 - see lambda_client
+        """Return the client."""
+        client, idle = self._client(), self._now() - self._used
+        if idle > IDLE_SECONDS:
+            client.close()  # its connections; the next call opens another
+        self._used = self._now()
+        return client
 
 
 class FrontDoor:

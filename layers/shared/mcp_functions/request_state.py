@@ -126,11 +126,21 @@ def binding(audience: str, method: str, params: Mapping[str, Any], principal: Pr
 
 
 def principal_digest(principal: Principal | None) -> str | None:
-    """Return the name that stands for a principal in claims, logs and budgets; a length before each part (§9.2)."""
-    if principal is None:
-        return None
-    parts = [part.encode("utf-8", "surrogatepass") for part in principal]
-    return _digest(b"ks1/principal\0", b"".join(len(part).to_bytes(2, "big") + part for part in parts))
+    """Return the name that stands for a principal in claims and logs; a length before each part (§9.2)."""
+    return None if principal is None else _digest(b"ks1/principal\0", _joined(*principal))
+
+
+def payer(principal: Principal | None, address: str) -> str:
+    """Return the name under which the unwraps of a person are counted (§6.5). It is neither sealed nor logged.
+
+    It leaves out the OAuth client: a person may register any number of them.
+
+    Args:
+        principal: who calls, or None on a server that knows nobody.
+        address: of who calls; it is charged where there is no principal.
+
+    """
+    return address if principal is None else _digest(b"ks1/payer\0", _joined(principal.iss, principal.sub))
 
 
 def canonical(value: object) -> bytes:
@@ -272,7 +282,7 @@ class RequestStates:
         Args:
             token: what the client sent.
             binding: the request it came with.
-            caller: who pays for a failed unwrap: the principal's digest, or without one the source address.
+            caller: who is charged if KMS has to be asked, as `payer` names it.
             lifetime: the handler's own, in seconds, as it is configured now.
 
         Raises:
@@ -281,6 +291,7 @@ class RequestStates:
 
         """
         self._check_principal_mode(binding)
+        observing.current().payer = caller
         payload = self._unseal(token, caller)
         claims = _decode(payload)
         notes = observing.current()
@@ -411,6 +422,12 @@ def _depth(value: object) -> int:
         depth += 1
         level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
     return depth
+
+
+def _joined(*parts: str) -> bytes:
+    """Write parts one after the other, each behind its length, so that no two lists of parts are the same bytes."""
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return b"".join(len(part).to_bytes(2, "big") + part for part in encoded)
 
 
 def _digest(label: bytes, content: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import Any
 
 
@@ -22,7 +23,7 @@ def client(
         connect_seconds: for a connection.
         read_seconds: for each answer.
         attempts: in all; 1 for what must not happen twice.
-        region: another than that of the environment.
+        region: another than that of the environment; AWS_REGION counts there too, as in our own clients.
         more: options of botocore's Config.
 
     """
@@ -37,4 +38,5 @@ def client(
     config = Config(connect_timeout=connect_seconds, read_timeout=read_seconds, retries=retries, **more)
     # Not boto3's default session: that would outlive this client, and with it credentials from before a snapshot.
     session: Any = boto3.session.Session()
-    return session.client(service, region_name=region, config=config)
+    known = region or session.region_name or os.environ.get("AWS_REGION")
+    return session.client(service, region_name=known, config=config)

@@ -1,7 +1,8 @@
 """The three clients, as far as boto3's look to those who call them.
 
 KMS and DynamoDB are asked up to three times, by the rules that boto3 calls "standard"; a function whose answer is
-waited for is invoked once, whatever happens.
+waited for is invoked once, whatever happens. A call takes at most the limits of all its attempts together, also where
+answers come a byte at a time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.aws.connection import Connections
+from mcp_functions.aws.connection import Connections, Deadline
 from mcp_functions.aws.errors import ClientError, ConnectionClosedError, Unanswered
 from mcp_functions.aws.signing import Scope, sign
 
@@ -53,7 +54,7 @@ class Caller:
         self._target = target
         self._connections = Connections(target, connect_seconds=connect_seconds, read_seconds=read_seconds)
 
-    def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def post(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Answer:
         """Send one signed request, once.
 
         Raises:
@@ -64,7 +65,7 @@ class Caller:
         known = {"host": self._target.name, "user-agent": AGENT, **_traced(), **headers}
         scope = Scope(self._target.region, self._target.service, time.time())
         sent = sign(path, known, body, self._target.credentials(), scope)
-        answer = self._connections.post(path, sent, body)
+        answer = self._connections.post(path, sent, body, deadline)
         if answer.status >= BAD:
             raise _refused(answer)
         return answer
@@ -88,10 +89,12 @@ class Patient(Caller):
         attempts: int = 3,
         sleep: Callable[[float], None] | None = None,
         rand: Callable[[], float] = _drawn,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Remember the limits; nothing is sent."""
+        """Remember the limits; nothing is sent. `clock` counts seconds, and only ever forward."""
         super().__init__(target, connect_seconds=connect_seconds, read_seconds=read_seconds)
-        self._attempts, self._sleep, self._rand = attempts, sleep or time.sleep, rand
+        self._attempts, self._sleep, self._rand, self._clock = attempts, sleep or time.sleep, rand, clock
+        self._seconds = attempts * (connect_seconds + read_seconds)  # for all attempts and the waits between them
         self._quota = Quota()
 
     def insist(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -101,22 +104,25 @@ class Patient(Caller):
             Unanswered, ClientError: of the last attempt.
 
         """
-        taken = 0
+        taken, deadline = 0, Deadline.after(self._seconds, self._clock)
         for attempt in range(1, self._attempts + 1):
             try:
-                answer = self._once(path, headers, body)
+                answer = self._once(path, headers, body, deadline)
             except (ClientError, Unanswered) as error:
                 scale = _scale(error, self.transient)
-                if scale is None or attempt == self._attempts or not (taken := self._quota.take(scale)):
+                if scale is None or attempt == self._attempts:
                     raise
-                self._sleep(self._rand() * scale * 2 ** (attempt - 1))
+                wait = self._rand() * scale * 2 ** (attempt - 1)
+                if self._clock() + wait >= deadline.ends or not (taken := self._quota.take(scale)):
+                    raise
+                self._sleep(wait)
             else:
                 self._quota.give(taken or 1)
                 return answer
         raise AssertionError  # the last attempt raises or returns
 
-    def _once(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        return self.post(path, headers, body)
+    def _once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Answer:
+        return self.post(path, headers, body, deadline)
 
 
 class Invoker(Patient):
@@ -196,8 +202,8 @@ class DynamoDb(Patient):
         answer: dict[str, Any] = json.loads(self.insist("/", headers, json.dumps(request).encode()).body)
         return answer
 
-    def _once(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        answer = self.post(path, headers, body)
+    def _once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Answer:
+        answer = self.post(path, headers, body, deadline)
         if (checksum := answer.headers.get("x-amz-crc32")) and checksum != str(zlib.crc32(answer.body)):
             raise ConnectionClosedError  # it was cut, or changed: as good as none
         return answer

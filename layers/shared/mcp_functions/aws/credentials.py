@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 REFRESH_SECONDS = 600.0  # before they end
 FETCH_SECONDS = 2.0
-OK = 200
+OK, HTTP_PORT = 200, 80
 
 
 def given(environ: Mapping[str, str]) -> Callable[[], Credentials]:
@@ -29,7 +29,14 @@ def given(environ: Mapping[str, str]) -> Callable[[], Credentials]:
 class Fetched:
     """Credentials of the endpoint that AWS_CONTAINER_CREDENTIALS_FULL_URI names, fetched before they end."""
 
-    def __init__(self, host: str, path: str, token: str, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        host: str,
+        path: str,
+        token: str,
+        now: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Remember where they are; none are fetched.
 
         Args:
@@ -37,9 +44,10 @@ class Fetched:
             path: of the URL.
             token: that says who asks.
             now: unix seconds.
+            clock: seconds, only ever forward.
 
         """
-        self._host, self._path, self._token, self._now = host, path, token, now
+        self._host, self._path, self._token, self._now, self._clock = host, path, token, now, clock
         self._lock = threading.Lock()
         self._found: tuple[Credentials, float] | None = None
 
@@ -64,9 +72,11 @@ class Fetched:
             raise MetadataRetrievalError from None
 
     def _fetch(self) -> tuple[Credentials, float]:
-        from http.client import HTTPConnection  # noqa: PLC0415 - only where credentials are fetched
+        from mcp_functions.aws.connection import Deadline, connect  # noqa: PLC0415 - only where credentials are fetched
 
-        connection = HTTPConnection(self._host, timeout=FETCH_SECONDS)
+        host, _colon, port = self._host.partition(":")
+        deadline = Deadline.after(FETCH_SECONDS, self._clock)
+        connection = connect(host, int(port or HTTP_PORT), None, each=FETCH_SECONDS, deadline=deadline)
         try:
             connection.request("GET", self._path, headers={"authorization": self._token} if self._token else {})
             answer = connection.getresponse()

@@ -1,7 +1,8 @@
 """What the environment says about calls of AWS: where to, and who signs; or that this is boto3's to find out.
 
-Only what is said in full is believed: the region, the credentials, an endpoint without surprises. A profile, a proxy, a
-certificate authority of one's own, FIPS or dual-stack endpoints, or a partition that is not known here: boto3's.
+Only what is said in full is believed: the region, the credentials, an endpoint without surprises. A profile, a file of
+configuration, a proxy, a certificate authority of one's own, FIPS or dual-stack endpoints, or a partition that is not
+known here: boto3's. So both roads lead to the same endpoint.
 """
 
 from __future__ import annotations
@@ -18,9 +19,17 @@ if TYPE_CHECKING:
 SWITCH = "MCP_AWS_CLIENT"
 # Whoever sets one of these expects boto3 to know what it means; a file that is /dev/null means nothing.
 ANOTHER = (
-    "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE",
+    "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH",
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT",
 )  # fmt: skip
+# What boto3 reads where no variable names another file: each of them may hold an endpoint, or rules for endpoints.
+FILES = (
+    ("AWS_CONFIG_FILE", "~/.aws/config"),
+    ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
+    ("", "~/.aws/models"),  # read in any case
+)
+# By these boto3 chooses an endpoint of the account's own, in DynamoDB alone.
+ACCOUNT = ("AWS_ACCOUNT_ID", "AWS_ACCOUNT_ID_ENDPOINT_MODE")
 TRUST = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE")  # and one of these, where the connection is encrypted
 PARTITIONS = (  # of a region: where its endpoints are
     (re.compile(r"cn-[a-z]+-\d"), "amazonaws.com.cn"),
@@ -60,8 +69,9 @@ def find(environ: Mapping[str, str], service: str) -> Target | None:
     if environ.get(SWITCH, "lean") != "lean" or not (region and where):
         return None
     tls, host, port = where
-    another = any(environ.get(name, "") not in {"", os.devnull} for name in (*ANOTHER, *(TRUST if tls else ())))
-    if another or _proxied(environ, host, tls=tls) or not (credentials := _credentials(environ)):
+    others = (*ANOTHER, *(TRUST if tls else ()), *(ACCOUNT if service == "dynamodb" else ()))
+    another = any(environ.get(name, "") not in {"", os.devnull} for name in others)
+    if another or _has_files(environ) or _proxied(environ, host, tls=tls) or not (credentials := _credentials(environ)):
         return None
     return Target(service, region, tls, host, port, credentials)
 
@@ -73,6 +83,11 @@ def _endpoint(environ: Mapping[str, str], service: str, region: str) -> tuple[bo
         return (found[1] == "https", found[2], int(found[3] or (443 if found[1] == "https" else 80))) if found else None
     suffix = next((suffix for regions, suffix in PARTITIONS if regions.fullmatch(region)), None)
     return (True, f"{service}.{region}.{suffix}", 443) if suffix else None
+
+
+def _has_files(environ: Mapping[str, str]) -> bool:
+    # A cold start has no pathlib.
+    return any(not environ.get(name) and os.path.exists(os.path.expanduser(path)) for name, path in FILES)  # noqa: PTH110, PTH111
 
 
 def _proxied(environ: Mapping[str, str], host: str, *, tls: bool) -> bool:

@@ -12,7 +12,7 @@ from mcp_functions import headers, identity, observing, results
 from mcp_functions.errors import InvalidRequest, InvalidRequestState, Unanswered
 from mcp_functions.messages import Answer, complete
 from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
-from mcp_functions.request_state import Binding, principal_digest
+from mcp_functions.request_state import Binding, payer, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_functions.errors import StateTooLarge
     from mcp_functions.events import HttpRequest
     from mcp_functions.gateway import Turn
-    from mcp_functions.messages import Request
+    from mcp_functions.messages import Principal, Request
     from mcp_functions.schema import JSONRPCRequest
 
 KEPT = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "progressToken")
@@ -82,17 +82,18 @@ def opened(place: Place, wire: str, token: str, http: HttpRequest) -> Carried:
 
     """
     principal = identity.caller(http, place.settings, place.now()).principal
-    return opened_for(place, wire, token, principal_digest(principal), http.address)
+    return opened_for(place, wire, token, principal, http.address)
 
 
-def opened_for(place: Place, wire: str, token: str, principal: str | None, address: str) -> Carried:
+def opened_for(place: Place, wire: str, token: str, principal: Principal | None, address: str) -> Carried:
     """Open it likewise, for a principal that is known already."""
     folder, _dot, sealed = token.partition(".")
     if folder != place.folder:
         reason = "another_function"
         raise InvalidRequestState(reason)
     states = place.states(place.answer_within, label(wire))
-    record = states.open(sealed, _bound(place, wire, principal), caller=principal or address).record
+    bound = _bound(place, wire, principal_digest(principal))
+    record = states.open(sealed, bound, caller=payer(principal, address)).record
     asked = {id_: Asked(*known) for id_, known in record["asked"].items()}
     return Carried(record["state"], asked, record["call"])
 

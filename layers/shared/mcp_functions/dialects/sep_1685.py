@@ -18,7 +18,6 @@ from mcp_functions.dialects.speaking import Dialect, asks, declared, event
 from mcp_functions.errors import InvalidParams, InvalidRequestState, StateTooLarge
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.messages import Answer, Spoken
-from mcp_functions.request_state import principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -172,8 +171,7 @@ def _each(place: Place, request: Request, _told: Mapping[str, Any], responses: l
 
 
 def _opened(place: Place, request: Request, state: object, option: int) -> Carried:
-    sealed, principal = _unpacked(state), principal_digest(request.principal)
-    return carrying.opened_for(place, f"{NAME}/{option}", sealed, principal, request.address)
+    return carrying.opened_for(place, f"{NAME}/{option}", _unpacked(state), request.principal, request.address)
 
 
 def _heard(answers: Mapping[str, Any]) -> dict[str, Any]:

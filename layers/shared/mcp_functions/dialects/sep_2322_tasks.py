@@ -21,7 +21,7 @@ from mcp_functions.errors import (
 )
 from mcp_functions.messages import Answer
 from mcp_functions.names import EXTENSION_TASKS, META_CLIENT_CAPABILITIES, META_SERVER_INFO
-from mcp_functions.request_state import Binding, principal_digest
+from mcp_functions.request_state import Binding, payer, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -267,7 +267,7 @@ def _opened(place: Place, request: Request, task_id: str) -> list[str] | None:
         reason = "shape"
         raise InvalidRequestState(reason)
     states = place.states(place.settings.max_task_ttl, carrying.label(NAME))
-    return list(states.open(token, bound, caller=bound.principal or request.address).asked)
+    return list(states.open(token, bound, caller=payer(request.principal, request.address)).asked)
 
 
 def _bound(place: Place, request: Request, task_id: str) -> Binding:

@@ -7,17 +7,16 @@ forked child, and takes its clock and its randomness as parameters.
 
 from __future__ import annotations
 
-import functools
 import logging
 import math
 import os
 import threading
 import time
-import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mcp_functions import observing
+from mcp_functions.aws.forgetting import forgetful
 from mcp_functions.errors import Busy, InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.keys.choice import (
     KEY_BYTES,
@@ -36,7 +35,7 @@ from mcp_functions.keys.choice import (
     rank,
 )
 from mcp_functions.keys.kms import KmsKey, Wrapping, kms_client
-from mcp_functions.keys.limits import Budgets, Flights, Limits
+from mcp_functions.keys.limits import Budgets, Flights, Limits, OpenedKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,8 +58,9 @@ class _State:
         self.lock = threading.Lock()
         self.flights = Flights()
         self.budgets = Budgets(limits)
-        self.opened: OrderedDict[Header, DataKey] = OrderedDict()  # proven: a token under it was authentic
-        self.fresh: OrderedDict[Header, DataKey] = OrderedDict()  # KMS opened it, no token has proven it yet
+        self.opened = OpenedKeys(limits.opened)  # proven: a token under it was authentic
+        # KMS opened it, no token has proven it yet; and the caller that KMS was asked for
+        self.fresh: OrderedDict[Header, tuple[DataKey, str]] = OrderedDict()
         self.mine: dict[int, DataKey] = {}  # epoch -> the oldest key generated here
         self.adopted: dict[int, DataKey] = {}  # epoch -> the oldest sibling's key
         self.early: tuple[int, float] = (-1, 0.0)  # epoch, seconds
@@ -128,7 +128,7 @@ class Keys:
 
         Args:
             header: the token's own words, authenticated by nothing yet.
-            caller: who pays for an unwrap that leads nowhere.
+            caller: who is charged if KMS has to be asked.
             max_age: seconds that what is sealed may live.
 
         Raises:
@@ -153,20 +153,20 @@ class Keys:
         with state.lock:
             if header in state.opened:
                 return
-            state.fresh.pop(header, None)
-            _remember(state.opened, header, key, self._limits.opened)
+            _key, caller = state.fresh.pop(header, (key, ""))
+            state.opened.add(header, key, caller)
             # "never adopt on KMS success alone; never adopt a key wrapped by a non-primary KEK"
             if key.kek == self._primary:
                 _keep_oldest(state.adopted, key, self._now(), self.rules)
 
     def refuted(self, key: DataKey, caller: str) -> None:
-        """Learn that a token under `key` was not authentic; if none ever was, the caller pays for the unwrap."""
+        """Learn that a token under `key` was not authentic; if none ever was, its unwrap was in vain."""
         state, header = self._state, key.header
         with state.lock:
             if header in state.opened:
                 return
             state.fresh.pop(header, None)
-        state.budgets.take(caller, self._now())
+        state.budgets.take_rest(caller, self._now())
 
     def _unwrap_on_budget(self, state: _State, header: Header, caller: str, now: float) -> DataKey:
         def admit() -> None:
@@ -180,14 +180,20 @@ class Keys:
                 key = _recall(state, header) or self._unwrap(header)
             except InvalidRequestState:
                 raise
+            except Misconfigured:
+                # A denial costs as much as an unwrap in vain, or every token would cost a call for as long as it lasts.
+                observing.current().kms_failures += 1
+                raise
             except Exception:
                 observing.current().kms_failures += 1
-                state.budgets.give_back(caller, now)  # not the caller's fault
+                state.budgets.give_back(caller, now)  # an outage is not the caller's fault
                 raise
-            state.budgets.give_back(caller, now)  # `refuted` takes it again if the token is a forgery
+            state.budgets.settle(caller, now)  # `refuted` takes the rest if the token is a forgery
             with state.lock:
                 if header not in state.opened:
-                    _remember(state.fresh, header, key, self._limits.opened)
+                    state.fresh[header] = key, caller
+                while len(state.fresh) > self._limits.opened:
+                    state.fresh.popitem(last=False)
             return key
 
         return state.flights.run(header, ask, admit)
@@ -228,7 +234,7 @@ class Keys:
             _log.warning("sealing under %r, of an earlier epoch: %s", choice.stale, error.reason)
             return choice.stale
         with state.lock:
-            _remember(state.opened, key.header, key, self._limits.opened)
+            state.opened.add(key.header, key)
             _keep_oldest(state.mine, key, now, self.rules)
         return key
 
@@ -275,16 +281,7 @@ class Keys:
 
 def _recall(state: _State, header: Header) -> DataKey | None:
     with state.lock:
-        key = state.opened.get(header)
-        if key:
-            state.opened.move_to_end(header)
-        return key or state.fresh.get(header)
-
-
-def _remember(keys: OrderedDict[Header, DataKey], header: Header, key: DataKey, bound: int) -> None:
-    keys[header] = key
-    while len(keys) > bound:
-        keys.popitem(last=False)
+        return state.opened.get(header) or state.fresh.get(header, (None, ""))[0]
 
 
 def _keep_oldest(keys: dict[int, DataKey], key: DataKey, now: float, rules: Rules) -> None:
@@ -305,36 +302,3 @@ def _checked(key: DataKey) -> DataKey:
 
 def _outage(error: OSError) -> TemporarilyUnavailable:
     return TemporarilyUnavailable(f"wrapping:{type(error).__name__}")
-
-
-class Forgetful(Protocol):
-    """What knows something that must not outlive the process it belongs to."""
-
-    def reset(self) -> None:
-        """Forget it."""
-
-
-_alive: weakref.WeakSet[Forgetful] = weakref.WeakSet()
-
-
-def forgetful(what: Forgetful) -> None:
-    """Have `what` reset before a snapshot, after a restore and in a forked child."""
-    _alive.add(what)
-    _register_hooks()
-
-
-@functools.cache
-def _register_hooks() -> None:
-    """Have the runtime say when it takes or restores a snapshot, and the interpreter when it forks. Runs once."""
-    os.register_at_fork(after_in_child=_reset_all)
-    try:
-        import snapshot_restore_py  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415 - Lambda has it
-    except ImportError:
-        return
-    snapshot_restore_py.register_before_snapshot(_reset_all)
-    snapshot_restore_py.register_after_restore(_reset_all)
-
-
-def _reset_all() -> None:
-    for what in list(_alive):
-        what.reset()

@@ -25,7 +25,7 @@ from mcp_functions.legacy.mailbox import Mailbox
 from mcp_functions.legacy.running import SPARE_SECONDS, Call, Exchange, Outcome, Runner
 from mcp_functions.legacy.writing import Reply
 from mcp_functions.names import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO, METHODS
-from mcp_functions.request_state import principal_digest
+from mcp_functions.request_state import payer, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -161,16 +161,17 @@ class Legacy:
         caller = identity.caller(http, self._settings, now)
         principal = principal_digest(caller.principal)
         token = None if initializing else http.headers.get(SESSION_HEADER)
-        session = None if token is None else self._opened(token, principal, principal or http.address)
+        pays = observing.current().payer = payer(caller.principal, http.address)
+        session = None if token is None else self._opened(token, principal, pays)
         revision = revisions.HEADERS[header] if header or not session else session.revision
         ends = gateway.ends(context, now)
         return Exchange(http, event, caller, principal, revision, session, gateway.deadline(http, ends, now), ends)
 
-    def _opened(self, token: str, principal: str | None, payer: str) -> Session:
+    def _opened(self, token: str, principal: str | None, pays: str) -> Session:
         if self._seals is None:
             reason = "session_without_keys"
             raise SessionNotFound(reason=reason)
-        return sessions.opened(token, self._seals.sessions, principal, caller=payer, now=self._now())
+        return sessions.opened(token, self._seals.sessions, principal, caller=pays, now=self._now())
 
     def _answered(self, exchange: Exchange, kind: Kind, body: Any) -> Response:  # noqa: ANN401 - JSON
         http = exchange.http

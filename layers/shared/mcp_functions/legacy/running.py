@@ -9,6 +9,7 @@ from mcp_functions import gateway, observing
 from mcp_functions.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
 from mcp_functions.legacy import lifting
 from mcp_functions.messages import Answer, Forwarded, Request
+from mcp_functions.request_state import payer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,8 +46,8 @@ class Exchange(NamedTuple):
 
     @property
     def payer(self) -> str:
-        """Who pays for keys that are none."""
-        return self.principal or self.http.address
+        """Who is charged if KMS has to be asked."""
+        return payer(self.caller.principal, self.http.address)
 
 
 class Call(NamedTuple):

@@ -15,11 +15,13 @@ STACK = "local"
 TABLE = f"{STACK}-table"
 LOOPBACK = "127.0.0.1,localhost,::1"
 
-# no account of the developer's may be reached by mistake: these credentials are nobody's
+# No account of the developer's may be reached by mistake: these credentials are nobody's, and no file of theirs counts.
 CREDENTIALS: dict[str, str | None] = {
     "AWS_ACCESS_KEY_ID": "local",
     "AWS_SECRET_ACCESS_KEY": "local",
     "AWS_SESSION_TOKEN": None,
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     "AWS_PROFILE": None,
     "AWS_DEFAULT_PROFILE": None,
     "AWS_REGION": REGION,

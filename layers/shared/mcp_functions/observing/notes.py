@@ -36,6 +36,7 @@ class Notes:
         handler: its name in the catalog, else "unknown"; None for requests that name none.
         round: of the conversation, from 1.
         flow: the conversation's name, which is told as a digest.
+        payer: who is charged for unwraps (`request_state.payer`); never told.
         jti: names the presented state, once that proved authentic; told as base64url.
         outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
         code: of the JSON-RPC error.
@@ -54,6 +55,7 @@ class Notes:
     handler: str | None = None
     round: int | None = None
     flow: str | None = None
+    payer: str = ""
     jti: bytes | None = None
     outcome: str = ""
     status: int = 500

@@ -11,6 +11,7 @@ import hmac
 import struct
 from typing import TYPE_CHECKING, cast
 
+from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.table.items import Unreadable
 
@@ -57,8 +58,9 @@ class Seal:
 
         """
         if self._envelope:
-            # Each item has a budget of its own for unwraps in vain: one that is damaged costs the others nothing.
-            return self._envelope.unseal(sealed, caller=f"item:{row.key}", about=_about(row))
+            # Who sent the request is charged for its items too. A worker has no such person, and charges the item.
+            caller = observing.current().payer or f"item:{row.key}"
+            return self._envelope.unseal(sealed, caller=caller, about=_about(row))
         opened = _unsealed(self._codec, sealed)
         if not hmac.compare_digest(opened[:_DIGEST_BYTES], self._digest(row)):
             raise Unreadable

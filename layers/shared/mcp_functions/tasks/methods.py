@@ -20,7 +20,7 @@ from mcp_functions.errors import (
 )
 from mcp_functions.input_requests import in_words, missing
 from mcp_functions.messages import complete
-from mcp_functions.request_state import principal_digest
+from mcp_functions.request_state import payer, principal_digest
 from mcp_functions.table import ItemTooLarge
 from mcp_functions.tasks.lease import left
 from mcp_functions.tasks.store import Store, TooMany
@@ -135,6 +135,7 @@ class Tasks:
         if not isinstance(task_id, str):
             text = "params.taskId must be a string"
             raise InvalidParams(text)
+        observing.current().payer = payer(request.principal, request.address)
         owner, method = principal_digest(request.principal), request.message["method"]
         task = self.store.get(task_id, owner)
         observing.current().handler = task.tool

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import logging
 import os
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
+from mcp_functions.aws.forgetting import forgetful
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,13 +33,20 @@ class Summons:
             client: makes boto3's client, at the first call.
 
         """
-        self._worker, self._client = worker, cache(client)
+        self._worker, self._make_client = worker, client
+        self._client: Any = None
+        forgetful(self)
+
+    def reset(self) -> None:
+        """Forget the client: its connections and credentials belong to the process that made them."""
+        self._client = None
 
     def __call__(self, task_id: str, owner: str | None) -> None:
         """Call a worker for a task; whether that came through, the lease will tell."""
         order = json.dumps({"mcpTask": {"id": task_id, "owner": owner}}).encode()
         try:
-            self._client().invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
+            client = self._client = self._client or self._make_client()
+            client.invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             code = (getattr(error, "response", None) or {}).get("Error", {}).get("Code", "") or type(error).__name__
             log.error("no worker: invoke_%s", code)  # noqa: TRY400 - no traceback

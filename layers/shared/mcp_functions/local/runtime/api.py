@@ -2,6 +2,9 @@
 
 `next` waits for an event; `response` and `error` end an invocation, `init/error` ends the environment. What came in is
 told to the environment in order, one message each.
+
+A page in a browser can send requests to this machine too. So what a browser sends, and what names another host than
+this address, is refused before it can take an event or end an environment.
 """
 
 from __future__ import annotations
@@ -101,6 +104,8 @@ class RuntimeApi:
         self._loopback.stop()
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
+        if _is_of_a_page(request) or _values(request, "host") != [self.address]:
+            return _refused(403, "Forbidden", "Only the process of this environment may ask here")
         body = request.body or b""
         if (request.method, request.target) == ("GET", f"{BASE}/invocation/next"):
             return self._next()
@@ -139,6 +144,15 @@ class RuntimeApi:
             return _refused(413, "RequestEntityTooLarge", exceeded)
         self.told.put(Responded(body))
         return _accepted()
+
+
+def _is_of_a_page(request: HttpRequest) -> bool:
+    # "none": the request was "explicitly caused by a user's interaction with the user agent" (Fetch Metadata)
+    return bool(_values(request, "origin")) or any(site != "none" for site in _values(request, "sec-fetch-site"))
+
+
+def _values(request: HttpRequest, name: str) -> list[str]:
+    return [value for key, value in request.headers if key.lower() == name]
 
 
 def _accepted() -> HttpResponse:

@@ -57,9 +57,6 @@ def of(
         "LANG": "en_US.UTF-8",
         "TZ": ":UTC",
         "PYTHONDONTWRITEBYTECODE": "1",  # the folder is what SAM packages
-        # whatever the developer's own profile says, nothing of it is meant for here
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         **configuration.variables,
         **{variable: value for variable, value in pointed.items() if value is not None},
         **_lambda(name, configuration),
