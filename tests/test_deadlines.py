@@ -285,9 +285,9 @@ def test_a_round_that_has_done_nothing_may_not_be_ended_by_hand(hours: Hours, ca
     def idle(*, step: Step) -> str:
         step.shed()
 
-    assert Conversation(served(hours, idle)).call().status == 500
+    assert Conversation(served(hours, idle)).call().result["isError"] is True
     expected = "a round that ends without a question must have recorded a step, or it would only repeat itself"
-    assert caplog.messages[-1].endswith(expected)
+    assert caplog.messages[-1].startswith(f"failed: {expected} at ")
 
 
 # What a conversation needs on the way.

@@ -388,10 +388,45 @@ def test_whoever_looks_for_a_result_that_is_none_reads_why(converse: type[Conver
         """Divide."""
         return str(1 // number)
 
-    talk = converse(serve(divides)).call(number=0)
-    with pytest.raises(AssertionError, match=r"no result, but HTTP 500 .*-32603.*; failed: ZeroDivisionError at .*in"):
+    @prompt
+    def brief(number: str) -> str:
+        """Brief."""
+        return str(1 // int(number))
+
+    talk = converse(serve(divides, brief)).call("brief", number="0")
+    why = (
+        r"no result, but HTTP 200 .*-32603.*; failed: ZeroDivisionError at .*in.*it raised ZeroDivisionError\('integer "
+    )
+    with pytest.raises(AssertionError, match=why):
         _ = talk.text
     assert talk.error["code"] == -32603
+
+
+def test_whoever_compares_the_text_of_a_tool_that_crashed_reads_what_it_raised(converse: type[Conversation]) -> None:
+    @tool
+    def divides(number: int) -> str:
+        """Divide."""
+        return str(1 // number)
+
+    talk = converse(serve(divides)).call(number=0)
+    assert "ZeroDivisionError" not in talk.text
+    assert "divides, which raised ZeroDivisionError('integer division or modulo by zero')" in repr(
+        talk
+    )  # pytest shows it
+    assert "raised" not in repr(talk.call(number=1))
+
+
+@pytest.mark.parametrize("ends", [KeyboardInterrupt, pytest.fail.Exception])
+def test_ctrl_c_and_what_ends_a_test_end_it_also_in_a_function(
+    converse: type[Conversation], ends: type[BaseException]
+) -> None:
+    @tool
+    def divides() -> str:
+        """Divide."""
+        raise ends
+
+    with pytest.raises(ends):
+        converse(serve(divides)).call()
 
 
 def test_whoever_looks_for_a_result_reads_which_form_cannot_be(converse: type[Conversation]) -> None:
@@ -403,8 +438,8 @@ def test_whoever_looks_for_a_result_reads_which_form_cannot_be(converse: type[Co
         """Ask."""
         return elicit("login", "Who are you?", Login).password
 
-    with pytest.raises(AssertionError, match=r"Login\.password: a form is no place for secrets"):
-        _ = converse(serve(asks)).call().result
+    talk = converse(serve(asks)).call()
+    assert "Login.password: a form is no place for secrets" in str(talk.raised)
 
 
 def test_whoever_looks_for_an_error_that_is_none_reads_the_result(converse: type[Conversation]) -> None:
@@ -424,7 +459,7 @@ def test_what_went_wrong_is_still_written_where_no_logging_is_set_up() -> None:
     )
     command = [sys.executable, "-c", code]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - ours
-    assert ran.stdout == "500\n"
+    assert ran.stdout == "200\n"
     assert ran.stderr.count("failed: ZeroDivisionError at ") == 1
 
 

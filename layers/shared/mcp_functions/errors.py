@@ -296,14 +296,11 @@ class DeveloperError(Exception):
 def is_ctrl_c(error: BaseException) -> bool:
     """Tell the interrupt of a terminal, which ends the process, from a KeyboardInterrupt that an author's code raises.
 
-    Python raises it without a text, in the main thread. On Lambda there is no terminal.
+    Python raises it without a text. On Lambda there is no terminal.
     """
-    if not isinstance(error, KeyboardInterrupt) or error.args:
-        return False
-    import os  # noqa: PLC0415 - only for an interrupt
-    import threading  # noqa: PLC0415
+    import os  # noqa: PLC0415 - only for what nobody expected
 
-    return "AWS_LAMBDA_RUNTIME_API" not in os.environ and threading.current_thread() is threading.main_thread()
+    return isinstance(error, KeyboardInterrupt) and not error.args and "AWS_LAMBDA_RUNTIME_API" not in os.environ
 
 
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")

@@ -12,7 +12,6 @@ from mcp_functions.errors import (
     Busy,
     InsufficientScope,
     InvalidParams,
-    InvalidRequest,
     McpError,
     MethodNotFound,
     TemporarilyUnavailable,
@@ -207,7 +206,7 @@ class Legacy:
         if late:
             return _refused(message["id"], Busy(LATE))
         if message["method"] == "initialize":  # "The initialize request MUST NOT be part of a JSON-RPC batch"
-            return _refused(message["id"], InvalidRequest(NO_BATCH))
+            return _refused(message["id"], MethodNotFound(NO_BATCH))
         return self._reply(exchange, message, may_ask=False)
 
     def _heard(self, exchange: Exchange, message: Mapping[str, Any]) -> None:

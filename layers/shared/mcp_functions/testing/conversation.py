@@ -330,7 +330,7 @@ class Conversation:
         with environment.applied(self._signed_in()), _listening(raised) as self._said:
             response = self._container(json.loads(json.dumps(sent)), context)
         self.raised = raised[-1] if raised else None
-        if self.raised and type(self.raised).__module__.partition(".")[0] in TEST_RUNNERS:
+        if self.raised and _ends_test(self.raised):
             raise self.raised  # `pytest.fail()` in a function ends the test, as it does outside of one
         self.rounds.append((sent, response))
         return self
@@ -389,6 +389,10 @@ def _listening(raised: list[BaseException]) -> Iterator[list[str]]:
     finally:
         listener.reset(listening)
         log.removeHandler(ear)
+
+
+def _ends_test(error: BaseException) -> bool:
+    return any(kind.__module__.partition(".")[0] in TEST_RUNNERS for kind in type(error).__mro__)
 
 
 def _principal(who: Principal | str | None) -> Principal | None:
