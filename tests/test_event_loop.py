@@ -19,7 +19,10 @@ from pydantic import BaseModel
 
 from mcp_functions import Elicit, Step, prompt, serve, tool
 from mcp_functions.handlers import async_calls, event_loop
+from mcp_functions.local import Harness
 from mcp_functions.testing import Conversation
+from tests import wire
+from tests.local.conftest import write_functions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -68,7 +71,7 @@ async def until_cancelled(did: Counter[str], name: str) -> None:
         did[f"{name} ended"] += 1
 
 
-# ---- A client that a module makes
+# ---- A client that a module makes, and calls at once
 
 
 class Shop(BaseHTTPRequestHandler):
@@ -149,6 +152,34 @@ def test_two_calls_at_once_wait_for_each_other_in_one_loop() -> None:
     assert [talk.text for talk in talks] == ["left", "right"]
 
 
+MEET = """
+import asyncio
+from mcp_functions import serve, tool
+
+ARRIVED = {"left": asyncio.Event(), "right": asyncio.Event()}
+
+@tool
+async def meet(me: str, other: str) -> str:
+    ARRIVED[me].set()
+    await ARRIVED[other].wait()
+    return me
+
+handler = serve(meet)
+"""
+
+
+def test_two_requests_at_once_meet_in_the_harness(tmp_path: Path) -> None:
+    functions = write_functions(tmp_path / "functions", {"meet/app.py": MEET})
+    with Harness(functions, state_dir=tmp_path / "state") as running:
+
+        def meet(me: str, other: str) -> str:
+            sent = wire.message("tools/call", {"name": "meet", "arguments": {"me": me, "other": other}})
+            answer = httpx2.post(f"{running.url}/meet", json=sent, headers=wire.headers(sent), timeout=30)
+            return str(answer.json()["result"]["content"][0]["text"])
+
+        assert at_once(lambda: meet("left", "right"), lambda: meet("right", "left")) == ["left", "right"]
+
+
 def test_a_handler_sees_the_context_of_the_thread_that_calls_it() -> None:
     async def look() -> str:
         await asyncio.sleep(0)
@@ -193,9 +224,11 @@ def test_what_a_call_leaves_running_ends_with_it_and_only_that(did: Counter[str]
         return "told"
 
     def leave_and_end() -> Conversation:
-        left = talk_to(leaves).call()
-        assert did == {"left began": 1, "left's child began": 1, "left ended": 1, "left's child ended": 1, **kept()}
-        talk_to(ends).call()
+        try:
+            left = talk_to(leaves).call()
+            assert did == {"left began": 1, "left's child began": 1, "left ended": 1, "left's child ended": 1, **kept()}
+        finally:
+            talk_to(ends).call()
         return left
 
     def kept() -> dict[str, int]:

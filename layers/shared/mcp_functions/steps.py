@@ -248,26 +248,19 @@ class _Call:
 
 
 async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException | None]:
-    """Wait for what has begun, also if another task asks meanwhile.
-
-    Returns:
-        Its result, and the CancelledError that the caller has to raise once the result is recorded: the round has
-        ended, or the handler has returned without waiting for this task.
-
-    """
+    """Wait for what has begun, also if another task asks and this one is told to stop; say so in that case."""
     import asyncio  # noqa: PLC0415 - who calls this runs in it
 
     task = asyncio.ensure_future(begun)
     if round_.returned:
         task.cancel()  # before it begins
     try:
-        result = await asyncio.shield(task)
+        return await asyncio.shield(task), None
     except asyncio.CancelledError as stopped:
         if not round_.ended:
             task.cancel()
             raise
         return await task, stopped
-    return result, asyncio.CancelledError() if round_.returned else None
 
 
 async def to_its_end(handler: Coroutine[Any, Any, R], round_: Round) -> R:

@@ -38,7 +38,6 @@ class Call(Generic[R]):
     def __init__(self, coroutine: Coroutine[Any, Any, R], thread_seconds: float) -> None:
         """Take over the context variables of the calling thread; `thread_seconds` as in `event_loop.run`."""
         self.outcome: Future[R] = Future()
-        self.is_open = True
         self.tasks: set[asyncio.Task[Any]] = set()
         self.jobs: set[Future[Any]] = set()
         self.generators: WeakSet[Any] = WeakSet()
@@ -86,7 +85,6 @@ class Call(Generic[R]):
         """Cancel the tasks that are left, and then those that they started while they cleaned up."""
         loop = asyncio.get_running_loop()
         end = loop.time() + GRACE_SECONDS
-        await asyncio.sleep(0)  # asyncio is about to start the tasks that close dropped generators
         while self.tasks and loop.time() < end:
             for task in self.tasks:
                 if not _closes_generator(task):
@@ -94,7 +92,6 @@ class Call(Generic[R]):
             await asyncio.wait(self.tasks, timeout=end - loop.time())
 
     def _answer(self, _ending: asyncio.Task[None]) -> None:
-        self.is_open = False
         self._calls.discard(self)
         if self.tasks:
             names = sorted({getattr(task.get_coro(), "__qualname__", "") for task in self.tasks})
@@ -138,10 +135,9 @@ _current: ContextVar[ref[Call[Any]] | None] = ContextVar("call", default=None)
 
 
 def _owner(context: Context | None = None) -> Call[Any] | None:
-    """Find the call of a context; one that has ended owns nothing new."""
+    """Find the call of a context; None if it has ended, or if nothing calls."""
     reference = _current.get() if context is None else context.get(_current)
-    call = reference() if reference else None
-    return call if call and call.is_open else None
+    return reference() if reference else None
 
 
 def _make_task(
