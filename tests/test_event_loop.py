@@ -530,8 +530,8 @@ def test_a_completer_may_be_async_and_wait_for_the_client_of_its_module() -> Non
 
 
 def run_script(script: str) -> subprocess.CompletedProcess[str]:
-    """Run a script where every warning is an error, and what asyncio can tell is told."""
-    command = [sys.executable, "-X", "dev", "-W", "error", "-c", script]
+    """Run a script where every warning is an error."""
+    command = [sys.executable, "-W", "error", "-c", script]
     path = {"PYTHONPATH": str(ROOT / "layers" / "shared")}
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=path)  # noqa: S603 - our own words
 

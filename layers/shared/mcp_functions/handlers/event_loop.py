@@ -42,8 +42,8 @@ def run(coroutine: Coroutine[Any, Any, R], *, thread_seconds: float = 0.0) -> R:
         message = "an async handler cannot be called from another one: await its function instead"
         raise DeveloperError(message)
     call, loop = Call(coroutine, thread_seconds), _process.loop()
-    loop.call_soon_threadsafe(call.begin, loop, _process.calls)
     try:
+        loop.call_soon_threadsafe(call.begin, loop, _process.calls)
         return call.outcome.result()
     finally:
         if not call.outcome.done():  # a signal interrupts the calling thread: Ctrl+C
