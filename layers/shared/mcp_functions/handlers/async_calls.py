@@ -31,7 +31,10 @@ class Call(Generic[R]):
     """One call: its main task, and what that started.
 
     Attributes:
-        outcome: what the coroutine returned or raised, when all that it started has ended.
+        outcome: the result of the coroutine, or its exception; set when its tasks have ended.
+        tasks: of this call that are not done, the main task among them.
+        jobs: of this call that run in threads, or wait for one.
+        generators: that this call has begun to iterate.
 
     """
 
@@ -55,7 +58,7 @@ class Call(Generic[R]):
         self._main.add_done_callback(self._end)
 
     def cancel(self) -> None:
-        """Cancel the main task; what it started ends after it, as always."""
+        """Cancel the main task; the call then ends as usual."""
         self._main.cancel()
 
     def exit(self, error: BaseException) -> None:
@@ -66,7 +69,7 @@ class Call(Generic[R]):
             self._main.cancel()
 
     def _end(self, main: asyncio.Task[R]) -> None:
-        """End what is left, in a task that is none of the call's; whatever becomes of that, the caller is answered."""
+        """End the other tasks, in a task that no call owns; the caller is answered even if that one is cancelled."""
         apart = self._context.copy()
         apart.run(_current.set, None)
         ending = _make_task(main.get_loop(), self._end_all(), context=apart)

@@ -1,7 +1,7 @@
 """The event loop of this process: every async handler runs in it, in a thread of its own.
 
 A client of asyncio belongs to the loop in which it first waited. With one loop for all calls, a client that a module
-makes serves every call of the process. What a call leaves running is cancelled with it (`async_calls`).
+makes serves every call of the process. Tasks that a call leaves running are cancelled when it ends (`async_calls`).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ R = TypeVar("R")
 
 
 def run(coroutine: Coroutine[Any, Any, R], *, thread_seconds: float = 0.0) -> R:
-    """Run the coroutine of one call, and end what it left running.
+    """Run the coroutine of one call, and end the tasks that it left running.
 
     Args:
-        coroutine: what the async function returned. It sees the context variables of the calling thread.
+        coroutine: that the async function returned. It sees the context variables of the calling thread.
         thread_seconds: until when, from now, the call may wait for threads that it started (`asyncio.to_thread`);
             nothing can cancel a thread.
 
@@ -116,7 +116,7 @@ os.register_at_fork(after_in_child=_process.forget)
 
 
 def _report(_loop: AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log what nobody awaited, without asyncio's own text: that quotes exceptions and arguments."""
+    """Log an exception that no code handled, without asyncio's own text: that quotes exceptions and arguments."""
     error = context.get("exception")
     if error and not isinstance(error, InputRequired):  # of that the round knows
-        log.error("what nobody awaits failed: %s", observing.where(error))
+        log.error("not handled in the event loop: %s", observing.where(error))
