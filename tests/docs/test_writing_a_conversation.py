@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextvars
 import inspect
 import os
 import random
 import subprocess
 import sys
+import threading
 import tomllib
 from dataclasses import replace
 from enum import Enum
@@ -236,6 +238,89 @@ def test_tasks_of_an_async_handler_ask_in_one_round() -> None:
     assert talk.asked == ["left", "right"]
     talk.accept(left=YES, right=YES)
     assert talk.accept(last=YES).text == "[True, True] True"
+
+
+def test_a_client_of_the_module_serves_every_call() -> None:
+    lock = asyncio.Lock()  # as a client does, it belongs to the loop in which somebody first waited for it
+
+    @tool
+    async def use() -> int:
+        """Use the lock in two tasks."""
+
+        async def use_it() -> int:
+            async with lock:
+                await asyncio.sleep(0)
+                return 1
+
+        return sum(await asyncio.gather(use_it(), use_it()))
+
+    talk = Conversation(serve(use))
+    assert [talk.call().result["structuredContent"] for _ in range(2)] == [2, 2]
+
+
+def test_a_task_that_is_left_running_is_cancelled_with_its_call() -> None:
+    ended: list[str] = []
+
+    async def watch() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("watch")
+
+    @tool
+    async def leaves() -> str:
+        """Leave a task running."""
+        watching = asyncio.create_task(watch())
+        await asyncio.sleep(0)
+        return str(watching.done())
+
+    assert Conversation(serve(leaves)).call().text == "False"
+    assert ended == ["watch"]
+
+
+def test_a_task_with_a_context_of_its_own_outlives_its_call() -> None:
+    over = asyncio.Event()
+    kept: list[asyncio.Task[Any]] = []
+
+    @tool
+    async def begins() -> str:
+        """Begin a task for the process."""
+        kept.append(asyncio.create_task(over.wait(), context=contextvars.Context()))
+        await asyncio.sleep(0)
+        return "begun"
+
+    @tool
+    async def ends() -> str:
+        """Let it end."""
+        over.set()
+        return str(await kept[0])
+
+    Conversation(serve(begins)).call()
+    assert Conversation(serve(ends)).call().text == "True"
+
+
+def test_a_step_in_a_thread_is_recorded_when_another_task_asks() -> None:
+    asked, charged = threading.Event(), list[str]()
+
+    def charge() -> str:
+        asked.wait()
+        charged.append("charged")
+        return "charged"
+
+    @tool
+    async def buy(*, elicit: Elicit, step: Step) -> str:
+        """Charge in a thread, and ask."""
+
+        async def ask() -> None:
+            await asyncio.sleep(0)
+            asyncio.get_running_loop().call_later(0.01, asked.set)  # when the round has ended, or nearly so
+            elicit("sure", "Sure?", Ok)
+
+        result, _ = await asyncio.gather(asyncio.to_thread(step, "charge", charge), ask())
+        return result
+
+    assert Conversation(serve(buy)).call().accept(sure=YES).text == "charged"
+    assert charged == ["charged"]
 
 
 def test_every_kind_of_handler_asks() -> None:

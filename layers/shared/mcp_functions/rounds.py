@@ -117,6 +117,7 @@ class Round:
         gave_up: why the conversation cannot go on, for the model and the user to read; likewise.
         answered: what became of the questions that this round's request answers: key to AuditRecord's words.
         under_way: a future for each step that an async handler waits for.
+        returned: whether an async handler has ended, so that its tasks begin nothing more.
         kept: called when a step was recorded: a carrier that can writes it down at once.
         stopped: asked before a step runs: whether the round has to end before it does anything more.
         told: the last that the function said of its progress.
@@ -125,6 +126,7 @@ class Round:
 
     ended = False
     broken: DeveloperError | None = None
+    returned = False
     gave_up: str | None = None
     kept: Callable[[], object] | None = None
     stopped: Callable[[], bool] | None = None

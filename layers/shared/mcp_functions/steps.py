@@ -264,6 +264,8 @@ async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException |
     import asyncio  # noqa: PLC0415 - who calls this runs in it
 
     task = asyncio.ensure_future(begun)
+    if round_.returned:
+        task.cancel()  # before it begins
     try:
         return await asyncio.shield(task), None
     except asyncio.CancelledError as stopped:
@@ -274,11 +276,14 @@ async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException |
 
 async def to_its_end(handler: Coroutine[Any, Any, R], round_: Round) -> R:
     """Run an async handler, and then what steps are under way in its tasks: to their end, so that they are recorded."""
+    import asyncio  # noqa: PLC0415 - who calls this runs in it
+
     try:
         return await handler
     finally:
+        round_.returned = True
         while round_.under_way:
-            await next(iter(round_.under_way))
+            await asyncio.wait(round_.under_way)
 
 
 def _returns(function: Callable[..., Any]) -> Kind | None:

@@ -206,7 +206,7 @@ class Handler(Generic[P, R]):
         if type(value) in PLAIN:
             return value
         if isinstance(value, CoroutineType):
-            value = _awaited(value, round_)
+            value = awaited(value, round_)
         if _ends_round(value):
             if not self.asks or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
@@ -227,12 +227,18 @@ def is_tool_error(error: BaseException) -> bool:
     )
 
 
-def _awaited(value: Coroutine[Any, Any, Any], round_: Round | None) -> Any:  # noqa: ANN401 - what the function returns
-    import asyncio  # noqa: PLC0415 - a function written with def never pays for it
+def awaited(value: Coroutine[Any, Any, Any], round_: Round | None = None) -> Any:  # noqa: ANN401 - what the function returns
+    """Run what an async function of the author's returned, in the event loop of this process."""
+    from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a function written with def never pays for asyncio
 
+    if round_ is None:
+        return event_loop.run(value)
+    from mcp_functions.rounds import MARGIN_SECONDS  # noqa: PLC0415 - a handler that is alone has no round
     from mcp_functions.steps import to_its_end  # noqa: PLC0415
 
-    return asyncio.run(to_its_end(value, round_) if round_ else value)
+    # A step may be running in a thread: as any other it is finished and recorded first.
+    left = round_.deadline - round_.now() - MARGIN_SECONDS
+    return event_loop.run(to_its_end(value, round_), thread_seconds=left)
 
 
 def _ends_round(value: object) -> bool:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mcp_functions import arguments
 from mcp_functions.arguments import InvalidArgument
 from mcp_functions.errors import InvalidArguments, InvalidParams, Unanswered
-from mcp_functions.handlers.base import Handler, P, R
+from mcp_functions.handlers.base import Handler, P, R, awaited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from mcp_functions.rounds import Round
     from mcp_functions.signatures import Signature
 
-Completer = TypeVar("Completer", bound="Callable[[str, Mapping[str, str]], Sequence[str]]")
+Complete: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
+Completer = TypeVar("Completer", bound=Complete)
 
 MAX_COMPLETIONS = 100  # "values: … Must not exceed 100 items"
 
@@ -25,7 +27,7 @@ class Completing(Handler[P, R]):
 
     def __init__(self, function: Callable[P, R], **options: Any) -> None:  # noqa: ANN401 - checked by Handler
         """Take the function; completers are added by `complete`."""
-        self._completers: dict[str, Callable[[str, Mapping[str, str]], Sequence[str]]] = {}
+        self._completers: dict[str, Complete] = {}
         super().__init__(function, **options)
 
     def _read_signature(self, signature: Signature) -> None:
@@ -36,12 +38,10 @@ class Completing(Handler[P, R]):
         """The arguments that have a completer."""
         return sorted(self._completers)
 
-    def complete(
-        self, argument: str
-    ) -> Callable[
-        [Callable[[str, Mapping[str, str]], Sequence[str]]], Callable[[str, Mapping[str, str]], Sequence[str]]
-    ]:
+    def complete(self, argument: str) -> Callable[[Completer], Completer]:
         """Decorate the function that completes one argument: `(value, arguments) -> list of values, the best first`.
+
+        It may be an `async def`.
 
         Args:
             argument: its wire name.
@@ -72,7 +72,10 @@ class Completing(Handler[P, R]):
             message = "params.argument.name names no argument of this reference"
             raise InvalidParams(message)
         completer = self._completers.get(argument)
-        values = [str(found) for found in completer(value, known)] if completer else []
+        completed: Any = completer(value, known) if completer else []
+        if isinstance(completed, CoroutineType):
+            completed = awaited(completed)
+        values = [str(each) for each in completed]
         more = len(values) > MAX_COMPLETIONS
         return {"completion": {"values": values[:MAX_COMPLETIONS], "total": len(values), "hasMore": more}}
 

@@ -16,6 +16,7 @@ from mcp_functions.observing.notes import (
     correlation,
     current,
     digest,
+    frames,
     is_cold,
     kms,
     listener,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
-    "PACKAGE", "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "is_cold", "kms", "listener",
+    "PACKAGE", "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "frames", "is_cold", "kms", "listener",
     "observer", "put_back", "size", "take", "tell", "trace",
 ]  # fmt: skip
 

@@ -1,0 +1,163 @@
+"""One call of an async handler: which tasks, threads and generators are its own, and how they end with it.
+
+A task belongs to the call in which it was created, by the call or by another task of it. An async generator belongs to
+the call that first iterates it. Context variables say which call that is: asyncio copies them for each task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from weakref import WeakSet, ref
+
+from mcp_functions.observing.lines import log
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+    from contextvars import Context
+
+R = TypeVar("R")
+
+# A cancelled task may clean up for so long. It is less than a round keeps for its answer (rounds.MARGIN_SECONDS).
+GRACE_SECONDS = 1.0
+
+
+class Call(Generic[R]):
+    """One call: its main task, and what that started.
+
+    Attributes:
+        outcome: the result of the coroutine, or its exception; set when its tasks have ended.
+        tasks: of this call that are not done, the main task among them.
+        jobs: of this call that run in threads, or wait for one.
+        generators: that this call has begun to iterate.
+
+    """
+
+    def __init__(self, coroutine: Coroutine[Any, Any, R], thread_seconds: float) -> None:
+        """Take over the context variables of the calling thread; `thread_seconds` as in `event_loop.run`."""
+        self.outcome: Future[R] = Future()
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self.jobs: set[Future[Any]] = set()
+        self.generators: WeakSet[Any] = WeakSet()
+        self._exit: BaseException | None = None
+        self._coroutine, self._threads_until = coroutine, time.monotonic() + thread_seconds
+        self._context = copy_context()
+        self._context.run(_current.set, ref(self))  # a client's connection keeps the context that it was made in
+
+    def begin(self, loop: AbstractEventLoop, calls: set[Call[Any]]) -> None:
+        """Start the main task, and stand among the open calls until it has ended."""
+        self._calls = calls
+        calls.add(self)
+        loop.set_task_factory(_make_task)  # a handler may have set another, for itself
+        self._main = _make_task(loop, self._coroutine, context=self._context)
+        self._main.add_done_callback(self._end)
+
+    def cancel(self) -> None:
+        """Cancel the main task; the call then ends as usual."""
+        self._main.cancel()
+
+    def exit(self, error: BaseException) -> None:
+        """End the call if a task of it raised `error`, a SystemExit or KeyboardInterrupt: perhaps nobody awaits it."""
+        others = [task for task in self.tasks if task is not self._main and task.done() and not task.cancelled()]
+        if any(task.exception() is error for task in others):
+            self._exit = error
+            self._main.cancel()
+
+    def _end(self, main: asyncio.Task[R]) -> None:
+        """End the other tasks, in a task that no call owns; the caller is answered even if that one is cancelled."""
+        apart = self._context.copy()
+        apart.run(_current.set, None)
+        ending = _make_task(main.get_loop(), self._end_all(), context=apart)
+        ending.add_done_callback(self._answer)
+
+    async def _end_all(self) -> None:
+        await self._end_tasks()
+        left = self._threads_until - time.monotonic()
+        if self.jobs and left > 0:
+            await asyncio.wait([asyncio.wrap_future(job) for job in tuple(self.jobs)], timeout=left)
+            await self._end_tasks()  # threads may have started some
+        if closing := [asyncio.ensure_future(each.aclose()) for each in self.generators if not each.ag_running]:
+            await asyncio.wait(closing, timeout=GRACE_SECONDS)
+
+    async def _end_tasks(self) -> None:
+        """Cancel the tasks that are left, and then those that they started while they cleaned up."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + GRACE_SECONDS
+        while self.tasks and loop.time() < end:
+            for task in self.tasks:
+                if not _closes_generator(task):
+                    task.cancel()
+            await asyncio.wait(self.tasks, timeout=end - loop.time())
+
+    def _answer(self, _ending: asyncio.Task[None]) -> None:
+        self._calls.discard(self)
+        if self.tasks:
+            names = sorted({getattr(task.get_coro(), "__qualname__", "") for task in self.tasks})
+            log.warning("tasks go on, though they were cancelled when their call ended: %s", ", ".join(names))
+        try:
+            error = self._exit or self._main.exception()
+        except asyncio.CancelledError as cancelled:
+            error = cancelled
+        if error is None:
+            self.outcome.set_result(self._main.result())
+        else:
+            self.outcome.set_exception(error)
+
+
+class Threads(ThreadPoolExecutor):
+    """The threads of `asyncio.to_thread`; each call knows its own."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401 - the function's own
+        """Run a function in a thread, for the call that asks for it."""
+        job = super().submit(function, *args, **kwargs)
+        if call := _owner():
+            call.jobs.add(job)
+            job.add_done_callback(call.jobs.discard)
+        return job
+
+
+def watch_generators() -> None:
+    """Let each call know the async generators that it iterates, in the loop of this thread."""
+    hooks = sys.get_asyncgen_hooks()
+
+    def begin(generator: AsyncGenerator[Any, Any]) -> None:
+        if hooks.firstiter:
+            hooks.firstiter(generator)
+        if call := _owner():
+            call.generators.add(generator)
+
+    sys.set_asyncgen_hooks(firstiter=begin, finalizer=hooks.finalizer)
+
+
+_current: ContextVar[ref[Call[Any]] | None] = ContextVar("call", default=None)
+
+
+def _owner(context: Context | None = None) -> Call[Any] | None:
+    """Find the call of a context; None if it has ended, or if nothing calls."""
+    reference = _current.get() if context is None else context.get(_current)
+    return reference() if reference else None
+
+
+def _make_task(
+    loop: AbstractEventLoop,
+    coroutine: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
+    *,
+    context: Context | None = None,
+    **options: Any,  # noqa: ANN401 - asyncio's own
+) -> asyncio.Task[Any]:
+    """Make a task for the call in whose context it is created."""
+    task = asyncio.Task(coroutine, loop=loop, context=context, **options)
+    if call := _owner(context):
+        call.tasks.add(task)
+        task.add_done_callback(call.tasks.discard)
+    return task
+
+
+def _closes_generator(task: asyncio.Task[Any]) -> bool:
+    """Tell whether asyncio made the task to close a dropped generator: cancelling it would cut its `finally` short."""
+    return type(task.get_coro()).__name__ == "async_generator_athrow"
