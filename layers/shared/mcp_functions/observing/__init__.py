@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
-    "PACKAGE", "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "frames", "is_cold", "kms", "listener",
-    "observer", "put_back", "size", "take", "tell", "trace",
+    "PACKAGE", "UNKNOWN", "Notes", "Observer", "correlation", "current", "digest", "frames", "is_cold", "kms",
+    "listener", "observer", "put_back", "size", "take", "tell", "trace",
 ]  # fmt: skip
 
 Observer: TypeAlias = "Callable[[Notes], None]"
