@@ -143,7 +143,7 @@ def test_two_parameters_with_one_wire_name_are_refused() -> None:
     def same(a_b: int, aB: int) -> None: ...  # noqa: N803
 
     assert len(read(same).every) == 2
-    with pytest.raises(TypeError, match="the same name in camelCase: rename one"):
+    with pytest.raises(TypeError, match="parameters 'a_b' and 'aB' have the same name on the wire, 'aB': rename one"):
         read(same, camel_case=True)
 
 
@@ -166,11 +166,13 @@ def test_two_types_of_one_name_in_one_signature_are_refused() -> None:
 
     def route(start: list[Place], end: list[other()]) -> None: ...  # type: ignore[valid-type]
 
-    with pytest.raises(TypeError, match="two different types named 'Place' in one signature: rename one"):
+    with pytest.raises(
+        TypeError, match="parameter 'end': another parameter has a different type named 'Place': rename one"
+    ):
         _ = read(route).schema
 
 
-@pytest.mark.parametrize("default", [float("inf"), float("nan"), Place(town="x"), [1]])
+@pytest.mark.parametrize("default", [float("inf"), [float("nan")], object(), b"\xff"])
 def test_a_default_that_the_schema_cannot_say_is_left_out_of_it(default: Any) -> None:  # noqa: ANN401
     def function(x: float = default, y: Any = default) -> None: ...  # noqa: ANN401
 

@@ -1,0 +1,85 @@
+"""The default of a parameter: fresh in every call, and in the schema as a client would send it."""
+
+from __future__ import annotations
+
+import sys
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+from mcp_functions.jsonrpc import dumps
+from mcp_functions.parameters import MISSING, copier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.parameters import Parameter
+
+
+def settle(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noqa: ANN401 - an annotation is any value
+    """Say what a parameter's default really is, and take out of its annotation what is no matter of its type.
+
+    Raises:
+        TypeError: there are two defaults, one cannot be copied, or `Field` says what means nothing for a parameter.
+
+    """
+    if parameter.default is ...:  # to pydantic: required
+        parameter = parameter._replace(default=MISSING, settled=True)
+    metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    if any(map(_is_field, (parameter.default, *metadata))):
+        from mcp_functions import fields  # noqa: PLC0415 - who wrote Field has imported pydantic
+
+        return fields.read(parameter, annotation)
+    if fresh := copier(parameter.default):
+        parameter = parameter._replace(fresh=fresh, settled=True)
+    return parameter, annotation
+
+
+def said(default: Any, check: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - a default; JSON
+    """Write a default in the form in which an argument would arrive; MISSING if JSON cannot say it.
+
+    Args:
+        default: of a parameter.
+        check: reads a value of the parameter's type, or raises ValueError.
+
+    """
+    try:
+        return _plain(default)
+    except ValueError:
+        return _encoded(default, check)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any value  # noqa: PLR0911
+    match value:
+        case None | bool():
+            return value
+        case str():
+            value.encode()  # half of a surrogate pair is no Unicode
+            return str.__str__(value)
+        case int():
+            return int(value)
+        case float() if isfinite(value):
+            return float(value)
+        case list() | tuple():
+            return [_plain(member) for member in value]
+        case dict() if all(type(key) is str for key in value):
+            return {key: _plain(member) for key, member in value.items()}
+    message = "not JSON"
+    raise ValueError(message)
+
+
+def _encoded(default: Any, check: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - as above
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - JSON's own types never pay for it
+
+    try:
+        value = _plain(to_jsonable_python(default, by_alias=True))
+        if isinstance(default, set | frozenset):
+            value.sort(key=dumps)  # a set has another order in every process
+        check(value)
+    except ValueError:
+        return MISSING
+    return value
+
+
+def _is_field(item: object) -> bool:
+    fields = sys.modules.get("pydantic.fields")
+    return fields is not None and isinstance(item, fields.FieldInfo)
