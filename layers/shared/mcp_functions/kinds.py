@@ -174,19 +174,23 @@ def _union(members: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], An
     if None in kinds:
         return None
     known = [found for found in kinds if found]
-    # An int stays an int if any member says so, as to pydantic: members that make floats are asked last.
-    order = sorted(range(len(members)), key=lambda place: _mentions_float(members[place]))
-    checks = [known[place][1] for place in order]
 
     def check(value: object) -> object:
-        reasons = []
-        for member in checks:
+        reasons, made = [], []
+        for _schema, member in known:
             try:
-                return member(value)
+                result = member(value)
             except ValueError as error:
                 reasons.append(str(error))
+                continue
+            if not makes_floats or repr(result) == repr(value):
+                return result
+            made.append(result)
+        if made:
+            return made[0]  # an int stays an int if any member says so, as to pydantic; here none does
         raise ValueError(" or ".join(reasons))
 
+    makes_floats = any(map(_mentions_float, members))
     return {"anyOf": [schema for schema, _check in known]}, check
 
 

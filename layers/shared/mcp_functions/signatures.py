@@ -250,17 +250,17 @@ def _declared(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, came
         from mcp_functions.asking import Question  # noqa: PLC0415 - who wrote Ask has imported it
 
         question = Question(camel(parameter.name) if camel_case else parameter.name, marker.message, model)
-        _check_form(question, camel_case=camel_case)
+        _check_form(parameter.name, question, camel_case=camel_case)
         found.append(Declared(parameter.name, question, optional=len(members) > 1))
     return tuple(found)
 
 
-def _check_form(question: Question[Any], *, camel_case: bool) -> None:
+def _check_form(name: str, question: Question[Any], *, camel_case: bool) -> None:
     """Refuse a form that no client could show."""
     try:
         question.asking(camel_case=camel_case)
     except DeveloperError as error:
-        message = f"parameter {question.key!r}: {error}"
+        message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
 
 
