@@ -1,13 +1,14 @@
 """A published schema and what a call accepts are one thing, for signatures that nobody thought of.
 
-What the schema allows is bound, what it forbids is refused, defaults arrive, and no call changes the next one. Formats
-are apart: whether a text is a date is asked of pydantic here as there. So are limits of a Decimal, which a schema can say
-of a number and not of a text.
+What the schema allows is bound, what it forbids is refused, defaults arrive, and no call changes the next one.
+Formats are apart: pydantic says here, too, whether a text is a date. So are the limits of a Decimal, which a schema can say of a
+number and not of a text.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -62,7 +63,7 @@ SCALARS = [
     Type(bool, st.booleans()),
     Type(None, st.none()),
     Type(Literal["a", "b"], st.sampled_from(["a", "b"])),
-    Type(Literal["a", 1, True, None], st.sampled_from(["a", 1, True, None])),
+    Type(Literal["a", 1, True] | None, st.sampled_from(["a", 1, True, None])),
     Type(Annotated[Literal[1, 2], Field(description="one or two")], st.sampled_from([1, 2])),
     Type(Colour, st.sampled_from(["red", "blue"])),
     Type(Level, st.sampled_from([1, 2])),
@@ -95,6 +96,7 @@ KEYS: list[tuple[Any, st.SearchStrategy[str]]] = [
     (bool, st.sampled_from(["true", "false"])),
     (Level, st.sampled_from(["1", "2"])),
 ]
+NUMBER = itertools.count()
 JUNK = st.sampled_from(
     [
         None,
@@ -109,7 +111,7 @@ JUNK = st.sampled_from(
         "1",
         "a",
         "a\n",
-        "١",
+        "\u0661",
         "1_0",
         " 1",
         "red",
@@ -151,18 +153,20 @@ def dicts(of: tuple[tuple[Any, st.SearchStrategy[str]], Type]) -> Type:
 
 
 def unions(members: list[Type]) -> Type:
-    annotation = Union.__getitem__(tuple(member.annotation for member in members))  # type: ignore[attr-defined]
+    annotation = Union.__getitem__(tuple(member.annotation for member in members))
     return Type(annotation, st.one_of(*(member.values for member in members)), hashable=False)
 
 
 def records(fields: list[tuple[Type, bool]]) -> st.SearchStrategy[Type]:
     """Make a model, a dataclass and a TypedDict of these fields; a flag says which may be left out."""
+    fields = [(_optional(field) if optional else field, optional) for field, optional in fields]
     named = {f"f{number}": field for number, field in enumerate(fields)}
     aliased = {f"F{number}": field for number, field in enumerate(fields)}
+    number = next(NUMBER)  # two types of one name in one signature are refused
     model = create_model(
-        "Model",
+        f"Model{number}",
         **{
-            name: (field.annotation, Field(alias=name.upper(), **({"default": None} if optional else {})))
+            name: (field.annotation, Field(None if optional else ..., alias=name.upper()))
             for name, (field, optional) in named.items()
         },  # type: ignore[call-overload]
     )
@@ -170,14 +174,18 @@ def records(fields: list[tuple[Type, bool]]) -> st.SearchStrategy[Type]:
         (name, field.annotation, dataclasses.field(default=None) if optional else dataclasses.field())
         for name, (field, optional) in named.items()
     ]
-    Data = dataclasses.make_dataclass("Data", rows, kw_only=True)  # noqa: N806 - a class
+    Data = dataclasses.make_dataclass(f"Data{number}", rows, kw_only=True)  # noqa: N806 - a class
     hints = {
         name: typing_extensions.NotRequired[field.annotation] if optional else field.annotation
         for name, (field, optional) in named.items()
     }
-    Dict = typing_extensions.TypedDict("Dict", hints)  # type: ignore[misc]  # noqa: N806 - a class
+    Dict = typing_extensions.TypedDict(f"Dict{number}", hints)  # type: ignore[misc]
     made = [(model, aliased), (Data, named), (Dict, named)]
     return st.sampled_from([Type(annotation, _objects(members), hashable=False) for annotation, members in made])
+
+
+def _optional(inner: Type) -> Type:
+    return unions([inner, Type(type(None), st.none())])
 
 
 def _objects(members: dict[str, tuple[Type, bool]]) -> st.SearchStrategy[Any]:
@@ -241,11 +249,14 @@ def arguments(draw: st.DrawFn, written: list[Written]) -> Any:  # noqa: ANN401 -
 
 @st.composite
 def spoiled(draw: st.DrawFn, value: Any, top: bool = True) -> Any:  # noqa: ANN401, FBT001, FBT002
-    inside = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
-    if inside and draw(st.integers(0, 3)):
+    inside: list[Any] = list(range(len(value))) if isinstance(value, list) else []
+    if isinstance(value, dict):
+        inside = list(value)
+    deeper: int = draw(st.integers(0, 3)) if inside else 0
+    if deeper:
         place = draw(st.sampled_from(inside))
         copy = value.copy()
-        if draw(st.integers(0, 4)):
+        if draw(st.booleans()):
             copy[place] = draw(spoiled(value[place], top=False))
         else:
             del copy[place]
@@ -263,8 +274,9 @@ def read(annotation: Any, value: object) -> Any:  # noqa: ANN401 - an annotation
 
 def function(written: list[Written], seen: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a function
     """Write it as an author would, in source; it keeps what it receives as text, and spoils it."""
-    space: dict[str, Any] = {"seen": seen, "spoil": spoil, "Annotated": Annotated, "Field": Field}
-    needed, optional = [], []
+    space: dict[str, Any] = {"seen": seen, "spoil": spoil, "shown": shown, "Annotated": Annotated, "Field": Field}
+    needed: list[str] = []
+    optional: list[str] = []
     for number, (type_, alias, default, value) in enumerate(written):
         space |= {
             f"T{number}": type_.annotation,
@@ -288,10 +300,26 @@ def function(written: list[Written], seen: list[dict[str, Any]]) -> Any:  # noqa
             )
             (optional if default == "plain" else needed).append(line + (f" = D{number}" if default == "plain" else ""))
     source = f"def written({', '.join(needed + optional)}) -> str:\n"
-    source += "    got = dict(locals())\n    seen.append({name: repr(value) for name, value in got.items()})\n"
+    source += "    got = dict(locals())\n    seen.append({name: shown(value) for name, value in got.items()})\n"
     source += "    for value in got.values():\n        spoil(value)\n    return 'done'\n"
     exec(source, space)  # noqa: S102 - a signature that hypothesis wrote
     return space["written"]
+
+
+def shown(value: Any) -> Any:  # noqa: ANN401 - whatever a function receives
+    """Write a value with its types, and sets in an order."""
+    if isinstance(value, set):
+        return sorted(map(repr, value))
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, *map(shown, value)]
+    if isinstance(value, dict):
+        return {repr(key): shown(member) for key, member in value.items()}
+    held = getattr(value, "__dict__", None)
+    return shown(held) if held and _is_record(value) else repr(value)
+
+
+def _is_record(value: object) -> bool:
+    return hasattr(value, "model_fields_set") or dataclasses.is_dataclass(value)
 
 
 def spoil(value: Any) -> None:  # noqa: ANN401 - whatever a function receives
@@ -302,11 +330,7 @@ def spoil(value: Any) -> None:  # noqa: ANN401 - whatever a function receives
     elif isinstance(value, tuple):
         inside = list(value)
     else:
-        held = (
-            getattr(value, "__dict__", {})
-            if hasattr(value, "model_fields_set") or dataclasses.is_dataclass(value)
-            else {}
-        )
+        held = value.__dict__ if _is_record(value) else {}
         inside = list(held.values())
         held.clear()
     for member in inside:
@@ -318,7 +342,7 @@ def _pattern(_judge: object, pattern: str, value: object, _schema: object) -> An
     import re  # noqa: PLC0415
 
     if isinstance(value, str) and not re.search(
-        pattern.removesuffix("$") + (r"\Z" if pattern[-1] == "$" else ""), value, re.A
+        pattern.removesuffix("$") + (r"\Z" if pattern[-1] == "$" else ""), value, re.ASCII
     ):
         yield ValidationError("no match")
 
@@ -353,12 +377,9 @@ def test_what_a_schema_allows_is_bound_and_what_it_forbids_is_refused(data: st.D
         given_ = jsonrpc.loads(json.dumps(sent))
         request = wire.message("tools/call", {"name": "written", "arguments": given_})
         result = wire.read(called(wire.event(request), wire.Context()), "tools/call")["result"]
-        assert ("isError" not in result) is Judge(schema, format_checker=FORMATS).is_valid(given_), (
-            schema,
-            given_,
-            result,
-        )
-        if "isError" not in result:
+        bound = not result["isError"]
+        assert bound is Judge(schema, format_checker=FORMATS).is_valid(given_), (schema, given_, result)
+        if bound:
             assert seen.pop() == received(written, given_)
         assert not seen
     for wire_, parameter in wires(written).items():
@@ -367,13 +388,13 @@ def test_what_a_schema_allows_is_bound_and_what_it_forbids_is_refused(data: st.D
         assert ("default" in published) is (parameter.default in ("plain", "field", "annotated"))
         if "default" in published:
             got = read(parameter.type.annotation, published["default"])
-            assert repr(got) == repr(read(parameter.type.annotation, parameter.value))
+            assert shown(got) == shown(read(parameter.type.annotation, parameter.value))
 
 
 def received(written: list[Written], given_: dict[str, Any]) -> dict[str, str]:
     """Say what a function should receive: by pydantic, whose reading is the author's meaning."""
     values = {name: given_.get(name, one.value) for name, one in wires(written).items()}
     return {
-        f"p{number}": repr(read(one.type.annotation, values[name]))
+        f"p{number}": shown(read(one.type.annotation, values[name]))
         for number, (name, one) in enumerate(wires(written).items())
     }

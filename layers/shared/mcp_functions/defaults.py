@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from mcp_functions.jsonrpc import dumps
@@ -43,41 +42,34 @@ def said(default: Any, check: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - a 
 
     """
     try:
-        return _plain(default)
+        value = _json(default)
+        if value != default:  # JSON has nothing like it: its form may be another one than that of arguments
+            check(value)
     except ValueError:
-        return _encoded(default, check)
+        return MISSING
+    return value
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any value  # noqa: PLR0911
+def _json(value: Any) -> Any:  # noqa: ANN401, PLR0911 - JSON is any value, of seven kinds
     match value:
         case None | bool():
             return value
         case str():
             value.encode()  # half of a surrogate pair is no Unicode
-            return str.__str__(value)
+            return str.__str__(value)  # of an enum, too
         case int():
             return int(value)
-        case float() if isfinite(value):
-            return float(value)
+        case float():
+            return float(dumps(value))  # neither NaN nor infinity
         case list() | tuple():
-            return [_plain(member) for member in value]
+            return [_json(member) for member in value]
+        case set() | frozenset():
+            return sorted(map(_json, value), key=dumps)  # a set has another order in every process
         case dict() if all(type(key) is str for key in value):
-            return {key: _plain(member) for key, member in value.items()}
-    message = "not JSON"
-    raise ValueError(message)
-
-
-def _encoded(default: Any, check: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - as above
+            return {key: _json(member) for key, member in value.items()}
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - JSON's own types never pay for it
 
-    try:
-        value = _plain(to_jsonable_python(default, by_alias=True))
-        if isinstance(default, set | frozenset):
-            value.sort(key=dumps)  # a set has another order in every process
-        check(value)
-    except ValueError:
-        return MISSING
-    return value
+    return _json(to_jsonable_python(value, by_alias=True))
 
 
 def _is_field(item: object) -> bool:
