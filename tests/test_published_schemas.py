@@ -1,8 +1,8 @@
 """A published schema and what a call accepts are one thing, for signatures that nobody thought of.
 
 What the schema allows is bound, what it forbids is refused, defaults arrive, and no call changes the next one.
-Formats are apart: pydantic says here, too, whether a text is a date. So are the limits of a Decimal, which a schema can say of a
-number and not of a text.
+Formats are apart: pydantic says here, too, whether a text is a date. So are the limits of a Decimal, which a schema can
+say of a number and not of a text.
 """
 
 from __future__ import annotations

@@ -170,7 +170,10 @@ def _read(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -
     found = kind(hints[parameter.name])
     if header := next((item for item in found.metadata if isinstance(item, Header)), None):
         found = found._replace(schema={**found.schema, "x-mcp-header": header.name})
-    if parameter.default is not MISSING and (default := defaults.said(parameter.default, found.check)) is not MISSING:
+    if (
+        parameter.default is not MISSING
+        and (default := defaults.as_json(parameter.default, found.check)) is not MISSING
+    ):
         found = found._replace(schema={**found.schema, "default": default})
     return Argument(parameter.name, wire, found, parameter.required, parameter.fresh, parameter.title)
 

@@ -1,4 +1,4 @@
-"""The default of a parameter: fresh in every call, and in the schema as a client would send it."""
+"""Defaults of parameters: each call gets a fresh one, and the schema has it in the form that a client would send."""
 
 from __future__ import annotations
 
@@ -14,26 +14,33 @@ if TYPE_CHECKING:
     from mcp_functions.parameters import Parameter
 
 
-def settle(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noqa: ANN401 - an annotation is any value
-    """Say what a parameter's default really is, and take out of its annotation what is no matter of its type.
+def read(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noqa: ANN401 - an annotation is any value
+    """Read the default of a parameter as pydantic does.
+
+    Args:
+        parameter: as the function declares it.
+        annotation: its resolved type hint.
+
+    Returns:
+        The parameter with its real default, and the annotation without what `Field` says besides the type.
 
     Raises:
-        TypeError: there are two defaults, one cannot be copied, or `Field` says what means nothing for a parameter.
+        TypeError: there are two defaults, one cannot be copied, or `Field` has an option that no parameter can have.
 
     """
     if parameter.default is ...:  # to pydantic: required
-        parameter = parameter._replace(default=MISSING, settled=True)
+        parameter = parameter._replace(default=MISSING, is_filled=True)
     metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
     if any(map(_is_field, (parameter.default, *metadata))):
         from mcp_functions import fields  # noqa: PLC0415 - who wrote Field has imported pydantic
 
         return fields.read(parameter, annotation)
     if fresh := copier(parameter.default):
-        parameter = parameter._replace(fresh=fresh, settled=True)
+        parameter = parameter._replace(fresh=fresh, is_filled=True)
     return parameter, annotation
 
 
-def said(default: Any, check: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - a default; JSON
+def as_json(default: Any, check: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - a default; JSON
     """Write a default in the form in which an argument would arrive; MISSING if JSON cannot say it.
 
     Args:

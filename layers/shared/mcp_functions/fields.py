@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.parameters import Parameter
 
-# What `Field` may say about the field of a model and means nothing for a parameter; with what it says by itself.
+# Options of `Field` that only the field of a model can have, with their defaults.
 MEANINGLESS: dict[str, object] = {
     "exclude": None,
     "exclude_if": None,
@@ -39,7 +39,7 @@ def read(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noq
         The parameter with its real default, and the annotation of its type alone.
 
     Raises:
-        TypeError: something in `Field` contradicts, or means nothing for a parameter.
+        TypeError: there are two defaults, or an option that no parameter can have.
 
     """
     _check_defaults(annotation, parameter.default)
@@ -50,10 +50,10 @@ def read(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noq
     _check_meaning(info)
     annotation = _annotation(info)
     default, fresh = _default(info, annotation)
-    settled = parameter._replace(
-        default=default, fresh=fresh, settled=True, alias=_alias(info), title=info.title, shown=str(parameter)
+    filled = parameter._replace(
+        default=default, fresh=fresh, is_filled=True, alias=_alias(info), title=info.title, shown=str(parameter)
     )
-    return settled, annotation
+    return filled, annotation
 
 
 def _check_defaults(annotation: Any, default: object) -> None:  # noqa: ANN401 - as above

@@ -21,10 +21,10 @@ class Parameter(NamedTuple):
     """One parameter: `keyword_only` by its name alone; `plain` also by its place; neither of these if it is neither.
 
     Attributes:
-        settled: whether what stands behind its `=` is not the default that a call gets.
-        fresh: makes the default for one call, if it is settled and there is one.
-        alias: its name on the wire, if `Field` gives it one.
-        title: likewise, for people.
+        is_filled: whether a call must be given its value, because its default is not what the function has after `=`.
+        fresh: makes the default for one call, if it is filled and has one.
+        alias: its name on the wire, if `Field` gives one.
+        title: its title for people, if `Field` gives one.
 
     """
 
@@ -34,7 +34,7 @@ class Parameter(NamedTuple):
     keyword_only: bool = False
     plain: bool = True
     shown: str = ""
-    settled: bool = False
+    is_filled: bool = False
     fresh: Callable[[], Any] | None = None
     alias: str | None = None
     title: str | None = None
@@ -95,10 +95,10 @@ def docstring(function: Callable[..., Any]) -> str | None:
 
 
 def copier(default: Any) -> Callable[[], Any] | None:  # noqa: ANN401 - a default is any value
-    """Make what copies a default for each call; None for one that no call can change.
+    """Return a function that copies a default for each call, or None for a default that no call can change.
 
     Raises:
-        TypeError: it can be changed, and not copied.
+        TypeError: the default can be changed and cannot be copied.
 
     """
     if _is_hashable(default) and not any(hasattr(default, name) for name in ("__dataclass_fields__", "model_fields")):

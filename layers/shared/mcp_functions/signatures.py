@@ -84,7 +84,7 @@ class Signature(NamedTuple):
         return {name: capability.of(round_, args) for name, (capability, args) in self.capabilities.items()}
 
     def fill(self, given: int, named: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the defaults of a direct call which are not those behind `=`.
+        """Make the defaults that a direct call needs, because they are not what stands after `=`.
 
         Args:
             given: how many arguments the caller gave by their place.
@@ -94,7 +94,7 @@ class Signature(NamedTuple):
             TypeError: `Field` has no default for a parameter that was not given.
 
         """
-        absent = [parameter for parameter in self.sent[given:] if parameter.settled and parameter.name not in named]
+        absent = [parameter for parameter in self.sent[given:] if parameter.is_filled and parameter.name not in named]
         if missing := [parameter.name for parameter in absent if parameter.required]:
             message = f"missing required argument: {missing[0]!r}"
             raise TypeError(message)
@@ -151,7 +151,7 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     """
     hints = _hints(function)
     parameters = reading.read(function)
-    sent = tuple(_settled(parameter, hints) for parameter in parameters if not parameter.keyword_only)
+    sent = tuple(_with_default(parameter, hints) for parameter in parameters if not parameter.keyword_only)
     return Signature(
         sent=sent,
         hints=hints,
@@ -170,7 +170,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _culprit(function: Callable[..., Any]) -> str:
-    """Name what has the annotation that cannot be read."""
+    """Name the parameter whose annotation cannot be read, or the result."""
     for name, annotation in function.__annotations__.items():
         try:
             get_type_hints(types.SimpleNamespace(__annotations__={name: annotation}), function.__globals__)
@@ -179,16 +179,16 @@ def _culprit(function: Callable[..., Any]) -> str:
     return "a parameter"
 
 
-def _settled(parameter: Parameter, hints: dict[str, Any]) -> Parameter:
-    """Settle a parameter's default; its hint loses what is no matter of its type."""
+def _with_default(parameter: Parameter, hints: dict[str, Any]) -> Parameter:
+    """Read a parameter's default; its hint keeps the type alone."""
     if parameter.name not in hints:
         return parameter
     try:
-        settled, hints[parameter.name] = defaults.settle(parameter, hints[parameter.name])
+        filled, hints[parameter.name] = defaults.read(parameter, hints[parameter.name])
     except (TypeError, ValueError) as error:
         message = f"parameter {parameter.name!r}: {error}"
         raise TypeError(message) from error
-    return settled
+    return filled
 
 
 def _capabilities(
