@@ -3,6 +3,7 @@
 No `from __future__ import annotations` here: the functions below are read as an author writes them.
 """
 
+import re
 from collections.abc import Callable
 from datetime import date
 from typing import Annotated, Any, Literal, get_type_hints
@@ -143,7 +144,7 @@ def test_two_parameters_with_one_wire_name_are_refused() -> None:
     def same(a_b: int, aB: int) -> None: ...  # noqa: N803
 
     assert len(read(same).every) == 2
-    with pytest.raises(TypeError, match="the same name in camelCase: rename one"):
+    with pytest.raises(TypeError, match="parameters 'a_b' and 'aB' have the same name on the wire, 'aB': rename one"):
         read(same, camel_case=True)
 
 
@@ -166,11 +167,13 @@ def test_two_types_of_one_name_in_one_signature_are_refused() -> None:
 
     def route(start: list[Place], end: list[other()]) -> None: ...  # type: ignore[valid-type]
 
-    with pytest.raises(TypeError, match="two different types named 'Place' in one signature: rename one"):
+    with pytest.raises(
+        TypeError, match="parameter 'end': another parameter has a different type named 'Place': rename one"
+    ):
         _ = read(route).schema
 
 
-@pytest.mark.parametrize("default", [float("inf"), float("nan"), Place(town="x"), [1]])
+@pytest.mark.parametrize("default", [float("inf"), [float("nan")], object(), b"\xff"])
 def test_a_default_that_the_schema_cannot_say_is_left_out_of_it(default: Any) -> None:  # noqa: ANN401
     def function(x: float = default, y: Any = default) -> None: ...  # noqa: ANN401
 
@@ -267,3 +270,105 @@ def test_a_list_that_is_wrong_a_million_times_is_not_read_to_its_end() -> None:
     with pytest.raises(ValueError, match=r"tags\[0\] does not fit 'type'"):
         check({"tags": Watched([7] * 100_000)})
     assert Watched.read < 100
+
+
+ECMA: list[tuple[str, str, bool]] = [  # pattern, text, whether ECMA-262 finds it there
+    ("^[a-z]{1,5}$", "abc", True),
+    ("^[a-z]{1,5}$", "abc\n", False),
+    ("^(a$|b$)", "b\n", False),
+    (r"^\$[$]$", "$$", True),
+    (r"^\d+$", "12", True),
+    (r"^\d+$", "\u0661\u0662", False),
+    (r"^\w$", "\u00e9", False),
+    (r"^\D\W$", "\u0661\u00e9", True),
+    (r"^\s\s$", "\ufeff\u00a0", True),
+    (r"^\s$", "\x1c", False),
+    (r"^[^\S]$", "\u2029", True),
+    (r"^[\s\S]$", "\u00a0", True),
+    ("^.$", "\r", False),
+    (r"^\u{1F600}\ud83d\ude00\u00e9\x41\cJ\0$", "\U0001f600\U0001f600\u00e9A\n\0", True),
+    (r"^(?<a>x)\k<a>\1$", "xxx", True),
+    ("^[^]$", "\n", True),
+    ("[]", "x", False),
+    ("^[[&|~]$", "[", True),
+    (r"^\/\-[\w.-]+$", "/-a-b.c", True),
+    ("^a{,3}$", "aa", False),
+    (r"\bx\B", "\u00e9xy", True),
+    ("^(?=a)(?!b)a(?<=a)(?<!b)(?:b)+?$", "ab", True),
+]
+
+
+@pytest.mark.parametrize(("pattern", "text", "fits"), ECMA)
+@pytest.mark.parametrize("keyword", ["pattern", "patternProperties"])
+def test_patterns_are_those_of_ecma_262(keyword: str, pattern: str, text: str, fits: bool) -> None:  # noqa: FBT001
+    if keyword == "pattern":
+        found = raw({"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}})
+        sent: dict[str, Any] = {"x": text}
+    else:
+        found = raw({"type": "object", "patternProperties": {pattern: {}}, "additionalProperties": False})
+        sent = {text: 1}
+    try:
+        assert found.bind(sent) == {"arguments": sent}
+        bound = True
+    except InvalidArgument:
+        bound = False
+    assert bound is fits
+
+
+def test_a_schema_of_ones_own_goes_out_with_its_patterns_as_they_were_written() -> None:
+    schema = {"type": "object", "properties": {"pattern": {"pattern": r"^\d$"}, "x": {"const": {"pattern": "$"}}}}
+    found = raw(schema)
+    assert found.schema == schema
+    assert found.bind({"pattern": "1", "x": {"pattern": "$"}})
+    with pytest.raises(InvalidArgument, match="x does not fit 'const'"):
+        found.bind({"x": {"pattern": r"\Z"}})
+
+
+STRANGE = [
+    "(?i)a",
+    "a++",
+    "a{2}+",
+    "(?P<x>a)",
+    r"\p{L}",
+    r"\Aa",
+    "(",
+    "[a",
+    "a**",
+    r"\01",
+    r"[\1]",
+    "(?#x)",
+    "(?>a)",
+    "a\\",
+]
+
+
+@pytest.mark.parametrize("pattern", [*STRANGE, "a{99999999999}", r"\k<x>", r"\u{110000}", r"\100"])
+@pytest.mark.parametrize("keyword", ["pattern", "patternProperties"])
+def test_a_pattern_that_cannot_be_understood_is_refused(keyword: str, pattern: str) -> None:
+    schema: dict[str, Any] = {"pattern": pattern} if keyword == "pattern" else {"patternProperties": {pattern: {}}}
+    with pytest.raises(TypeError, match=f"the pattern {re.escape(repr(pattern))} cannot be understood as ECMA-262: "):
+        raw({"type": "object", **schema})
+
+
+def test_patterns_that_cannot_be_joined_are_refused() -> None:
+    patterns: dict[str, Any] = {"(?<n>a)": {}, "(?<n>b)": {}}
+    with pytest.raises(TypeError, match="cannot stand side by side: redefinition of group name 'n'"):
+        raw({"type": "object", "patternProperties": patterns, "additionalProperties": False})
+
+
+def test_members_that_nobody_can_sort_are_not_compared_each_with_each() -> None:
+    class Watched(int):
+        compared = 0
+        __hash__ = int.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            type(self).compared += 1
+            return super().__eq__(other)
+
+    check = schemas.checker({"type": "object", "properties": {"tags": {"uniqueItems": True}}})
+    check({"tags": [*map(Watched, range(300)), "x", None]})
+    assert Watched.compared < 3000
+    for twins in ([1, "1", 1], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]):
+        with pytest.raises(ValueError, match="tags does not fit 'uniqueItems'"):
+            check({"tags": twins})
+    assert check({"tags": [1, True, "1", [1], [True], None]})

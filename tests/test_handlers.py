@@ -548,11 +548,11 @@ def e_header_name(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (e_untyped, f"x: {NAMES}"),
-        (e_args, f"*xs: int: {NAMES}"),
-        (e_kwargs, f"**xs: int: {NAMES}"),
-        (e_positional, f"x: int: {NAMES}"),
-        (e_opaque, "collections.abc.Callable[[], int] cannot be written as JSON"),
+        (e_untyped, f"parameter 'x': {NAMES}"),
+        (e_args, f"parameter 'xs': {NAMES}"),
+        (e_kwargs, f"parameter 'xs': {NAMES}"),
+        (e_positional, f"parameter 'x': {NAMES}"),
+        (e_opaque, "parameter 'x': collections.abc.Callable[[], int] cannot be written as JSON"),
         (e_before, "elicit: mcp_functions.asking.Elicit: what the function may do stands after *, as in (…, *, elicit"),
         (e_before_state, "state: mcp_functions.low_level.RequestState[test_handlers.Draft]: what the function may do"),
         (e_before_ask, "city: what is asked of the user stands after *"),
@@ -562,9 +562,9 @@ def e_header_name(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[
         (e_state, "state: RequestState needs its model in brackets, as in RequestState[Draft]"),
         (
             e_form,
-            "dict[str, test_handlers.City]: a form is a pydantic model, with a field for each thing to fill in",
+            "parameter 'city': dict[str, test_handlers.City]: a form is a pydantic model, with a field for each thing",
         ),
-        (e_unknown, "name 'Nowhere' is not defined"),
+        (e_unknown, "parameter 'x': name 'Nowhere' is not defined"),
         (e_returns, "collections.abc.Callable[[], int] cannot be written as JSON"),
         (e_header, "x-mcp-header on 'x': only strings, integers and booleans may be repeated in a header"),
         (e_headers, "x-mcp-header names must be unique, and may only stand on properties reached through `properties`"),

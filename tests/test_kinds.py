@@ -81,10 +81,9 @@ CONFUSED = [*PLAIN, 0, 1, True, False]  # to pydantic, true is 1 in a Literal
 
 def pydantic_reads(annotation: Any, value: object) -> str | None:  # noqa: ANN401 - an annotation
     try:
-        read = TypeAdapter(annotation).validate_json(jsonrpc.dumps(value), strict=True)
+        return repr(TypeAdapter(annotation).validate_json(jsonrpc.dumps(value), strict=True))
     except ValidationError:
         return None
-    return repr(jsonrpc.loads(jsonrpc.dumps(read)))
 
 
 def native_reads(annotation: Any, value: object) -> str | None:  # noqa: ANN401 - an annotation

@@ -1,16 +1,16 @@
 """A signature as `inputSchema`, and the client's arguments as the function's own.
 
-What stands before `*` in a handler's signature is what the client sends; wire names are parameter names (or their
-camelCase, by one switch).
+What stands before `*` in a handler's signature is what the client sends. Its wire name is the alias that `Field` gives
+it, or else the parameter's name (or its camelCase, by one switch).
 """
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions import defaults
 from mcp_functions.kinds import Header, Kind, camel, from_text, kind
-from mcp_functions.schemas import checker
+from mcp_functions.parameters import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,12 +23,19 @@ class InvalidArgument(Exception):
 
 
 class Argument(NamedTuple):
-    """One parameter of a handler, as the client knows it."""
+    """One parameter of a handler, as the client knows it.
+
+    Attributes:
+        fresh: makes its default for one call; None leaves it to the function's own.
+
+    """
 
     parameter: str
     wire: str
     kind: Kind
     required: bool
+    fresh: Callable[[], Any] | None = None
+    title: str | None = None
 
 
 class RawArguments(NamedTuple):
@@ -73,7 +80,7 @@ class Arguments:
     def _schema(self) -> dict[str, Any]:
         """Write it: "MUST be a valid JSON Schema object (not null)", 2020-12 by default."""
         schemas = {argument.wire: argument.kind.schema for argument in self.every}
-        definitions = _definitions(schemas.values())
+        definitions = _definitions(schemas)
         properties = {
             wire: {key: value for key, value in schema.items() if key != "$defs"} for wire, schema in schemas.items()
         }
@@ -106,6 +113,8 @@ class Arguments:
             if wire in given:
                 value = given[wire]
                 bound[parameter] = value if type(value) in taken else _value(argument, value, text=text)
+            elif argument.fresh:
+                bound[parameter] = argument.fresh()
             elif argument.required:
                 message = f"Argument {wire!r}: it is missing"
                 raise InvalidArgument(message)
@@ -119,11 +128,15 @@ def read(parameters: Iterable[Parameter], hints: Mapping[str, Any], *, camel_cas
         TypeError: a parameter has no type, or one that JSON cannot carry; the text names it.
 
     """
-    every = tuple(_argument(parameter, hints, camel_case=camel_case) for parameter in parameters)
-    if len({argument.wire for argument in every}) != len(every):
-        message = "two parameters have the same name in camelCase: rename one"
-        raise TypeError(message)
-    return Arguments(every)
+    every: dict[str, Argument] = {}
+    for parameter in parameters:
+        argument = _argument(parameter, hints, camel_case=camel_case)
+        if same := every.get(argument.wire):
+            both = f"parameters {same.parameter!r} and {parameter.name!r}"
+            message = f"{both} have the same name on the wire, {argument.wire!r}: rename one"
+            raise TypeError(message)
+        every[argument.wire] = argument
+    return Arguments(tuple(every.values()))
 
 
 def read_raw(parameters: Sequence[Parameter], schema: Mapping[str, Any]) -> RawArguments:
@@ -136,33 +149,41 @@ def read_raw(parameters: Sequence[Parameter], schema: Mapping[str, Any]) -> RawA
     if len(parameters) != 1:
         message = "with input_schema, the function has one parameter before *: arguments: dict[str, Any]"
         raise TypeError(message)
+    from mcp_functions.schemas import checker  # noqa: PLC0415 - it brings expressions that most tools have no use for
+
     return RawArguments(parameters[0].name, schema, checker(schema))
 
 
 def _argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
+    try:
+        return _read(parameter, hints, camel_case=camel_case)
+    except (TypeError, ValueError, NameError) as error:
+        message = f"parameter {parameter.name!r}: {error}"
+        raise TypeError(message) from error
+
+
+def _read(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
     if not parameter.plain or parameter.name not in hints:
-        message = f"{parameter}: every parameter needs a name (no *args, no /) and a type, which the client is told"
+        message = "every parameter needs a name (no *args, no /) and a type, which the client is told"
         raise TypeError(message)
-    wire = camel(parameter.name) if camel_case else parameter.name
+    wire = parameter.alias or (camel(parameter.name) if camel_case else parameter.name)
     found = kind(hints[parameter.name])
     if header := next((item for item in found.metadata if isinstance(item, Header)), None):
         found = found._replace(schema={**found.schema, "x-mcp-header": header.name})
-    required = parameter.required
-    if not required and _is_plain(parameter.default):
-        found = found._replace(schema={**found.schema, "default": parameter.default})
-    return Argument(parameter.name, wire, found, required)
+    if (
+        parameter.default is not MISSING
+        and (default := defaults.as_json(parameter.default, found.check)) is not MISSING
+    ):
+        found = found._replace(schema={**found.schema, "default": default})
+    return Argument(parameter.name, wire, found, parameter.required, parameter.fresh, parameter.title)
 
 
-def _is_plain(default: object) -> bool:
-    return default is None or isinstance(default, str | int) or (isinstance(default, float) and isfinite(default))
-
-
-def _definitions(schemas: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def _definitions(schemas: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for schema in schemas:
+    for wire, schema in schemas.items():
         for name, definition in schema.get("$defs", {}).items():
             if found.setdefault(name, definition) != definition:
-                message = f"two different types named {name!r} in one signature: rename one"
+                message = f"parameter {wire!r}: another parameter has a different type named {name!r}: rename one"
                 raise TypeError(message)
     return found
 

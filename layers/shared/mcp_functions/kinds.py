@@ -128,10 +128,23 @@ def _same(value: object) -> object:
     return value
 
 
+def _float(value: object) -> float:
+    if type(value) is not int and type(value) is not float:
+        message = "must be a number"
+        raise ValueError(message)
+    try:
+        return float(value)
+    except OverflowError:
+        message = "must be a number within the range of a double"
+        raise ValueError(message) from None
+
+
+TAKEN[_float] = frozenset({float})  # an int is made a float: JSON has one kind of number, and the author said float
+NUMBER = _scalar("number", "a", int, float)
 SCALARS: dict[type, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     str: _scalar("string", "a", str),
     int: _scalar("integer", "an", int),
-    float: _scalar("number", "a", int, float),
+    float: ({"type": "number"}, _float),
     bool: _scalar("boolean", "a", bool),
     type(None): _scalar("null", "a", type(None)),
 }
@@ -156,22 +169,33 @@ def _literal(values: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], A
 
 def _union(members: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
     if set(members) == {int, float}:
-        return SCALARS[float]
+        return NUMBER
     kinds = [_native(member) for member in members]
     if None in kinds:
         return None
     known = [found for found in kinds if found]
 
     def check(value: object) -> object:
-        reasons = []
+        reasons, made = [], []
         for _schema, member in known:
             try:
-                return member(value)
+                result = member(value)
             except ValueError as error:
                 reasons.append(str(error))
+                continue
+            if not makes_floats or repr(result) == repr(value):
+                return result
+            made.append(result)
+        if made:
+            return made[0]  # an int stays an int if any member says so, as to pydantic; here none does
         raise ValueError(" or ".join(reasons))
 
+    makes_floats = any(map(_mentions_float, members))
     return {"anyOf": [schema for schema, _check in known]}, check
+
+
+def _mentions_float(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
+    return annotation is float or any(map(_mentions_float, get_args(annotation)))
 
 
 def _array(args: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
@@ -217,19 +241,15 @@ def _is_pydantic(item: object) -> bool:
 
 
 def _pydantic(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]]:  # noqa: ANN401
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - a scalar tool never pays for it
-    from pydantic.errors import PydanticUserError  # noqa: PLC0415
+    from pydantic_core import ValidationError  # noqa: PLC0415 - a scalar tool never pays for it
 
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-        schema = adapter.json_schema()
-    except PydanticUserError as error:
-        message = f"{annotation!r} cannot be written as JSON"
-        raise TypeError(message) from error
+    from mcp_functions import pydantic_kinds  # noqa: PLC0415 - likewise
+
+    schema, read = pydantic_kinds.read(annotation)
 
     def check(value: object) -> object:
         try:
-            return adapter.validate_json(dumps(value), strict=True)
+            return read(value)
         except ValidationError as error:
             raise ValueError(first_reason(error)) from None
 

@@ -6,6 +6,7 @@ all of this itself. Anything else, and every complaint, is still `inspect`'s. A 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -17,7 +18,15 @@ VARIADIC = 0x04 | 0x08  # *args, **kwargs
 
 
 class Parameter(NamedTuple):
-    """One parameter: `keyword_only` by its name alone; `plain` also by its place; neither of these if it is neither."""
+    """One parameter: `keyword_only` by its name alone; `plain` also by its place; neither of these if it is neither.
+
+    Attributes:
+        is_filled: whether a call must be given its value, because its default is not what the function has after `=`.
+        fresh: makes the default for one call, if it is filled and has one.
+        alias: its name on the wire, if `Field` gives one.
+        title: its title for people, if `Field` gives one.
+
+    """
 
     name: str
     annotation: object = MISSING
@@ -25,11 +34,15 @@ class Parameter(NamedTuple):
     keyword_only: bool = False
     plain: bool = True
     shown: str = ""
+    is_filled: bool = False
+    fresh: Callable[[], Any] | None = None
+    alias: str | None = None
+    title: str | None = None
 
     @property
     def required(self) -> bool:
         """Whether it has no default."""
-        return self.default is MISSING
+        return self.default is MISSING and self.fresh is None
 
     def __str__(self) -> str:
         """Write it as its author did, for a complaint."""
@@ -79,6 +92,33 @@ def docstring(function: Callable[..., Any]) -> str | None:
     while lines and not lines[0]:
         lines.pop(0)
     return "\n".join(lines)
+
+
+def copier(default: Any) -> Callable[[], Any] | None:  # noqa: ANN401 - a default is any value
+    """Return a function that copies a default for each call, or None for a default that no call can change.
+
+    Raises:
+        TypeError: the default can be changed and cannot be copied.
+
+    """
+    if _is_hashable(default) and not any(hasattr(default, name) for name in ("__dataclass_fields__", "model_fields")):
+        return None
+    from copy import deepcopy  # noqa: PLC0415 - few defaults can be changed
+
+    try:
+        deepcopy(default)
+    except Exception as error:
+        message = f"its default cannot be copied for each call: {error}"
+        raise TypeError(message) from error
+    return partial(deepcopy, default)
+
+
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _inspected(function: Callable[..., Any]) -> tuple[Parameter, ...]:

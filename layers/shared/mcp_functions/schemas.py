@@ -1,23 +1,28 @@
-"""A JSON Schema that an author wrote by hand: passed to clients verbatim, and enforced by `jsonschema`.
+"""JSON Schema 2020-12, enforced by `jsonschema`: schemas that an author wrote by hand, and what pydantic lets through.
 
-2020-12 is the dialect ("the default dialect when no $schema is present"), no `$ref` leaves the document, and depth and
-size are bounded.
+2020-12 is the dialect ("the default dialect when no $schema is present"), no `$ref` leaves the document, depth and size
+are bounded, and patterns are ECMA-262's.
 """
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.jsonrpc import dumps
+from mcp_functions.jsonrpc import dumps, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    from jsonschema import ValidationError
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 32
 MAX_ERRORS = 20  # of one value that are looked at
+VALUES = {"const", "default", "enum", "examples"}  # hold values, which may have a member named "pattern"
+NAMED = {"$defs", "definitions", "dependentSchemas", "properties"}  # hold schemas by names of the author's
 
 
 def checker(schema: Mapping[str, Any]) -> Callable[[Any], Any]:
@@ -33,26 +38,95 @@ def checker(schema: Mapping[str, Any]) -> Callable[[Any], Any]:
         TypeError: the schema is not one that may be offered; the message says why.
 
     """
-    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - only a raw schema needs it
+    from jsonschema import Draft202012Validator, FormatChecker, SchemaError  # noqa: PLC0415 - only a raw schema needs it
 
     _refuse(schema)
     try:
-        Draft202012Validator.check_schema(schema)
+        # without formats: the meta-schema has patterns be Python's
+        Draft202012Validator.check_schema(schema, format_checker=FormatChecker(formats=()))
     except SchemaError as error:
         message = f"not a valid JSON Schema 2020-12: {error.message} at {error.json_path}"
         raise TypeError(message) from None
-    validator = Draft202012Validator(schema)
+    enforce = enforcer(schema)
 
     def check(value: object) -> object:
+        enforce(value)
+        return value
+
+    return check
+
+
+def enforcer(schema: Mapping[str, Any]) -> Callable[[Any], None]:
+    """Make what raises ValueError for a value that a valid schema forbids; it says where, never the value.
+
+    Raises:
+        TypeError: a pattern cannot be understood as ECMA-262.
+
+    """
+    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - as above
+
+    extend: Any = validators.extend
+    judge = extend(Draft202012Validator, {"uniqueItems": _unique})(with_python_patterns(schema))
+
+    def enforce(value: object) -> None:
         # a stranger's list may be wrong a million times over: the first of a few errors is enough to say
-        error = min(islice(validator.iter_errors(value), MAX_ERRORS), key=lambda found: found.json_path, default=None)
+        error = min(islice(judge.iter_errors(value), MAX_ERRORS), key=lambda found: found.json_path, default=None)
         if error is not None:
             where = error.json_path.removeprefix("$").removeprefix(".")
             message = f"{where or 'the value'} does not fit {error.validator!r} of its schema"
             raise ValueError(message)
-        return value
 
-    return check
+    return enforce
+
+
+def with_python_patterns(schema: Any) -> Any:  # noqa: ANN401 - a schema, or a part of it
+    """Copy a schema with its patterns translated for `re`, which `jsonschema` asks; clients see the original.
+
+    Raises:
+        TypeError: a pattern cannot be understood as ECMA-262.
+
+    """
+    if isinstance(schema, list):
+        return [with_python_patterns(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _translated(key, value) for key, value in schema.items()}
+
+
+def _translated(keyword: str, value: Any) -> Any:  # noqa: ANN401 - as above
+    if keyword in VALUES:
+        return value
+    if keyword == "pattern" and isinstance(value, str):
+        return _translate(value)
+    if keyword == "patternProperties":
+        return _joinable({_translate(pattern): with_python_patterns(member) for pattern, member in value.items()})
+    if keyword in NAMED:
+        return {name: with_python_patterns(member) for name, member in value.items()}
+    return with_python_patterns(value)
+
+
+def _translate(pattern: str) -> str:
+    from mcp_functions import ecma  # noqa: PLC0415 - most schemas have no pattern
+
+    return ecma.translate(pattern)
+
+
+def _joinable(patterns: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what would fail in a call: `jsonschema` joins these patterns to look for additional properties."""
+    try:
+        re.compile("|".join(patterns))
+    except re.error as error:
+        message = f"the patterns of patternProperties cannot stand side by side: {error.msg}"
+        raise TypeError(message) from None
+    return patterns
+
+
+def _unique(_judge: object, unique: object, value: object, _schema: object) -> Iterator[ValidationError]:
+    """Look for a member that comes twice; `jsonschema` compares each with each if it cannot sort them."""
+    from jsonschema import ValidationError  # noqa: PLC0415 - as above
+
+    if unique and isinstance(value, list) and len({in_order(member) for member in value}) < len(value):
+        yield ValidationError("has a member twice")
 
 
 def _refuse(schema: Mapping[str, Any]) -> None:

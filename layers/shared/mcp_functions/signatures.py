@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, MutableSequence, Sequence
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from mcp_functions import defaults
 from mcp_functions import parameters as reading
 from mcp_functions.errors import DeveloperError, NotAnswered
 from mcp_functions.kinds import Kind, camel, kind
@@ -85,6 +86,23 @@ class Signature(NamedTuple):
         """Make the function's capabilities for one round."""
         return {name: capability.of(round_, args) for name, (capability, args) in self.capabilities.items()}
 
+    def fill(self, given: int, named: Mapping[str, Any]) -> dict[str, Any]:
+        """Make the defaults that a direct call needs, because they are not what stands after `=`.
+
+        Args:
+            given: how many arguments the caller gave by their place.
+            named: those that it gave by their names.
+
+        Raises:
+            TypeError: `Field` has no default for a parameter that was not given.
+
+        """
+        absent = [parameter for parameter in self.sent[given:] if parameter.is_filled and parameter.name not in named]
+        if missing := [parameter.name for parameter in absent if parameter.required]:
+            message = f"missing required argument: {missing[0]!r}"
+            raise TypeError(message)
+        return {parameter.name: parameter.fresh() for parameter in absent if parameter.fresh}
+
     def ask(self, arguments: Mapping[str, Any], round_: Round, *, camel_case: bool) -> dict[str, Any]:
         """Ask what the signature declares, all of it together.
 
@@ -134,15 +152,46 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
         DeveloperError: a declared form cannot be expressed.
 
     """
-    hints = get_type_hints(function, include_extras=True)
+    hints = _hints(function)
     parameters = reading.read(function)
+    sent = tuple(_with_default(parameter, hints) for parameter in parameters if not parameter.keyword_only)
     return Signature(
-        sent=tuple(parameter for parameter in parameters if not parameter.keyword_only),
+        sent=sent,
         hints=hints,
         capabilities=_capabilities(parameters, hints),
         declared=_declared(parameters, hints, camel_case=camel_case),
         returns=_returns(hints.get("return")),
     )
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except (NameError, TypeError, SyntaxError, AttributeError) as error:
+        message = f"{_culprit(function)}: {error}"
+        raise TypeError(message) from error
+
+
+def _culprit(function: Callable[..., Any]) -> str:
+    """Name the parameter whose annotation cannot be read, or the result."""
+    for name, annotation in function.__annotations__.items():
+        try:
+            get_type_hints(types.SimpleNamespace(__annotations__={name: annotation}), function.__globals__)
+        except (NameError, TypeError, SyntaxError, AttributeError):
+            return "the result" if name == "return" else f"parameter {name!r}"
+    return "a parameter"
+
+
+def _with_default(parameter: Parameter, hints: dict[str, Any]) -> Parameter:
+    """Read a parameter's default; its hint keeps the type alone."""
+    if parameter.name not in hints:
+        return parameter
+    try:
+        filled, hints[parameter.name] = defaults.read(parameter, hints[parameter.name])
+    except (TypeError, ValueError) as error:
+        message = f"parameter {parameter.name!r}: {error}"
+        raise TypeError(message) from error
+    return filled
 
 
 def _capabilities(
@@ -204,9 +253,18 @@ def _declared(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, came
         from mcp_functions.asking import Question  # noqa: PLC0415 - who wrote Ask has imported it
 
         question = Question(camel(parameter.name) if camel_case else parameter.name, marker.message, model)
-        question.asking(camel_case=camel_case)  # refuses a form that no client could show
+        _check_form(parameter.name, question, camel_case=camel_case)
         found.append(Declared(parameter.name, question, optional=len(members) > 1))
     return tuple(found)
+
+
+def _check_form(name: str, question: Question[Any], *, camel_case: bool) -> None:
+    """Refuse a form that no client could show."""
+    try:
+        question.asking(camel_case=camel_case)
+    except DeveloperError as error:
+        message = f"parameter {name!r}: {error}"
+        raise TypeError(message) from error
 
 
 def _check_message(name: str, message: str, parameters: Sequence[Parameter]) -> None:

@@ -143,8 +143,13 @@ class Handler(Generic[P, R]):
         raise NotImplementedError
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the author's function directly, as a unit test does."""
-        return self.function(*args, **kwargs)
+        """Call the author's function directly, as a unit test does; a default is what `Field` says, and fresh.
+
+        Raises:
+            TypeError: an argument is missing.
+
+        """
+        return self.function(*args, **{**self._signature.fill(len(args), kwargs), **kwargs})
 
     @property
     def key(self) -> str:

@@ -23,6 +23,7 @@ class Prompt(Completing[P, R]):
         listed = [
             {
                 "name": argument.wire,
+                **({"title": argument.title} if argument.title else {}),
                 **({"description": argument.kind.description} if argument.kind.description else {}),
                 "required": argument.required,
             }

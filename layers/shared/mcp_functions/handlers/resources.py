@@ -89,7 +89,7 @@ class Resource(Completing[P, R]):
 
     def _read_signature(self, signature: Signature) -> None:
         self.arguments = arguments.read(signature.sent, signature.hints, camel_case=False)  # the template's own words
-        has, needs = {argument.parameter for argument in self.arguments.every}, set(self._variables())
+        has, needs = {argument.wire for argument in self.arguments.every}, set(self._variables())
         if has != needs:
             message = (
                 f"its parameters before * must be the variables of {self.uri!r}: {sorted(needs)}, not {sorted(has)}"

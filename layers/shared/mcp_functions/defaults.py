@@ -1,0 +1,84 @@
+"""Defaults of parameters: each call gets a fresh one, and the schema has it in the form that a client would send."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+from mcp_functions.jsonrpc import dumps
+from mcp_functions.parameters import MISSING, copier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.parameters import Parameter
+
+
+def read(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noqa: ANN401 - an annotation is any value
+    """Read the default of a parameter as pydantic does.
+
+    Args:
+        parameter: as the function declares it.
+        annotation: its resolved type hint.
+
+    Returns:
+        The parameter with its real default, and the annotation without what `Field` says besides the type.
+
+    Raises:
+        TypeError: there are two defaults, one cannot be copied, or `Field` has an option that no parameter can have.
+
+    """
+    if parameter.default is ...:  # to pydantic: required
+        parameter = parameter._replace(default=MISSING, is_filled=True)
+    metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    if any(map(_is_field, (parameter.default, *metadata))):
+        from mcp_functions import fields  # noqa: PLC0415 - who wrote Field has imported pydantic
+
+        return fields.read(parameter, annotation)
+    if fresh := copier(parameter.default):
+        parameter = parameter._replace(fresh=fresh, is_filled=True)
+    return parameter, annotation
+
+
+def as_json(default: Any, check: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - a default; JSON
+    """Write a default in the form in which an argument would arrive; MISSING if JSON cannot say it.
+
+    Args:
+        default: of a parameter.
+        check: reads a value of the parameter's type, or raises ValueError.
+
+    """
+    try:
+        value = _json(default)
+        if value != default:  # JSON has nothing like it: its form may be another one than that of arguments
+            check(value)
+    except ValueError:
+        return MISSING
+    return value
+
+
+def _json(value: Any) -> Any:  # noqa: ANN401, PLR0911 - JSON is any value, of seven kinds
+    match value:
+        case None | bool():
+            return value
+        case str():
+            value.encode()  # half of a surrogate pair is no Unicode
+            return str.__str__(value)  # of an enum, too
+        case int():
+            return int(value)
+        case float():
+            return float(dumps(value))  # neither NaN nor infinity
+        case list() | tuple():
+            return [_json(member) for member in value]
+        case set() | frozenset():
+            return sorted(map(_json, value), key=dumps)  # a set has another order in every process
+        case dict() if all(type(key) is str for key in value):
+            return {key: _json(member) for key, member in value.items()}
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - JSON's own types never pay for it
+
+    return _json(to_jsonable_python(value, by_alias=True))
+
+
+def _is_field(item: object) -> bool:
+    fields = sys.modules.get("pydantic.fields")
+    return fields is not None and isinstance(item, fields.FieldInfo)
