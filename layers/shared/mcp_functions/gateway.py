@@ -463,18 +463,13 @@ def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
         message = f"{begins}{answer.text}}}"
     else:
         message = "".join((begins, *(answer.parts or (jsonrpc.dumps(answer.result),)), "}"))
-    if answer.notifications and _takes_stream(http):
+    if answer.notifications and events.takes_stream(http):
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
         said = (*map(jsonrpc.dumps, answer.notifications), message)
         return fitting(
             http, events.response(http, 200, STREAM, "".join(map("event: message\ndata: {}\n\n".format, said)))
         )
     return fitting(http, events.response(http, 200, JSON, message))
-
-
-def _takes_stream(http: HttpRequest) -> bool:
-    accepted = http.headers.get("accept", "*/*")
-    return any(media in accepted for media in ("text/event-stream", "text/*", "*/*"))
 
 
 def _failed(http: HttpRequest, error: McpError, id_: RequestId | None) -> Response:

@@ -7,7 +7,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import gateway, identity, jsonrpc, observing
+from mcp_functions import events, gateway, identity, jsonrpc, observing
 from mcp_functions.errors import (
     InsufficientScope,
     InvalidParams,
@@ -254,7 +254,7 @@ class Legacy:
         """Find who asks this client: it must come back for what follows, as most clients do since 2025-11-25."""
         session, since = exchange.session, self._settings.questions_since
         comes_back = session and session.comes_back and exchange.revision >= since
-        return self._conversations if may_ask and comes_back and writing.takes_stream(exchange.http) else None
+        return self._conversations if may_ask and comes_back and events.takes_stream(exchange.http) else None
 
     def _ended(self, exchange: Exchange, call: Call, outcome: Outcome) -> Reply:
         if outcome.passed is not None:
