@@ -207,6 +207,7 @@ class LambdaFunction:
             http, message = _parsed(http, endpoint)
             _note_message(notes, message)
             if not is_request(message):
+                headers.check_repeated(message, http.headers)
                 notes.outcome = "complete"
                 return _empty(http, 202)  # "the server MUST return HTTP status code 202 Accepted with no body"
             id_ = message["id"]

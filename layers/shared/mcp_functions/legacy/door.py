@@ -7,8 +7,9 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import events, gateway, identity, jsonrpc, observing
+from mcp_functions import catalog, events, gateway, headers, identity, jsonrpc, observing
 from mcp_functions.errors import (
+    HeaderMismatch,
     InsufficientScope,
     InvalidParams,
     McpError,
@@ -125,8 +126,31 @@ class Legacy:
             return self._without(http, kind, body, error)
         if kind == "batch" and not revisions.knows(exchange.revision, "batches"):
             return None
+        self._check_headers(http, kind, body)
         observing.current().revision = exchange.revision
         return self._answered(exchange, kind, body)
+
+    def _check_headers(self, http: HttpRequest, kind: Kind, body: Any) -> None:  # noqa: ANN401 - JSON
+        """Refuse headers that contradict a message: these clients need not send them, but a router may believe them.
+
+        Raises:
+            HeaderMismatch: one does.
+
+        """
+        try:
+            for message in body if kind == "batch" else [body]:
+                headers.check_repeated(message, http.headers)
+                self._check_parameters(message, http.headers)
+        except HeaderMismatch as error:
+            error.id = body["id"] if kind == "request" else None
+            raise
+
+    def _check_parameters(self, message: Mapping[str, Any], received: Mapping[str, str]) -> None:
+        params = message.get("params")
+        if message.get("method") == "tools/call" and isinstance(params, dict):
+            arguments = params.get("arguments")
+            declared = catalog.declared(self._offered, params.get("name"))
+            headers.check_sent(declared, arguments if isinstance(arguments, dict) else {}, received)
 
     def _resumed(self, http: HttpRequest, event: Mapping[str, Any], context: Any) -> Response | None:  # noqa: ANN401 - Lambda's context object
         """Go on with a stream that ended for a client to come back; None: "or else return HTTP 405"."""
@@ -230,8 +254,8 @@ class Legacy:
             if method == "completion/complete":
                 outcome = self._runner.run(exchange, message["id"], method, params, {}, challenging=may_ask)
                 return self._ended(exchange, Call(message["id"], method, params), outcome)
-            result, headers = self._handshake(exchange, message["id"], method, params)
-            return Reply((writing.answer(message["id"], result),), headers=headers)
+            result, more = self._handshake(exchange, message["id"], method, params)
+            return Reply((writing.answer(message["id"], result),), headers=more)
         except PLAIN:
             raise
         except McpError as error:
