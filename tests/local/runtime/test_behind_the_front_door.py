@@ -75,6 +75,7 @@ PROPERTIES = {
     "is_one": "{ReservedConcurrentExecutions: 1}",
 }
 INTERNAL = {"code": -32603, "message": "Internal error"}
+ENDED = {"code": -32603, "message": "The function ended before it answered; whether it acted is unknown"}
 
 
 def _tool(name: str) -> Any:  # noqa: ANN401 - a tool of any function
@@ -115,9 +116,13 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 def call(url: str, name: str, **arguments: str) -> tuple[int, dict[str, Any], dict[str, str]]:
     """Call a tool, and return status, message and headers."""
     sent = wire.message("tools/call", {"name": name, "arguments": arguments}, id=f"id of {name}")
+    return post(url, sent, wire.headers(sent))
+
+
+def post(url: str, sent: dict[str, Any], headers: dict[str, str]) -> tuple[int, dict[str, Any], dict[str, str]]:
     connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     with contextlib.closing(connection):
-        connection.request("POST", "/mcp", json.dumps(sent), wire.headers(sent))
+        connection.request("POST", "/mcp", json.dumps(sent), headers)
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read()), {name.lower(): value for name, value in answer.getheaders()}
 
@@ -126,8 +131,8 @@ def call(url: str, name: str, **arguments: str) -> tuple[int, dict[str, Any], di
     ("name", "status", "said"),
     [
         ("hangs", 504, {"code": -32603, "message": "The function did not answer in time"}),
-        ("exits", 500, INTERNAL),
-        ("eats", 500, INTERNAL),
+        ("exits", 504, ENDED),
+        ("eats", 504, ENDED),
         ("raises", 500, INTERNAL),
         ("lacks_a_module", 500, INTERNAL),
         ("missing", 500, INTERNAL),
@@ -153,12 +158,29 @@ def test_a_function_that_fails_is_an_error_of_the_request(
 
 def test_a_function_that_is_throttled_may_be_asked_again(stack: Stack, tmp_path: Path) -> None:
     running = Answer(lambda: call(stack.harness.url, "is_one", where=str(tmp_path)))
-    wait_until((tmp_path / "pid").exists)
+    pid = begun(tmp_path)
     status, message, headers = call(stack.harness.url, "is_one", where=str(tmp_path))
     assert (status, message["id"], message["error"]["data"]) == (503, "id of is_one", {"retryable": True})
     assert int(headers["retry-after"]) > 0
-    os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
-    assert running.get()[0] == 500
+    os.kill(pid, signal.SIGKILL)
+    assert running.get()[1]["error"] == ENDED
+
+
+def begun(where: Path) -> int:
+    """Wait until the function runs that writes its process's id there."""
+    wait_until((where / "pid").exists)
+    return int((where / "pid").read_text(encoding="utf-8"))
+
+
+def test_a_function_that_is_killed_in_mid_call_is_told_as_that_to_a_client_of_2025_too(
+    stack: Stack, tmp_path: Path
+) -> None:
+    params = {"name": "is_one", "arguments": {"where": str(tmp_path)}}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"content-type": "application/json", "mcp-protocol-version": "2025-11-25"}
+    running = Answer(lambda: post(stack.harness.url, sent, headers))
+    os.kill(begun(tmp_path), signal.SIGKILL)
+    assert running.get()[:2] == (200, {"jsonrpc": "2.0", "id": 1, "error": ENDED})
 
 
 def test_nothing_of_a_function_is_told_but_in_its_own_log(stack: Stack) -> None:

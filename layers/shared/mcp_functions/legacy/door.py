@@ -327,11 +327,10 @@ class Legacy:
         """Answer what 2026-07-28 no longer knows."""
         if method == "initialize":
             return self._initialized(exchange, id_, params)
-        if method == "logging/setLevel":
+        # "Servers that emit log message notifications MUST declare the `logging` capability"; and what is not declared
+        # is not there: resources/subscribe never is.
+        if method == "logging/setLevel" and self._offered["logging"]:
             return {}, self._leveled(exchange, params)
-        # A client that asks to be told hears yes and then nothing: nothing here changes while a deployment stands.
-        if method in ("resources/subscribe", "resources/unsubscribe") and isinstance(params.get("uri"), str):
-            return {}, {}
         if method == "ping":
             return {}, {}
         raise MethodNotFound
