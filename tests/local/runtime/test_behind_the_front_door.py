@@ -21,6 +21,7 @@ from tests import wire
 
 from .conftest import Answer, Stack, wait_until, write_project
 
+CLIENTS = 30
 SECRET = "hunter2"  # noqa: S105 - what must not come through
 FRONT = """
 from pathlib import Path
@@ -210,3 +211,13 @@ def test_the_deadline_counts_from_the_request_and_not_from_the_functions_start(s
     assert forwarded(stack, "works", 0)[1]["resultType"] == "complete"
     _, shed = forwarded(stack, "works", 15_000)
     assert (shed["resultType"], shed["inputRequests"]) == ("input_required", {})
+
+
+def test_many_clients_at_once_are_all_answered_by_a_few_processes(stack: Stack) -> None:
+    before = len(stack.harness.invocations)
+    answers = [Answer(lambda: [call(stack.harness.url, "echo")[0] for _ in range(2)]) for _ in range(CLIENTS)]
+    assert [answer.get() for answer in answers] == [[200, 200]] * CLIENTS
+    ran = stack.harness.invocations[before:]
+    assert len(ran) == CLIENTS * 2 * 2  # the front door, and the function behind it
+    assert {invocation.error for invocation in ran} == {None}
+    assert len({invocation.pid for invocation in ran}) < CLIENTS
