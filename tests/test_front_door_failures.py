@@ -152,6 +152,7 @@ def returned(value: object) -> Told:
 INTERNAL = {"code": -32603, "message": "Internal error"}
 BUSY = {"code": -32603, "message": "Temporarily unavailable", "data": {"retryable": True}}
 SILENT = {"code": -32603, "message": "The function did not answer in time"}
+ENDED = {"code": -32603, "message": "The function ended before it answered; whether it acted is unknown"}
 TOO_LARGE = {"code": -32603, "message": "The result is larger than this server can send (6 MB)"}
 HTTP = {"headers": {}, "body": SECRET}
 RESULT = {
@@ -178,8 +179,8 @@ GOOD = {
         (error(400, "InvalidRequestContentException"), 500, INTERNAL),
         (error(413, "RequestTooLargeException"), 413, {"code": -32600, "message": "Request body too large"}),
         (failed("Sandbox.Timedout"), 200, SILENT),
-        (failed("Runtime.ExitError"), 200, INTERNAL),
-        (failed("Runtime.OutOfMemory"), 200, INTERNAL),
+        (failed("Runtime.ExitError"), 200, ENDED),
+        (failed("Runtime.OutOfMemory"), 200, ENDED),
         (failed("Runtime.ImportModuleError", requestId="", stackTrace=[]), 200, INTERNAL),
         (failed("ValueError", requestId="x", stackTrace=[SECRET]), 200, INTERNAL),
         (failed("ValueError", statusCode=200, headers={}, body=SECRET), 200, INTERNAL),

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from functions.add.app import add
@@ -23,6 +23,7 @@ from functions.update_work_item.app import update_work_item
 from mcp_functions import serve
 from tests import gateways, wire
 from tests.gateways import GATEWAYS, Sent
+from tests.legacy import judging
 from tests.placements import PLACEMENTS, place
 from tests.test_fuzz import STATUS, anything
 
@@ -155,6 +156,13 @@ def _is_json(body: bytes) -> bool:
         return False
 
 
+def of_2025(method: str, meta: object = None, *named: tuple[str, str]) -> Sent:
+    """Write a request of 2025: none of its headers names 2026, and its body is in no envelope."""
+    message = {**wire.message(method), "params": {"_meta": meta}}
+    request = gateways.sent(wire.message(method)).without("Mcp-Protocol-Version").with_headers(*named)
+    return replace(request, body=json.dumps(message).encode())
+
+
 # --- answers ------------------------------------------------------------------------------------------------------
 
 
@@ -175,6 +183,9 @@ def answer(function: LambdaFunction, event: dict[str, Any]) -> tuple[int, Any]:
     message = wire.messages(response)[-1]
     if "result" in message:
         message["result"].pop("requestState", None)
+    # A client of 2025 has its errors with status 200; tests/conftest.py holds them against its revision's types.
+    elif not judging.is_earlier(event, response):
+        assert response["statusCode"] in STATUS[message["error"]["code"]]
     return response["statusCode"], message
 
 
@@ -191,14 +202,14 @@ def carried(request: Sent) -> dict[str, dict[str, Any]]:
 
 @settings(max_examples=200, suppress_health_check=SLOW)
 @given(wounded())
+@example(of_2025("server/discover", None, ("Mcp-Protocol-Version", "2025-11-25")))  # not found, with status 200
+@example(of_2025("tools/list", wire.message("tools/list")))  # an envelope inside `_meta` is none
 def test_every_gateway_and_both_placements_bring_the_same_answer(request: Sent) -> None:
     events = carried(request)
     assert "REST API, all binary" in events
     expected = answer(deployed("direct"), events["REST API, all binary"])
     status, message = expected
     assert status < 500, message
-    if message and "error" in message:
-        assert status in STATUS[message["error"]["code"]]
     for name, event in events.items():
         assert answer(deployed("direct"), event) == expected, name
     for placement in PLACEMENTS:

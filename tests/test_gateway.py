@@ -422,7 +422,21 @@ def test_what_was_reported_comes_before_the_result_in_one_stream() -> None:
     assert "\nid:" not in response["body"]
 
 
-@pytest.mark.parametrize("accepted", ["application/json", "application/json, text/html"])
+@pytest.mark.parametrize(
+    "accepted",
+    [
+        "application/json",
+        "application/json, text/html",
+        "",
+        "text/event-stream;q=0",
+        "text/event-stream; Q=0.000, */*",
+        "*/*;q=1, text/*;q=0",
+        "text/event-streams, application/text/event-stream",
+        "text/event-stream;q=nan",
+        "text/event-stream;q=2",
+        "text/event-stream;q=much",
+    ],
+)
 def test_a_client_that_takes_no_stream_gets_the_result_alone(accepted: str) -> None:
     response = send(wire.event(call(meta={"progressToken": "p"}), headers={"accept": accepted}))
     assert response["headers"]["content-type"] == "application/json"
@@ -430,7 +444,19 @@ def test_a_client_that_takes_no_stream_gets_the_result_alone(accepted: str) -> N
 
 
 @pytest.mark.parametrize(
-    "accepted", ["text/event-stream", "*/*", "text/*", "application/json, text/event-stream", None]
+    "accepted",
+    [
+        "text/event-stream",
+        "*/*",
+        "text/*",
+        "application/json, text/event-stream",
+        None,
+        "text/event-stream;q=0.001, application/json",
+        "Text/Event-Stream ; charset=utf-8 ; q=0.5",
+        "text/*;q=0, text/event-stream",
+        "*/*;q=0, text/*;q=0.1",
+        "text/event-stream;q=0, text/event-stream",
+    ],
 )
 def test_a_client_that_takes_anything_gets_a_stream(accepted: str | None) -> None:
     response = send(wire.event(call(meta={"progressToken": "p"}), headers={"accept": accepted}))

@@ -1,17 +1,22 @@
-"""Headers repeat the body, and the order of the checks is the specification's."""
+"""Headers repeat the body, and the order of the checks is the specification's.
 
-from __future__ import annotations
+No `from __future__ import annotations` here: the tool below is read as an author writes it.
+"""
 
 import base64
-from typing import Any
+import json
+from functools import cache
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions import headers
+from mcp_functions import Header, headers, prompt, tool
 from mcp_functions.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
+from mcp_functions.gateway import LambdaFunction
 from tests import wire
+from tests.placements import PLACEMENTS, place
 
 CALL = {"name": "add", "arguments": {}}
 
@@ -203,12 +208,12 @@ def test_parameters_that_say_what_the_arguments_say_are_admitted() -> None:
         "mcp-param-zone": "b",
         "mcp-param-unknown": "left alone",
     }
-    headers.check_parameters(SCHEMA, arguments, sent)
+    headers.check_declared(headers.declared(SCHEMA), arguments, sent)
 
 
 @pytest.mark.parametrize("written", ["42", "42.0", "42.000", " 42 "])
 def test_integers_are_compared_as_numbers(written: str) -> None:
-    headers.check_parameters(SCHEMA, {"limit": 42}, {"mcp-param-limit": written})
+    headers.check_declared(headers.declared(SCHEMA), {"limit": 42}, {"mcp-param-limit": written})
 
 
 @pytest.mark.parametrize(
@@ -230,14 +235,125 @@ def test_integers_are_compared_as_numbers(written: str) -> None:
 )
 def test_parameters_that_say_something_else_are_refused(arguments: dict[str, Any], sent: dict[str, str]) -> None:
     with pytest.raises(HeaderMismatch, match=r"^The header mcp-param-"):
-        headers.check_parameters(SCHEMA, arguments, sent)
+        headers.check_declared(headers.declared(SCHEMA), arguments, sent)
 
 
 def test_an_argument_that_is_null_or_absent_needs_no_header() -> None:
-    headers.check_parameters(SCHEMA, {"region": None}, {})
+    headers.check_declared(headers.declared(SCHEMA), {"region": None}, {})
 
 
 def test_a_refusal_quotes_neither_header_nor_argument() -> None:
     with pytest.raises(HeaderMismatch) as caught:
-        headers.check_parameters(SCHEMA, {"region": "hunter2"}, {"mcp-param-region": "hunter3"})
+        headers.check_declared(headers.declared(SCHEMA), {"region": "hunter2"}, {"mcp-param-region": "hunter3"})
     assert "hunter" not in f"{caught.value} {caught.value.data} {caught.value.reason}"
+
+
+# --- headers that contradict the body, in every era and on every path ------------------------------------------------
+
+
+@tool
+def move(to: str, region: Annotated[str, Header("Region")] = "eu") -> str:
+    return f"{to} in {region}"
+
+
+@prompt
+def brief(topic: str) -> str:
+    return topic
+
+
+REFERENCE = {"ref": {"type": "ref/prompt", "name": "brief"}, "argument": {"name": "topic", "value": ""}}
+REQUESTS: list[tuple[str, dict[str, Any], str | None]] = [
+    ("tools/call", {"name": "move", "arguments": {"to": "a", "region": "us"}}, "move"),
+    ("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}, "brief"),
+    ("resources/read", {"uri": "notes://a"}, "notes://a"),
+    ("completion/complete", REFERENCE, "brief"),
+    ("tools/list", {}, None),
+    ("no/such", {}, None),
+]
+EARLIER = [None, "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+ERAS = ["2026-07-28", "2026-07-28 without its envelope", *EARLIER]
+KINDS = ["request", "notification", "batch"]
+others = st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=12)
+
+
+@cache
+def deployed(placement: str) -> LambdaFunction:
+    return place(placement, move, brief)
+
+
+@st.composite
+def sent(draw: st.DrawFn) -> tuple[Any, dict[str, str], dict[str, str]]:
+    """Draw a body, the headers that its era needs, and those that repeat it: they may be left out, or be wrong."""
+    method, params, name = draw(st.sampled_from(REQUESTS))
+    era, kind = draw(st.sampled_from(ERAS)), draw(st.sampled_from(KINDS))
+    message = wire.message(method, params, id=7)
+    version = era and era.partition(" ")[0]
+    if era != wire.VERSION:
+        message["params"] = params
+    if kind == "notification":
+        del message["id"]
+    needed = {"content-type": "application/json", **({"mcp-protocol-version": version} if version else {})}
+    repeated = {"mcp-method": method, **({"mcp-name": wire.header(name)} if name else {})}
+    if method == "tools/call" and kind != "notification" and "envelope" not in str(era):
+        repeated["mcp-param-region"] = "us"
+    is_batch = kind == "batch" and era in {None, "2024-11-05", "2025-03-26"}
+    first = {"jsonrpc": "2.0", "id": 8, "method": method, "params": params}
+    return [first, message] if is_batch else message, needed, repeated
+
+
+def answer(placement: str, body: Any, named: dict[str, str]) -> tuple[int, Any]:  # noqa: ANN401 - JSON
+    response = deployed(placement)(wire.event(json.dumps(body), headers=named), wire.Context("local-all"))
+    return response["statusCode"], json.loads(response["body"]) if response["body"] else {}
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@given(sent(), st.data())
+def test_a_header_that_contradicts_the_body_is_refused_whatever_era_the_body_is_of(
+    placement: str, request_: tuple[Any, dict[str, str], dict[str, str]], data: st.DataObject
+) -> None:
+    body, needed, repeated = request_
+    wrong = data.draw(st.sampled_from(sorted(repeated)))
+    value = data.draw(others.filter(lambda text: headers_differ(text, repeated[wrong])))
+    known = {name: text for name, text in repeated.items() if data.draw(st.booleans()) or "2026" in str(needed)}
+    status, message = answer(placement, body, {**needed, **known, wrong: value})
+    assert (status, message["error"]["code"]) == (400, -32020)
+    assert message.get("id") == (body.get("id") if isinstance(body, dict) else None)
+
+
+def headers_differ(one: str, other: str) -> bool:
+    try:
+        return headers.decode(one) != headers.decode(other)
+    except ValueError:
+        return True
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@given(sent(), st.data())
+def test_a_header_that_agrees_is_never_the_reason_of_a_refusal_and_earlier_clients_need_none(
+    placement: str, request_: tuple[Any, dict[str, str], dict[str, str]], data: st.DataObject
+) -> None:
+    body, needed, repeated = request_
+    is_modern = needed.get("mcp-protocol-version") == wire.VERSION
+    known = {name: text for name, text in repeated.items() if is_modern or data.draw(st.booleans())}
+    _status, message = answer(placement, body, {**needed, **known})
+    for each in message if isinstance(message, list) else [message]:
+        assert each.get("error", {}).get("code") != -32020
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("version", [*EARLIER, "v999"])
+def test_an_envelope_under_a_header_of_another_revision_is_refused_also_in_a_notification(
+    placement: str, version: str | None
+) -> None:
+    message = wire.message("notifications/progress", {"progressToken": 1, "progress": 1})
+    del message["id"]
+    named = {"mcp-method": "notifications/progress", **({"mcp-protocol-version": version} if version else {})}
+    status, told = answer(placement, message, named)
+    assert (status, told.get("error", {}).get("code")) == ((400, -32020) if version else (202, None))
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_a_client_of_2025_that_sends_the_header_of_an_argument_must_send_the_argument(placement: str) -> None:
+    body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "move", "arguments": {"to": "a"}}}
+    assert answer(placement, body, {"mcp-param-region": "us"})[1]["error"]["code"] == -32020
+    assert answer(placement, body, {"mcp-param-other": "us"})[1]["result"]["isError"] is False

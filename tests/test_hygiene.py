@@ -213,17 +213,24 @@ def not_a_request() -> list[Row]:
 
 
 def without_an_id() -> list[Row]:
+    cancelling: dict[str, str | None] = {"mcp-method": "notifications/cancelled", "mcp-name": None}
     bodies: dict[str, tuple[str, dict[str, str | None]]] = {
         "a call without an id": (WITHOUT_ID, {}),
         "a call without an id or headers": (WITHOUT_ID, {"mcp-method": None, "mcp-name": None}),
         "a call without an id or _meta": ('{"jsonrpc":"2.0","method":"tools/call","params":{"name":"touch"}}', {}),
         "a call without an id that says text": (WITHOUT_ID, {"content-type": "text/plain"}),
-        "a notification nobody knows": ('{"jsonrpc":"2.0","method":"notifications/nothing"}', {}),
+        "a notification nobody knows": (
+            '{"jsonrpc":"2.0","method":"notifications/nothing"}',
+            {"mcp-method": "notifications/nothing", "mcp-name": None},
+        ),
         "a cancellation": (
             '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"late"}}',
-            {},
+            cancelling,
         ),
-        "a malformed cancellation": ('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}', {}),
+        "a malformed cancellation": (
+            '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}',
+            cancelling,
+        ),
     }
     return [Row(name, body, 202, None, headers=headers) for name, (body, headers) in bodies.items()]
 
@@ -279,6 +286,7 @@ def other_disagreements() -> list[Row]:
     return [
         Row("no params", empty, code=-32602, id=1),
         Row("an empty method", CALL.replace('"tools/call"', '""'), code=-32020, id=1),
+        Row("a notification the headers do not say", WITHOUT_ID.replace("tools/call", "tools/list"), code=-32020),
         Row("a method the headers do not say", CALL.replace("tools/call", "tools/list"), code=-32020, id=1),
         Row("a name the headers do not say", CALL.replace("touch", "produce"), code=-32020, id=1),
         Row("an id of text", id_('"seven"').replace("touch", "produce"), code=-32020, id="seven"),

@@ -86,7 +86,8 @@ def test_the_table_of_the_readme_is_what_is_tested_here() -> None:
 
 def test_the_scenarios_that_the_readme_counts_are_those_that_the_suite_must_pass() -> None:
     said = re.findall(r"(\d+) of (\d+)(?: scenarios)? of\s(20\d\d-\d\d-\d\d)", README)
-    counted = {suite.REVISION: suite.SCENARIOS, **{revision: known[0] for revision, known in suite.EARLIER.items()}}
+    earlier = {revision: (known[0] - len(suite.UNADVERTISED), known[0]) for revision, known in suite.EARLIER.items()}
     assert {revision: (int(passed), int(there)) for passed, there, revision in said} == {
-        revision: (scenarios, scenarios) for revision, scenarios in counted.items()
+        suite.REVISION: (suite.SCENARIOS, suite.SCENARIOS),
+        **earlier,
     }

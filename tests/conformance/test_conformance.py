@@ -44,9 +44,11 @@ SUBSCRIPTIONS = {
 # What the revisions of 2025 come to: scenarios, checks that pass, and what the suite has no use for. Here a stream ends
 # when somebody has to be asked; what asks nobody is one response: for test_reconnection it says "not applicable".
 EARLIER: dict[str, tuple[int, int, list[str]]] = {
-    "2025-11-25": (33, 78, ["server-sse-polling"]),
-    "2025-06-18": (27, 54, []),
+    "2025-11-25": (33, 76, ["server-sse-polling"]),
+    "2025-06-18": (27, 52, []),
 }
+# They subscribe without asking whether that is advertised: expected-failures.yml.
+UNADVERTISED = {"resources-subscribe", "resources-unsubscribe"}
 # A session is a token that nobody keeps, so there is nothing to delete: 405, as the specification allows.
 SESSIONS = {"server-session-delete-accepted", "server-session-terminated-returns-404"}
 
@@ -192,8 +194,8 @@ at_earlier_revisions = pytest.mark.parametrize(
 
 
 @at_earlier_revisions
-def test_nothing_of_an_earlier_revision_fails_and_nothing_is_warned_about(earlier: Verdict) -> None:
-    assert earlier.with_status("FAILURE", "WARNING") == []
+def test_nothing_of_an_earlier_revision_fails_but_subscriptions_and_nothing_is_warned_about(earlier: Verdict) -> None:
+    assert {line.partition(":")[0] for line in earlier.with_status("FAILURE", "WARNING")} == UNADVERTISED
     assert earlier.exit_code == 0, earlier.report
 
 

@@ -227,14 +227,24 @@ def test_answers_without_a_shape_are_refused(over: Over, option: int, told: obje
     assert "dependent_responses" in reply.messages[0]["error"]["message"]
 
 
-def test_a_client_that_fails_to_ask_has_closed_the_question(over: Over) -> None:
+@pytest.mark.parametrize("wrong", [{"mcp-name": "both"}, {"mcp-method": "tools/list"}])
+def test_a_response_under_headers_that_contradict_the_call_is_refused(over: Over, wrong: dict[str, str]) -> None:
+    client = StateClient(over())
+    right = {"mcp-name": "update_work_item", "mcp-method": "tools/call"}
+    response = client.response(client.request("tools/call", RESOLVE).messages[-1], fill)
+    refused_ = client.post(response, right | wrong)
+    assert (refused_.status, refused_.messages[-1]["error"]["code"]) == (400, -32020)
+    assert "method" in client.post(response, right).messages[-1]  # the next question
+
+
+def test_a_client_that_fails_to_ask_ends_the_call_with_an_error_that_says_so(over: Over) -> None:
     client = StateClient(over())
     asked = client.request("tools/call", RESOLVE).messages[-1]
     error = {"code": -1, "message": "no window"}
     sent = {"jsonrpc": "2.0", "id": asked["id"], "state": asked["state"], "error": error}
     (message,) = client.post(sent).messages
-    assert message["result"]["isError"] is True
-    assert "dismissed" in text(message)
+    assert message["error"]["message"].startswith("The client answered elicitation/create with an error")
+    assert "window" not in message["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -190,20 +190,18 @@ def test_the_same_answers_twice_lead_to_the_same_turn(over: Over) -> None:
     ] * 2
 
 
-def test_who_closes_the_question_and_a_client_that_fails_to_ask_are_told_apart_from_nobody(over: Over) -> None:
-    client, requests, event_id = begun(over)
+@pytest.mark.parametrize(
+    ("call", "method"),
+    [(RESOLVE, "elicitation/create"), ({"name": "sampled", "arguments": {}}, "sampling/createMessage")],
+)
+def test_a_client_that_fails_to_ask_ends_the_call_with_an_error_that_says_so(
+    over: Over, call: dict[str, Any], method: str
+) -> None:
+    client, requests, event_id = begun(over, call)
     failed = {"jsonrpc": "2.0", "id": requests[0]["id"], "error": {"code": -1, "message": "no window"}}
-    result = client.answer([failed], event_id).messages[0]["result"]
-    assert result["isError"] is True
-    assert "dismissed" in result["content"][0]["text"]
-
-
-def test_a_client_whose_model_fails_ends_the_call_with_an_error_that_says_so(over: Over) -> None:
-    client, requests, event_id = begun(over, {"name": "sampled", "arguments": {}})
-    failed = {"jsonrpc": "2.0", "id": requests[0]["id"], "error": {"code": -1, "message": "no model"}}
     reply = client.answer([failed], event_id)
     assert (reply.status, reply.messages[0]["error"]["code"]) == (200, -32602)
-    assert "sampling/createMessage" in reply.messages[0]["error"]["message"]
+    assert reply.messages[0]["error"]["message"].startswith(f"The client answered {method} with an error")
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,16 @@ def is_earlier(event: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
     if response["statusCode"] != OK or not told or wire.VERSION in named:
         return False
     body = event.get("body") or ""
-    return f"{wire.PREFIX}protocolVersion" not in (
-        base64.b64decode(body).decode() if event.get("isBase64Encoded") else body
-    )
+    sent = json.loads(base64.b64decode(body) if event.get("isBase64Encoded") else body) if body else {}
+    return not any(_is_modern(each) for each in (sent if isinstance(sent, list) else [sent]))
+
+
+def _is_modern(message: Mapping[str, Any]) -> bool:
+    """Whether a message stands in an envelope of 2026; what is nested deeper in it is not one."""
+    match message:
+        case {"params": {"_meta": dict(meta)}}:
+            return f"{wire.PREFIX}protocolVersion" in meta
+    return False
 
 
 def _object(event: Mapping[str, Any], name: str) -> dict[str, Any]:

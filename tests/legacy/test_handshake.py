@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from tests.legacy.clients import Client
 
 VERSIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
+NOT_OF_TOOLS = {
+    *("prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read"),
+    *("completion/complete", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"),
+}
+PARAMS = {"level": "info", "name": "x", "uri": "notes://ann", "ref": {"type": "ref/prompt", "name": "x"}}
 SIGNED_IN = ["jwt", "none"]
 
 
@@ -283,7 +288,8 @@ def test_a_resource_that_is_not_there_has_the_code_of_its_revision(client: Clien
         ("prompts/get", {"name": "plain"}, -32602),
         ("logging/setLevel", {"level": "loud"}, -32602),
         ("completion/complete", {"ref": {}}, -32602),
-        ("resources/subscribe", {}, -32601),
+        ("resources/subscribe", {"uri": "notes://ann"}, -32601),
+        ("resources/unsubscribe", {"uri": "notes://ann"}, -32601),
         ("tasks/list", {}, -32601),
         ("server/discover", {}, -32601),
         ("no/such", {}, -32601),
@@ -340,12 +346,6 @@ def test_a_batch_has_the_time_of_one_request(world: World) -> None:
     assert world.ran == 2
 
 
-def test_who_asks_to_be_told_of_a_resource_hears_yes(client: Client) -> None:
-    client.initialize()
-    assert client.result("resources/subscribe", {"uri": "notes://ann"}) == {}
-    assert client.result("resources/unsubscribe", {"uri": "notes://ann"}) == {}
-
-
 def test_ids_come_back_as_they_were(client: Client) -> None:
     for id_ in ("a", "1", 1, 0, -5, ""):
         response = client.http("POST", {"jsonrpc": "2.0", "id": id_, "method": "ping"})
@@ -385,4 +385,14 @@ def test_one_line_tells_of_a_request_and_names_its_revision(client: Client, capl
 def test_a_tool_that_only_tells_is_offered_alone() -> None:
     client = World(told).client()
     assert client.initialize()["capabilities"] == {"tools": {}, "logging": {}}
-    assert client.message("prompts/list")["error"]["code"] == -32601
+    for method in NOT_OF_TOOLS - {"logging/setLevel"}:
+        assert client.message(method, PARAMS)["error"]["code"] == -32601
+    assert client.result("logging/setLevel", PARAMS) == {}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("method", sorted(NOT_OF_TOOLS))
+def test_what_is_not_advertised_is_not_there(door: str, method: str) -> None:
+    client = World(add, door=door).client()
+    assert client.initialize()["capabilities"] == {"tools": {}}
+    assert client.message(method, PARAMS)["error"]["code"] == -32601

@@ -89,15 +89,43 @@ def test_every_event_has_an_id_of_its_own(client: Client, world: World) -> None:
     assert all(len(id_) < 1500 for id_ in client.seen)  # they are headers
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [({"action": "decline"}, "Declined"), ({"action": "cancel"}, "Cancelled"), (None, "Cancelled")],
-)
-def test_a_user_who_does_not_answer_is_heard_too(client: Client, answer: dict[str, Any] | None, said: str) -> None:
+@pytest.mark.parametrize(("action", "said"), [("decline", "Declined"), ("cancel", "Cancelled")])
+def test_a_user_who_does_not_answer_is_heard_too(client: Client, action: str, said: str) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
-    more = {} if answer else {"error": {"code": -32603, "message": "no window"}}
-    assert client.answer(id_, answer, **more)["statusCode"] == 202
+    assert client.answer(id_, {"action": action})["statusCode"] == 202
     assert text(client.resume()) == f"7 stays: {said}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ({"error": {"code": -32603, "message": "hunter2"}}, " (it answered with JSON-RPC error -32603)"),
+        ({"error": {"code": "hunter2", "message": ""}}, ""),
+        ({"error": "hunter2"}, ""),
+        ({"result": "hunter2"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_client_that_cannot_ask_its_user_is_told_apart_from_a_user_who_dismisses(
+    client: Client, world: World, answer: dict[str, Any], shown: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    id_, ran = asked(client.call("resolve", bug=7))["id"], world.ran
+    caplog.clear()
+    with caplog.at_level("DEBUG"):
+        status = client.answer(id_, **answer)["statusCode"]
+    if not answer:  # no response at all
+        assert status == 400
+        return
+    assert status == 202
+    last = client.resume()
+    assert last[-1].data["result"]["isError"] is True
+    assert text(last).startswith(
+        f"Not finished: the client could not ask its user{shown}. It asks: How was bug 7 resolved?"
+    )
+    assert "hunter2" not in text(last) + str([vars(record) for record in caplog.records])
+    assert [vars(record)["reason"] for record in caplog.records if "reason" in vars(record)] == ["client_error"]
+    assert {record.levelname for record in caplog.records} == {"INFO"}
+    assert world.ran == ran  # the function heard no answer
 
 
 def test_an_answer_that_does_not_fit_is_asked_again(client: Client) -> None:
@@ -155,7 +183,9 @@ def test_a_client_that_refuses_its_model_is_told_so_in_words(client: Client) -> 
     client.answer(id_, error={"code": -1, "message": "User rejected sampling request"})
     last = client.resume()
     assert last[-1].data["result"]["isError"] is True
-    assert "the client refused. It asks: a message of the client's model." in text(last)
+    assert "the client refused (it answered with JSON-RPC error -1). It asks: a message of the client's model." in text(
+        last
+    )
 
 
 def test_questions_of_one_round_come_one_after_the_other(client: Client, world: World) -> None:

@@ -58,6 +58,54 @@ def test_a_request_without_a_host_is_refused(server: Loopback) -> None:
     assert status(exchange(server, b"GET / HTTP/1.0\r\n\r\n")) == 403
 
 
+def test_a_request_with_two_hosts_is_refused(server: Loopback) -> None:
+    assert status(exchange(server, b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: example.com\r\n\r\n")) == 403
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("http://127.0.0.1:8000/mcp", "/mcp"),
+        ("HTTP://LOCALHOST/mcp?a=b", "/mcp?a=b"),
+        ("http://localhost", "/"),
+        ("http://localhost?a=http://b/", "/?a=http://b/"),
+        ("/mcp", "/mcp"),
+        ("/a?b=http://example.com/", "/a?b=http://example.com/"),
+    ],
+)
+def test_a_target_may_be_a_whole_url(target: str, path: str) -> None:
+    came: list[HttpRequest] = []
+    with Loopback(max_body=LIMIT) as listening:
+        listening.start(lambda request: came.append(request) or echo(request))  # type: ignore[func-returns-value]
+        assert status(exchange(listening, f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())) == 200
+    assert [request.target for request in came] == [path]
+
+
+def test_the_host_of_a_whole_url_counts_and_the_header_does_not() -> None:
+    came: list[HttpRequest] = []
+    with Loopback(max_body=LIMIT) as listening:
+        listening.start(lambda request: came.append(request) or echo(request))  # type: ignore[func-returns-value]
+        ours = exchange(listening, b"GET http://localhost:1/ HTTP/1.1\r\nHost: example.com\r\n\r\n")
+        assert status(ours) == 200
+    assert [value for request in came for name, value in request.headers if name == "Host"] == ["localhost:1"]
+
+
+@pytest.mark.parametrize("url", ["http://example.com/", "http://a@localhost/", "http:///", "http://localhost:x/"])
+def test_a_whole_url_with_another_host_is_refused(server: Loopback, url: str) -> None:
+    assert status(exchange(server, f"GET {url} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())) == 403
+
+
+def test_a_client_that_waits_for_100_before_it_sends_its_body_is_answered(server: Loopback) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(post("Content-Length: 2\r\nExpect: 100-continue\r\n", b""))
+        interim = connection.recv(65536)
+        assert interim == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(b"ab")
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert status(answer) == 200
+    assert answer.endswith(b"\r\n\r\nab")
+
+
 def test_one_connection_carries_many_requests(server: Loopback, connect: Callable[[str], HTTPConnection]) -> None:
     connection = connect(server.url)
     for number in range(3):

@@ -158,16 +158,6 @@ class Lists:
         raise MethodNotFound
 
 
-def check_headers(catalog: Mapping[str, Any], params: Mapping[str, Any], received: Mapping[str, str]) -> None:
-    """Check the `Mcp-Param-*` headers of a call against the schema of its tool.
-
-    Raises:
-        HeaderMismatch: one of them does not say what its argument says.
-
-    """
-    check_declared(declared(catalog, params.get("name")), params, received)
-
-
 def declared(catalog: Mapping[str, Any], name: object) -> Declared:
     """Find the arguments of one tool that clients repeat in headers."""
     schemas = (entry["inputSchema"] for entry in catalog["tools"] if entry["name"] == name)
@@ -175,10 +165,10 @@ def declared(catalog: Mapping[str, Any], name: object) -> Declared:
 
 
 def check_declared(found: Declared, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
-    """Check the headers of a call likewise, against what `declared` found before.
+    """Check the `Mcp-Param-*` headers of a call, against what `declared` found in the schema of its tool.
 
     Raises:
-        HeaderMismatch: as above.
+        HeaderMismatch: one of them does not say what its argument says.
 
     """
     if found:

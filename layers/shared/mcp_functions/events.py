@@ -80,6 +80,35 @@ def response(request: HttpRequest, status: int, headers: Mapping[str, str], body
     return written
 
 
+def takes_stream(request: HttpRequest) -> bool:
+    """Whether the client reads event streams: "The client MUST support both these cases", but may say otherwise.
+
+    "A request without any Accept header field implies that the user agent will accept any media type in response"
+    (RFC 9110, section 12.5.1).
+    """
+    return "accept" not in request.headers or _weight(request.headers["accept"], "text/event-stream") > 0
+
+
+def _weight(accept: str, media: str) -> float:
+    """Say how much a client prefers a media type, from 0 to 1; "0 means not acceptable" (RFC 9110, section 12.4.2)."""
+    weights: dict[str, float] = {}
+    for each in accept.lower().split(","):
+        name, *parameters = (part.strip() for part in each.split(";"))
+        given = [part.removeprefix("q=") for part in parameters if part.startswith("q=")]
+        weights[name] = max(weights.get(name, 0.0), _number(given[0]) if given else 1.0)
+    # "Media ranges can be overridden by more specific media ranges … the most specific reference has precedence"
+    ranges = (media, f"{media.partition('/')[0]}/*", "*/*")
+    return next((weights[name] for name in ranges if name in weights), 0.0)
+
+
+def _number(weight: str) -> float:
+    try:
+        number = float(weight)
+    except ValueError:
+        return 0.0
+    return number if 0 <= number <= 1 else 0.0
+
+
 def _request(  # noqa: PLR0913, PLR0917 - one constructor for three shapes
     source: Source,
     event: Mapping[str, Any],

@@ -52,6 +52,8 @@ BUSY = {
 }
 # What it says of a function that Lambda ended, if the client can do something about it.
 TIMED_OUT, TOO_LARGE = "Sandbox.Timedout", "Function.ResponseSizeTooLarge"
+ENDED = {"Runtime.ExitError", "Runtime.OutOfMemory"}  # the process was killed, or left; Lambda's words for a function
+ENDED_EARLY = "The function ended before it answered; whether it acted is unknown"
 
 IDLE_SECONDS = (
     30.0  # after which a kept connection is not trusted: a frozen environment does not hear that it was closed
@@ -292,6 +294,8 @@ def _failure(payload: bytes) -> McpError:
     match told:
         case {"errorType": str(error)} if error == TIMED_OUT:
             return NotAnsweredInTime(reason="function_timed_out")
+        case {"errorType": str(error)} if error in ENDED:
+            return NotAnsweredInTime(ENDED_EARLY, reason="function_ended")
         case {"errorType": str(error)} if error == TOO_LARGE:
             return ResultTooLarge(MEGABYTES)
     return InternalError(reason="function_error")

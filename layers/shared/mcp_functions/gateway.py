@@ -211,6 +211,7 @@ class LambdaFunction:
             http, message = _parsed(http, endpoint)
             _note_message(notes, message)
             if not is_request(message):
+                headers.check_repeated(message, http.headers)
                 notes.conclude("complete")
                 return _empty(http, 202)  # "the server MUST return HTTP status code 202 Accepted with no body"
             id_ = message["id"]
@@ -471,17 +472,12 @@ def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
     if isinstance(answer, Spoken):
         return fitting(http, events.response(http, 200, STREAM if answer.stream else JSON, answer.text))
     message = {"jsonrpc": "2.0", "id": id_, "result": answer.result}
-    if answer.notifications and _takes_stream(http):
+    if answer.notifications and events.takes_stream(http):
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
         messages = (*answer.notifications, message)
         stream = "".join(f"event: message\ndata: {jsonrpc.dumps(each)}\n\n" for each in messages)
         return fitting(http, events.response(http, 200, STREAM, stream))
     return fitting(http, _json(http, 200, message))
-
-
-def _takes_stream(http: HttpRequest) -> bool:
-    accepted = http.headers.get("accept", "*/*")
-    return any(media in accepted for media in ("text/event-stream", "text/*", "*/*"))
 
 
 def _failed(http: HttpRequest, error: McpError, id_: RequestId | None, *, status: int | None = None) -> Response:

@@ -41,14 +41,50 @@ def admit(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         UnsupportedProtocolVersion: headers and body agree on a revision this server does not speak (versioning).
 
     """
+    check_repeated(message, headers)
     method = message["method"]
     version = _check_meta(message) if method != "initialize" else _check_era(message)
-    _check_equal("MCP-Protocol-Version", headers.get("mcp-protocol-version"), version)
-    _check_equal("Mcp-Method", headers.get("mcp-method"), method)
-    if method in CALLS and isinstance(name := message["params"].get(CALLS[method]), str):
-        _check_equal("Mcp-Name", headers.get("mcp-name"), name)
+    names = method in CALLS and isinstance(message["params"].get(CALLS[method]), str)
+    for name in ("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name")[: 3 if names else 2]:
+        if name.lower() not in headers:
+            text = f"The header {name} is missing"
+            raise HeaderMismatch(text)
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
+
+
+def check_repeated(message: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+    """Check that no header contradicts the body, of whatever revision that is; a missing header contradicts nothing.
+
+    "servers that process the message body MUST reject requests where the values specified in the headers do not match
+    the values in the request body" (transports): a router before this server may have believed the header.
+
+    Args:
+        message: one JSON-RPC message; a response repeats nothing.
+        headers: of the HTTP request, names in lower case.
+
+    Raises:
+        HeaderMismatch: a header is malformed or says something else than the body.
+
+    """
+    params = message.get("params")
+    repeated = {"Mcp-Method": message.get("method")}
+    if isinstance(params, dict):
+        meta = params.get("_meta")
+        repeated["MCP-Protocol-Version"] = meta.get(META_PROTOCOL_VERSION) if isinstance(meta, dict) else None
+        repeated["Mcp-Name"] = _called(message.get("method"), params)
+    for name, value in repeated.items():
+        received = headers.get(name.lower())
+        if isinstance(value, str) and received is not None:
+            _check_equal(name, received, value)
+
+
+def _called(method: object, params: Mapping[str, Any]) -> object:
+    """Read the name that a request calls or completes; None if it names nothing."""
+    if method == "completion/complete":
+        ref = params.get("ref")
+        return ref.get("name", ref.get("uri")) if isinstance(ref, dict) else None
+    return params.get(CALLS[method]) if isinstance(method, str) and method in CALLS else None
 
 
 def admit_task(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
@@ -123,21 +159,16 @@ def declared(schema: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], str]
     return found
 
 
-def check_parameters(schema: Mapping[str, Any], arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+def check_declared(found: Declared, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     """Check that every `Mcp-Param-*` header says what the argument says.
+
+    Args:
+        found: what `declared` found in the schema.
+        arguments: of the call.
+        headers: of the HTTP request, names in lower case.
 
     Raises:
         HeaderMismatch: one is missing, superfluous, malformed, or different; the message names the header.
-
-    """
-    check_declared(declared(schema), arguments, headers)
-
-
-def check_declared(found: Declared, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-    """Check them likewise, against what `declared` found in the schema.
-
-    Raises:
-        HeaderMismatch: as above.
 
     """
     for name, (path, type_) in found.items():
@@ -147,6 +178,16 @@ def check_declared(found: Declared, arguments: Mapping[str, Any], headers: Mappi
             raise HeaderMismatch(text)
         if value is not None:
             _check_equal(name, headers.get(name), _written(value), number=type_ == "integer")
+
+
+def check_sent(found: Declared, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+    """Check those that were sent: a client of 2025 need not send any.
+
+    Raises:
+        HeaderMismatch: one is superfluous, malformed, or different; the message names the header.
+
+    """
+    check_declared({name: found[name] for name in found if name in headers}, arguments, headers)
 
 
 def _at(path: tuple[str, ...], arguments: Any) -> Any:  # noqa: ANN401 - JSON is any value

@@ -21,6 +21,7 @@ from tests import wire
 
 from .conftest import Answer, Stack, wait_until, write_project
 
+CLIENTS = 30
 SECRET = "hunter2"  # noqa: S105 - what must not come through
 FRONT = """
 from pathlib import Path
@@ -75,6 +76,7 @@ PROPERTIES = {
     "is_one": "{ReservedConcurrentExecutions: 1}",
 }
 INTERNAL = {"code": -32603, "message": "Internal error"}
+ENDED = {"code": -32603, "message": "The function ended before it answered; whether it acted is unknown"}
 
 
 def _tool(name: str) -> Any:  # noqa: ANN401 - a tool of any function
@@ -115,9 +117,13 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 def call(url: str, name: str, **arguments: str) -> tuple[int, dict[str, Any], dict[str, str]]:
     """Call a tool, and return status, message and headers."""
     sent = wire.message("tools/call", {"name": name, "arguments": arguments}, id=f"id of {name}")
+    return post(url, sent, wire.headers(sent))
+
+
+def post(url: str, sent: dict[str, Any], headers: dict[str, str]) -> tuple[int, dict[str, Any], dict[str, str]]:
     connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     with contextlib.closing(connection):
-        connection.request("POST", "/mcp", json.dumps(sent), wire.headers(sent))
+        connection.request("POST", "/mcp", json.dumps(sent), headers)
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read()), {name.lower(): value for name, value in answer.getheaders()}
 
@@ -125,9 +131,9 @@ def call(url: str, name: str, **arguments: str) -> tuple[int, dict[str, Any], di
 @pytest.mark.parametrize(
     ("name", "status", "said"),
     [
-        ("hangs", 504, {"code": -32603, "message": "The function did not answer in time"}),
-        ("exits", 500, INTERNAL),
-        ("eats", 500, INTERNAL),
+        ("hangs", 200, {"code": -32603, "message": "The function did not answer in time"}),
+        ("exits", 200, ENDED),
+        ("eats", 200, ENDED),
         ("raises", 500, INTERNAL),
         ("lacks_a_module", 500, INTERNAL),
         ("missing", 500, INTERNAL),
@@ -153,12 +159,29 @@ def test_a_function_that_fails_is_an_error_of_the_request(
 
 def test_a_function_that_is_throttled_may_be_asked_again(stack: Stack, tmp_path: Path) -> None:
     running = Answer(lambda: call(stack.harness.url, "is_one", where=str(tmp_path)))
-    wait_until((tmp_path / "pid").exists)
+    pid = begun(tmp_path)
     status, message, headers = call(stack.harness.url, "is_one", where=str(tmp_path))
     assert (status, message["id"], message["error"]["data"]) == (503, "id of is_one", {"retryable": True})
     assert int(headers["retry-after"]) > 0
-    os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
-    assert running.get()[0] == 500
+    os.kill(pid, signal.SIGKILL)
+    assert running.get()[1]["error"] == ENDED
+
+
+def begun(where: Path) -> int:
+    """Wait until the function runs that writes its process's id there."""
+    wait_until((where / "pid").exists)
+    return int((where / "pid").read_text(encoding="utf-8"))
+
+
+def test_a_function_that_is_killed_in_mid_call_is_told_as_that_to_a_client_of_2025_too(
+    stack: Stack, tmp_path: Path
+) -> None:
+    params = {"name": "is_one", "arguments": {"where": str(tmp_path)}}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"content-type": "application/json", "mcp-protocol-version": "2025-11-25"}
+    running = Answer(lambda: post(stack.harness.url, sent, headers))
+    os.kill(begun(tmp_path), signal.SIGKILL)
+    assert running.get()[:2] == (200, {"jsonrpc": "2.0", "id": 1, "error": ENDED})
 
 
 def test_nothing_of_a_function_is_told_but_in_its_own_log(stack: Stack) -> None:
@@ -188,3 +211,13 @@ def test_the_deadline_counts_from_the_request_and_not_from_the_functions_start(s
     assert forwarded(stack, "works", 0)[1]["resultType"] == "complete"
     _, shed = forwarded(stack, "works", 15_000)
     assert (shed["resultType"], shed["inputRequests"]) == ("input_required", {})
+
+
+def test_many_clients_at_once_are_all_answered_by_a_few_processes(stack: Stack) -> None:
+    before = len(stack.harness.invocations)
+    answers = [Answer(lambda: [call(stack.harness.url, "echo")[0] for _ in range(2)]) for _ in range(CLIENTS)]
+    assert [answer.get() for answer in answers] == [[200, 200]] * CLIENTS
+    ran = stack.harness.invocations[before:]
+    assert len(ran) == CLIENTS * 2 * 2  # the front door, and the function behind it
+    assert {invocation.error for invocation in ran} == {None}
+    assert len({invocation.pid for invocation in ran}) < CLIENTS

@@ -110,16 +110,38 @@ def test_more_than_the_reserved_concurrency_is_throttled(deploy: Deploy, tmp_pat
     assert len(stack.harness.invocations) == 1  # what was throttled was not run
 
 
-def test_more_than_a_laptop_runs_is_throttled(deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_beyond_what_a_laptop_runs_of_a_function_waits_for_a_process(
+    deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fleet, "CONCURRENCY", 1)
     stack = deploy({"stays": STAYS, "tells": PID})
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
+    waiting = stack.start("stays", str(tmp_path))
+    assert stack.value("tells")  # it has a process of its own
+    first = int((tmp_path / "pid").read_text(encoding="utf-8"))
+    (tmp_path / "pid").unlink()
+    os.kill(first, signal.SIGKILL)
+    running.get()
+    wait_until((tmp_path / "pid").exists)
+    second = int((tmp_path / "pid").read_text(encoding="utf-8"))
+    assert second != first
+    os.kill(second, signal.SIGKILL)
+    waiting.get()
+
+
+def test_a_request_for_which_no_process_gets_idle_is_throttled(
+    deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet, "CONCURRENCY", 1)
+    monkeypatch.setattr(fleet, "WAIT_SECONDS", 0.1)
+    stack = deploy({"stays": STAYS})
+    running = stack.start("stays", str(tmp_path))
+    wait_until((tmp_path / "pid").exists)
     with pytest.raises(ClientError, match="TooManyRequestsException"):
-        stack.invoke("tells")
+        stack.invoke("stays")
     os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
     running.get()
-    assert stack.value("tells")
 
 
 def test_a_process_that_is_killed_while_it_works_is_a_crash_and_the_next_request_runs(

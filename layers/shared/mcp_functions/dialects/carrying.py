@@ -116,12 +116,15 @@ def call_of(request: Request) -> dict[str, Any]:
 
 
 def again(http: HttpRequest, carried: Carried, answers: Mapping[str, Any]) -> Turn:
-    """Write the original call once more, with answers and state, as a client of the released revision would."""
+    """Write the original call once more, with answers and state, as a client of the released revision would.
+
+    A header that came with the answers stays, so that one which contradicts the call is refused with it.
+    """
     call = carried.call
     params = {**call["params"], "inputResponses": dict(answers), "requestState": carried.state, "_meta": call["meta"]}
     message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": call["method"], "params": params}
     named = {"mcp-method": call["method"], "mcp-name": headers.encode(call["params"][CALLS[call["method"]]])}
-    return http._replace(headers={**http.headers, **call["headers"], **named}), message
+    return http._replace(headers={**call["headers"], **named, **http.headers}), message
 
 
 def too_much(place: Place, request: Request, error: StateTooLarge) -> Answer:
@@ -149,8 +152,6 @@ def answer(response: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
         case {"result": dict(result)} if "error" not in response:
             return result
         case {"error": dict()} if "result" not in response:
-            if asked.method == "elicitation/create":  # nobody chose anything
-                return {"action": "cancel"}
             raise Unanswered(ERROR.format(asked.method))
     text = "A response holds a result or an error, which is an object"
     raise InvalidRequest(text)

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 SOON_MS, LATEST_MS, GROWTH = 500, 5000, 1.4  # after which a client comes back: soon at first, then less often
 MOST_POLLS = 7  # that count: after these it is LATEST_MS, however often a client comes
 MAX_QUESTIONS = 32  # in one round
-CANCELLED: dict[str, Any] = {"action": "cancel"}
 TOLD = ("asked", "over")  # phases in which there is something to tell a client; in the others it comes again
 TWO = "A response holds a result or an error, and not both"
 HALF = "the function returned half of a surrogate pair"
@@ -118,14 +117,15 @@ class Conversations:
         if self._now() >= stream.ends:
             notes.reason = "answered_late"
             return
-        self._go_on(exchange, question, found, _said(message, question.method))
+        self._go_on(exchange, question, found, message)
 
-    def _go_on(self, exchange: Exchange, question: Question, found: Found, said: dict[str, Any] | None) -> None:
+    def _go_on(self, exchange: Exchange, question: Question, found: Found, message: Mapping[str, Any]) -> None:
         mailbox, stream, call = self._mailbox(), question.stream, question.call
-        stream = stream._replace(ends=self._ends())
+        stream, said = stream._replace(ends=self._ends()), _answer(message)
         if said is None:
-            asked = cast("InputRequest", found.letter.messages[-1])  # which is what it refused
-            last = finals.unanswered(call, [in_words(asked)], "refused")
+            observing.current().reason = "client_error"
+            asked = cast("InputRequest", found.letter.messages[-1])
+            last = finals.refused(call, asked, message.get("error"))
             letter = Letter(stream.nonce, question.step + 1, "over", [last])
         elif question.rest:
             answers = {**question.answers, question.key: said}
@@ -313,9 +313,7 @@ def _ended(request: RequestId, error: McpError) -> tuple[Event, ...]:
     return (Event(writing.refusal(request, error)),)
 
 
-def _said(message: Mapping[str, Any], method: str) -> dict[str, Any] | None:
-    """Read what a client answered; None if it refused what only it could have given."""
+def _answer(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Read what a client answered; None for an error, or for a result that is no object."""
     result = message.get("result")
-    if isinstance(result, dict):
-        return {name: value for name, value in result.items() if name != "_meta"}
-    return CANCELLED if method == "elicitation/create" else None
+    return {name: value for name, value in result.items() if name != "_meta"} if isinstance(result, dict) else None

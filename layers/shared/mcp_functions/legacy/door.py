@@ -7,9 +7,10 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import gateway, identity, jsonrpc, observing
+from mcp_functions import catalog, events, gateway, headers, identity, jsonrpc, observing
 from mcp_functions.errors import (
     Busy,
+    HeaderMismatch,
     InsufficientScope,
     InvalidParams,
     McpError,
@@ -128,8 +129,31 @@ class Legacy:
             return self._without(http, kind, body, error)
         if kind == "batch" and not revisions.knows(exchange.revision, "batches"):
             return None
+        self._check_headers(http, kind, body)
         observing.current().revision = exchange.revision
         return self._answered(exchange, kind, body)
+
+    def _check_headers(self, http: HttpRequest, kind: Kind, body: Any) -> None:  # noqa: ANN401 - JSON
+        """Refuse headers that contradict a message: these clients need not send them, but a router may believe them.
+
+        Raises:
+            HeaderMismatch: one does.
+
+        """
+        try:
+            for message in body if kind == "batch" else [body]:
+                headers.check_repeated(message, http.headers)
+                self._check_parameters(message, http.headers)
+        except HeaderMismatch as error:
+            error.id = body["id"] if kind == "request" else None
+            raise
+
+    def _check_parameters(self, message: Mapping[str, Any], received: Mapping[str, str]) -> None:
+        params = message.get("params")
+        if message.get("method") == "tools/call" and isinstance(params, dict):
+            arguments = params.get("arguments")
+            declared = catalog.declared(self._offered, params.get("name"))
+            headers.check_sent(declared, arguments if isinstance(arguments, dict) else {}, received)
 
     def _resumed(self, http: HttpRequest, event: Mapping[str, Any], context: Any) -> Response | None:  # noqa: ANN401 - Lambda's context object
         """Go on with a stream that ended for a client to come back; None: "or else return HTTP 405"."""
@@ -234,8 +258,8 @@ class Legacy:
             if method == "completion/complete":
                 outcome = self._runner.run(exchange, message["id"], method, params, {}, challenging=may_ask)
                 return self._ended(exchange, Call(message["id"], method, params), outcome)
-            result, headers = self._handshake(exchange, message["id"], method, params)
-            return Reply((writing.answer(message["id"], result),), headers=headers)
+            result, more = self._handshake(exchange, message["id"], method, params)
+            return Reply((writing.answer(message["id"], result),), headers=more)
         except PLAIN:
             raise
         except McpError as error:
@@ -257,7 +281,7 @@ class Legacy:
         """Find who asks this client: it must come back for what follows, as most clients do since 2025-11-25."""
         session, since = exchange.session, self._settings.questions_since
         comes_back = session and session.comes_back and exchange.revision >= since
-        return self._conversations if may_ask and comes_back and writing.takes_stream(exchange.http) else None
+        return self._conversations if may_ask and comes_back and events.takes_stream(exchange.http) else None
 
     def _ended(self, exchange: Exchange, call: Call, outcome: Outcome) -> Reply:
         if outcome.passed is not None:
@@ -306,11 +330,10 @@ class Legacy:
         """Answer what 2026-07-28 no longer knows."""
         if method == "initialize":
             return self._initialized(exchange, id_, params)
-        if method == "logging/setLevel":
+        # "Servers that emit log message notifications MUST declare the `logging` capability"; and what is not declared
+        # is not there: resources/subscribe never is.
+        if method == "logging/setLevel" and self._offered["logging"]:
             return {}, self._leveled(exchange, params)
-        # A client that asks to be told hears yes and then nothing: nothing here changes while a deployment stands.
-        if method in ("resources/subscribe", "resources/unsubscribe") and isinstance(params.get("uri"), str):
-            return {}, {}
         if method == "ping":
             return {}, {}
         raise MethodNotFound

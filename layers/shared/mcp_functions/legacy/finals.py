@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.legacy.running import Call, Exchange, Outcome
     from mcp_functions.legacy.words import Why
+    from mcp_functions.schema import InputRequest
 
 
 def response(exchange: Exchange, call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
@@ -63,12 +64,23 @@ def unasked(call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
     return unanswered(call, map(in_words, asks.values()), why if asks else "time")
 
 
-def unanswered(call: Call, asked: Iterable[str], why: Why) -> dict[str, Any]:
+def unanswered(call: Call, asked: Iterable[str], why: Why, *, code: int | None = None) -> dict[str, Any]:
     """Say in words what is asked and why nobody heard it: for the model where it reads results, else as an error."""
-    text = words.unanswered(asked, why)
+    text = words.unanswered(asked, why, code=code)
     if call.method == "tools/call":
         return writing.answer(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
     return writing.refusal(call.id, Unanswered(text))
+
+
+def refused(call: Call, asked: InputRequest, error: object) -> dict[str, Any]:
+    """Write the response to a call whose question the client answered with an error.
+
+    An elicitation with an error is no answer of the user's: "decline" and "cancel" are results. Of the error only its
+    code is told, for its text may say anything.
+    """
+    code = error.get("code") if isinstance(error, dict) else None
+    why: Why = "failed" if asked["method"] == "elicitation/create" else "refused"
+    return unanswered(call, [in_words(asked)], why, code=code if type(code) is int else None)
 
 
 def _has_words(revision: str, required: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 Why: TypeAlias = Literal[
-    "client", "leaves", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "task"
+    "client", "leaves", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "failed", "task"
 ]
 
 BECAUSE: dict[Why, str] = {
@@ -23,6 +23,7 @@ BECAUSE: dict[Why, str] = {
     "size": "the call is too large to be carried from question to answer",
     "time": "the work takes longer than one request, and this server cannot go on with it for this client",
     "refused": "the client refused",
+    "failed": "the client could not ask its user",
     "task": "it runs as a task, which clients of this revision do not know",
 }
 STOOD = "What was done before stands; nothing after it was done."
@@ -32,16 +33,18 @@ INSTEAD = (
 )
 
 
-def unanswered(asked: Iterable[str], why: Why) -> str:
+def unanswered(asked: Iterable[str], why: Why, *, code: int | None = None) -> str:
     """Say that a call cannot go on.
 
     Args:
         asked: each question in words, as `input_requests.in_words` writes it.
         why: one of `BECAUSE`.
+        code: of the JSON-RPC error that the client answered with, if it did.
 
     """
+    because = BECAUSE[why] if code is None else f"{BECAUSE[why]} (it answered with JSON-RPC error {code})"
     questions = " ".join(f"It asks: {each}." for each in asked if each)
-    return f"Not finished: {BECAUSE[why]}. {questions} {STOOD} {INSTEAD}".replace("  ", " ")
+    return f"Not finished: {because}. {questions} {STOOD} {INSTEAD}".replace("  ", " ")
 
 
 def lacking(required: Mapping[str, Any]) -> str:

@@ -81,7 +81,7 @@ def replied(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
         return dict(reply.passed)
     if reply.events:
         return stream(http, reply.events, reply.headers)
-    if len(reply.messages) > 1 and takes_stream(http):
+    if len(reply.messages) > 1 and events.takes_stream(http):
         written = stream(http, [Event(message) for message in reply.messages], reply.headers)
     else:
         written = json(http, reply.messages[-1], reply.headers)
@@ -115,7 +115,7 @@ def batched(http: HttpRequest, replies: Sequence[Reply]) -> Response:
 
 
 def _batch(http: HttpRequest, messages: Sequence[Mapping[str, Any]], more: Mapping[str, str]) -> Response:
-    if any("method" in message for message in messages) and takes_stream(http):
+    if any("method" in message for message in messages) and events.takes_stream(http):
         return stream(http, [Event(message) for message in messages], more)
     return json(http, [message for message in messages if "method" not in message], more)
 
@@ -146,9 +146,3 @@ def is_whole(messages: Sequence[Mapping[str, Any]]) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def takes_stream(http: HttpRequest) -> bool:
-    """Whether the client reads event streams; "The client MUST support both these cases", but may say otherwise."""
-    accepted = http.headers.get("accept", "*/*")
-    return any(media in accepted for media in ("text/event-stream", "text/*", "*/*"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.runtime import Runtime
+from mcp_functions.local.tablefile import KeptTable, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,7 +64,7 @@ class Harness:
         Args:
             functions: the directory that holds a folder for each function.
             port: for clients, 0 for any free one.
-            state_dir: keeps the KMS key between runs.
+            state_dir: keeps the KMS key and the table between runs.
             debug: write the whole tracebacks of functions that raise to stderr, the toolkit's own frames too.
             ended: called after every invocation of a function.
             runtime: run functions as processes of the real Lambda runtime, not in this one.
@@ -136,10 +138,11 @@ class Harness:
         api = starting.enter_context(Loopback(port=self._port, max_body=MAX_BODY))
         kms = starting.enter_context(Loopback(max_body=MAX_REQUEST))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
-        items = starting.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
-        tables = DynamoDbApi(partial(Moto, table(environment.TABLE)))
-        items.start(tables.answer)
         kms_api = KmsApi(keyfile.load(self._state_dir))
+        file = starting.enter_context(TableFile(self._state_dir, now=time.time()))
+        items = starting.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
+        tables = DynamoDbApi(partial(KeptTable, file, environment.TABLE, partial(Moto, table(environment.TABLE))))
+        items.start(tables.answer)
         kms.start(kms_api.answer)
         own = environment.settings(port=api.port, name=self._name(), key_arn=kms_api.arn)
         authorizer = self._authorizer(starting, own, f"{api.url}/{FRONT_DOOR}") if self._auth == "jwt" else None

@@ -29,6 +29,7 @@ __all__ = ["HttpRequest", "HttpResponse", "Loopback"]
 
 OUR_NAMES = {"localhost", HOST, "[::1]"}
 NAMED = re.compile(r"(.*?)(?::\d{1,5})?", re.ASCII)
+ABSOLUTE = re.compile(r"http://([^/?]*)(.*)", re.IGNORECASE)  # "absolute-form", RFC 9112, section 3.2.2
 DRAIN_SECONDS = 2.0  # for answers under way when the server stops
 
 
@@ -152,7 +153,8 @@ class _Connection(BaseHTTPRequestHandler):
     bodiless: ClassVar[frozenset[int]] = frozenset({204, 304})
 
     def _any(self) -> None:
-        named = NAMED.fullmatch(self.headers.get("Host", ""))
+        self._read_absolute_form()
+        named = NAMED.fullmatch(",".join(self.headers.get_all("Host", [])))
         if named is None or named[1].lower() not in self.server.names:
             return self._refuse(403, "Forbidden")
         try:
@@ -164,6 +166,24 @@ class _Connection(BaseHTTPRequestHandler):
         return self._send(self.server.answer(self._request(body)))
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _any  # noqa: N815 - http.server's names
+
+    def _read_absolute_form(self) -> None:
+        """Take host and path out of a target that is a whole URL.
+
+        "the origin server MUST ignore the received Host header field (if any) and instead use the host information of
+        the request-target" (RFC 9112, section 3.2.2). So the name check sees the host that counts.
+        """
+        if absolute := ABSOLUTE.fullmatch(self.path):
+            host, target = absolute.groups()
+            self.path = target if target.startswith("/") else f"/{target}"
+            del self.headers["Host"]
+            self.headers["Host"] = host
+
+    def handle_expect_100(self) -> bool:
+        """Ask for the body at once: http.server only buffers the 100, and the client waits for it with its body."""
+        proceed = super().handle_expect_100()
+        self.wfile.flush()
+        return proceed
 
     def _request(self, body: bytes | None) -> HttpRequest:
         headers = tuple(self.headers.items())

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_functions.envelope import describe
 from mcp_functions.keys.kms import boto3_client
-from mcp_functions.local import catalog, clients, greeting
+from mcp_functions.local import catalog, clients, greeting, keyfile
 from mcp_functions.local.demo import ANSWERS, ARGUMENTS, ENDING, ROUNDS, TOOL
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.page import Page
@@ -78,7 +78,7 @@ class _Pause:
 
     def hold(self) -> None:
         root = self._functions.resolve().parent
-        with self._server(self._functions) as harness:
+        with self._server(self._functions, self._folder / "first") as harness:
             if catalog.differences(catalog.read(self._functions), catalog.describe(harness.functions.values())):
                 raise Problem(greeting.STALE)
             upgraded = self._upgraded(root)
@@ -89,7 +89,9 @@ class _Pause:
         size = self._file.stat().st_size
         self._page.say(f"The client has left {', '.join(self._read())}")
         self._page.say(f"in {self._file.name}, {size} bytes, and is gone. So is the server.\n")
-        with self._server(upgraded, port=port) as harness:
+        (self._folder / "second").mkdir()
+        shutil.copy(self._folder / "first" / keyfile.FILE, self._folder / "second")  # and nothing else of the server's
+        with self._server(upgraded, self._folder / "second", port=port) as harness:
             self._meanwhile()
             found = clients.typescript(root)
             second = clients.PYTHON if isinstance(found, str) else found
@@ -99,8 +101,7 @@ class _Pause:
                 self._asked(number, self._round(number, second, harness))
             self._ended(self._round(ROUNDS, second, harness))
 
-    def _server(self, functions: Path, port: int = 0) -> Harness:
-        state_dir = self._folder / "state"
+    def _server(self, functions: Path, state_dir: Path, port: int = 0) -> Harness:
         return Harness(functions, port=port, state_dir=state_dir, runtime=self._runtime, reuse=False)
 
     def _upgraded(self, root: Path) -> Path:

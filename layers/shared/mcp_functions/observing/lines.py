@@ -19,8 +19,11 @@ LEVELS = {  # as Lambda and Powertools write them
     "ERROR": logging.ERROR, "FATAL": logging.CRITICAL, "CRITICAL": logging.CRITICAL,
 }  # fmt: skip
 
-# Why the answer to a client of 2025 is what it is, where nothing is wrong: it came twice or too late, or has cancelled.
-USUAL = {"answered_before", "answered_late", "cancelled", "not_answered", "not_cancelled", "nothing_waits"}
+# Why the answer to a client of 2025 is what it is, where nothing here is wrong: it came twice or too late, the client
+# has cancelled, or could not ask.
+USUAL = {
+    "answered_before", "answered_late", "cancelled", "client_error", "not_answered", "not_cancelled", "nothing_waits",
+}  # fmt: skip
 
 log = logging.getLogger(NAME)
 

@@ -1,4 +1,4 @@
-"""A resource that clients of 2025 subscribe to. It never changes, so nobody is ever told that it did."""
+"""A resource that the suite subscribes to without asking whether it may: nothing advertises subscriptions."""
 
 from mcp_functions import resource, serve
 

@@ -12,7 +12,6 @@ import os
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
-from threading import Semaphore
 from typing import TYPE_CHECKING, Self
 
 from mcp_functions.local import environment as surroundings
@@ -75,8 +74,10 @@ class Runtime:
         read = self._template()
         self._configurations = {folder: self._configuration(read, folder) for folder in folders}
         self._configurations |= {f"{folder}{WORKER}": self._worker(read, folder) for folder in folders}
-        self._fleet = Fleet(self._make, self._stamp, self._reserved, reuse=reuse, idle_seconds=idle_seconds)
-        self._turns = Semaphore(max(FEWEST_TURNS, os.cpu_count() or 1))
+        turns = max(FEWEST_TURNS, os.cpu_count() or 1)
+        self._fleet = Fleet(
+            self._make, self._stamp, self._reserved, turns=turns, reuse=reuse, idle_seconds=idle_seconds
+        )
         self._running, self._compiled = ExitStack(), stamps.NOTHING
 
     def __enter__(self) -> Self:
@@ -131,7 +132,7 @@ class Runtime:
     def _code(self, folder: str) -> Path:
         return self._directory / folder.removesuffix(WORKER)
 
-    def _make(self, folder: str, stamp: Stamp) -> Environment:
+    def _make(self, folder: str, stamp: Stamp, begun: Callable[[], None]) -> Environment:
         configuration, where = self._configurations[folder], self._code(folder)
 
         def said(line: str) -> None:
@@ -142,7 +143,7 @@ class Runtime:
             command = (sys.executable, "-m", "awslambdaric", configuration.handler)
             return Process(command, folder=where, variables=environ, watched=self._warden, said=said, ended=ended)
 
-        return Environment(configuration, stamp, start, said, self._turns)
+        return Environment(configuration, stamp, start, said, begun)
 
 
 def _name(folder: str) -> str:

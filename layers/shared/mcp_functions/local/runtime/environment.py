@@ -17,7 +17,6 @@ from mcp_functions.local.runtime.life import Life
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from threading import Semaphore
 
     from mcp_functions.local.runtime.life import Start
     from mcp_functions.local.runtime.template import Configuration
@@ -52,7 +51,7 @@ class Environment:
         stamp: object,
         start: Start,
         said: Callable[[str], None],
-        turns: Semaphore,
+        begun: Callable[[], None],
     ) -> None:
         """Remember how to start: the process starts with the first invocation.
 
@@ -61,12 +60,12 @@ class Environment:
             stamp: of the files that its process will load.
             start: starts a process.
             said: takes the lines around an invocation when there is no process to stand among.
-            turns: to begin a process: on Lambda each has a processor of its own, here many at once would be too slow.
+            begun: called once, when its first process has begun, or could not.
 
         """
         self.stamp, self.idle_since = stamp, 0.0
         self._configuration, self._start, self._said = configuration, start, said
-        self._turns, self._lock, self._over, self._used = turns, Lock(), False, 0
+        self._begun, self._lock, self._over, self._used = begun, Lock(), False, 0
         self._life: Life | None = None
 
     @property
@@ -116,14 +115,15 @@ class Environment:
             self._life.join()
 
     def _init_phase(self) -> float | None:
-        with self._turns:
-            began = time.monotonic()
-            try:
-                self._init(began + INIT_SECONDS, "init", "")
-            except FailedError:
-                self._life = None  # the invocation tries again
-                return None
-            return (time.monotonic() - began) * 1000
+        began = time.monotonic()
+        try:
+            self._init(began + INIT_SECONDS, "init", "")
+        except FailedError:
+            self._life = None  # the invocation tries again
+            return None
+        finally:
+            self._begun()
+        return (time.monotonic() - began) * 1000
 
     def _init(self, until: float, phase: str, request_id: str) -> Life:
         began = time.monotonic()

@@ -1,7 +1,8 @@
 """All execution environments of a stack: taken for a request, reused when idle, reaped, and gone at the end.
 
-One environment runs one request at a time; a request that finds none idle gets a new one. Files that changed since a
-process loaded them make it too old to be used again.
+One environment runs one request at a time. A request that finds none idle waits for the first that gets idle, or for a
+turn to begin a new one: so many short requests share a few processes, and long ones get one each. Files that changed
+since a process loaded them make it too old to be used again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter
-from threading import Event, Lock, Thread
+from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, Self
 
 from mcp_functions.local.context import arn
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.runtime.stamps import Stamp
 
-CONCURRENCY = 100  # requests at once, in all functions together: a laptop is no region
+# Processes of one function: a laptop is no region. Not of all together: a front door that holds the last process waits
+# for the function behind it.
+CONCURRENCY = 32
+WAIT_SECONDS = 29.0  # for a process; API Gateway gives up after 30
 IDLE_SECONDS = 300.0
 LOOK_SECONDS = 0.05  # between two looks at everybody's memory
 
@@ -30,28 +34,30 @@ LOOK_SECONDS = 0.05  # between two looks at everybody's memory
 class Fleet:
     """The environments of every function, from the start of its block to the end of it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what decides over processes
         self,
-        make: Callable[[str, Stamp], Environment],
+        make: Callable[[str, Stamp, Callable[[], None]], Environment],
         stamp: Callable[[str], Stamp],
         reserved: Callable[[str], int | None],
         *,
+        turns: int,
         reuse: bool = True,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         """Start nothing yet.
 
         Args:
-            make: an environment for a folder, of these files.
+            make: an environment for a folder, of these files, which calls the last once its process has begun.
             stamp: of the files that a folder's environment would load now.
             reserved: how many of a folder may run at once, None for no limit of its own.
+            turns: processes that may begin at once: on Lambda each has a processor of its own, here all share a few.
             reuse: whether an environment takes a second request.
             idle_seconds: after which an environment without requests is ended.
 
         """
         self._make, self._stamp, self._reserved = make, stamp, reserved
         self._reuse, self._idle_seconds = reuse, idle_seconds
-        self._lock, self._stopped = Lock(), Event()
+        self._lock, self._stopped, self._turns = Condition(), Event(), turns
         self._idle: dict[str, list[Environment]] = {}
         self._busy: dict[Environment, str] = {}
         self._ending: list[Environment] = []
@@ -68,6 +74,7 @@ class Fleet:
         with self._lock:
             everybody = [*self._busy, *self._ending, *(one for idle in self._idle.values() for one in idle)]
             self._idle.clear()
+            self._lock.notify_all()
         for environment in everybody:
             environment.end()
         for environment in everybody:
@@ -83,7 +90,7 @@ class Fleet:
             event: as JSON.
 
         Raises:
-            Throttled: as many run already as may.
+            Throttled: as many run already as may, or none had time for it.
 
         """
         now = time.time()
@@ -118,22 +125,40 @@ class Fleet:
         return len(killed)
 
     def _take(self, folder: str) -> Environment:
-        stamp = self._stamp(folder)
+        stamp, until = self._stamp(folder), time.monotonic() + WAIT_SECONDS
         with self._lock:
-            if self._stopped.is_set():
-                raise Throttled(folder)
-            idle = self._idle.setdefault(folder, [])
-            self._end([one for one in idle if not one.alive or one.stamp != stamp])
-            idle[:] = [one for one in idle if one not in self._ending]
-            if self._is_full(folder):
-                raise Throttled(folder)
-            environment = idle.pop() if idle else self._make(folder, stamp)
-            self._busy[environment] = folder
-            return environment
+            while not self._stopped.is_set() and not self._is_full(folder):
+                if environment := self._found(folder, stamp):
+                    self._busy[environment] = folder
+                    return environment
+                if not self._lock.wait(until - time.monotonic()):
+                    break
+        raise Throttled(folder)
 
     def _is_full(self, folder: str) -> bool:
-        running, reserved = Counter(self._busy.values()), self._reserved(folder)
-        return running.total() >= CONCURRENCY or (reserved is not None and running[folder] >= reserved)
+        reserved = self._reserved(folder)
+        return reserved is not None and self._running(folder) >= reserved
+
+    def _running(self, folder: str) -> int:
+        return Counter(self._busy.values())[folder]
+
+    def _found(self, folder: str, stamp: Stamp) -> Environment | None:
+        """Find an environment that is idle, or may begin now."""
+        idle = self._idle.setdefault(folder, [])
+        self._end([one for one in idle if not one.alive or one.stamp != stamp])
+        idle[:] = [one for one in idle if one not in self._ending]
+        if idle:
+            return idle.pop()
+        if not self._turns or self._running(folder) >= CONCURRENCY:
+            return None
+        self._turns -= 1
+        return self._make(folder, stamp, self._begun)
+
+    def _begun(self) -> None:
+        """Let the next process begin."""
+        with self._lock:
+            self._turns += 1
+            self._lock.notify_all()
 
     def _give_back(self, environment: Environment) -> None:
         environment.idle_since = time.monotonic()
@@ -143,6 +168,7 @@ class Fleet:
                 self._idle[folder].append(environment)
             else:
                 self._end([environment])
+            self._lock.notify_all()
 
     def _end(self, environments: list[Environment]) -> None:
         for environment in environments:

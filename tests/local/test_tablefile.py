@@ -1,0 +1,230 @@
+"""The table of the harness in a file: what a restart finds, whenever the harness was killed.
+
+No `from __future__ import annotations` here: nothing needs it.
+"""
+
+import json
+import re
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_functions.local import Harness, Problem
+from mcp_functions.local.dynamodb import DynamoDbApi
+from mcp_functions.local.exchange import HttpRequest
+from mcp_functions.local.tablefile import FILE, KeptTable, TableFile
+from mcp_functions.local.task_client import TaskClient
+from mcp_functions.table import Refused
+from mcp_functions.testing.dynamodb import MemoryTable
+from tests.local.conftest import write_functions
+
+NOW = 1_785_000_000
+NAME = "t"
+ASKS = """
+from pydantic import BaseModel
+from mcp_functions import Elicit, Step, serve, tool
+
+class Why(BaseModel):
+    why: str
+
+@tool
+def resolve(bug: int, *, elicit: Elicit) -> str:
+    return f"{bug}: " + elicit("why", "How was it resolved?", Why).why
+
+@tool(task="required")
+def slow(*, elicit: Elicit, step: Step) -> str:
+    return "done: " + elicit("why", "Why?", Why).why
+
+handler = serve(resolve, slow)
+"""
+# Confirms each write on its standard output, until it is killed.
+WRITES = """
+import sys
+from itertools import count
+from pathlib import Path
+from mcp_functions.local.tablefile import TableFile
+file = TableFile(Path(sys.argv[1]), now=0)
+for number in count():
+    key, text = f"k{number % 50}", "x" * 30_000
+    file.keep(key, {"key": {"S": key}, "n": {"N": str(number)}, "text": {"S": text}})
+    print(number, flush=True)
+"""
+
+
+def item(key: str, text: str = "", *, expires: int | None = NOW + 100) -> dict[str, Any]:
+    ends = {} if expires is None else {"expires": {"N": str(expires)}}
+    return {"key": {"S": key}, "sealed": {"S": text}, **ends}
+
+
+def opened(folder: Path, now: float = NOW) -> tuple[TableFile, KeptTable]:
+    file = TableFile(folder, now=now)
+    return file, KeptTable(file, NAME, partial(MemoryTable, NAME))
+
+
+def found(table: KeptTable, key: str) -> Any:  # noqa: ANN401 - DynamoDB's JSON
+    wanted = {"TableName": NAME, "Key": {"key": {"S": key}}, "ConsistentRead": True}
+    return table("GetItem", wanted).get("Item")
+
+
+def put(table: KeptTable, what: dict[str, Any], **more: Any) -> None:  # noqa: ANN401 - DynamoDB's JSON
+    table("PutItem", {"TableName": NAME, "Item": what, **more})
+
+
+def test_what_was_written_is_there_after_a_restart_and_what_was_deleted_is_not(tmp_path: Path) -> None:
+    file, table = opened(tmp_path)
+    for key, text in (("a", "one"), ("a", "two"), ("b", "one"), ("c", "one")):
+        put(table, item(key, text))
+    table("DeleteItem", {"TableName": NAME, "Key": {"key": {"S": "c"}}})
+    file.close()
+    file, table = opened(tmp_path)
+    assert [found(table, key) for key in "abc"] == [item("a", "two"), item("b", "one"), None]
+    file.close()
+
+
+def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
+    file, table = opened(tmp_path)
+    put(table, item("a", "first"))
+    absent = {
+        "ConditionExpression": "attribute_not_exists(#key) OR #expires <= :now",
+        "ExpressionAttributeNames": {"#key": "key", "#expires": "expires"},
+        "ExpressionAttributeValues": {":now": {"N": str(NOW)}},
+    }
+    with pytest.raises(Refused):
+        put(table, item("a", "second"), **absent)
+    file.close()
+    file, table = opened(tmp_path)
+    assert found(table, "a") == item("a", "first")
+    file.close()
+
+
+def test_what_has_expired_is_dropped_and_the_file_gets_small_again(tmp_path: Path) -> None:
+    file, table = opened(tmp_path)
+    put(table, item("kept"))
+    put(table, item("author's", expires=None))
+    for number in range(20):
+        put(table, item(f"k{number}", "x" * 50_000, expires=NOW + 10))
+    file.close()
+    assert (tmp_path / FILE).stat().st_size > 1_000_000
+    file, table = opened(tmp_path, NOW + 11)
+    assert [found(table, key) is None for key in ("kept", "author's", "k0", "k19")] == [False, False, True, True]
+    file.close()
+    assert (tmp_path / FILE).stat().st_size < 100_000
+
+
+def test_a_harness_that_is_killed_while_it_writes_leaves_every_item_whole(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITES, str(tmp_path)]
+    for confirmed in (1, 60, 130):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writing:  # noqa: S603 - our own text
+            assert writing.stdout
+            for line in writing.stdout:
+                if int(line) >= confirmed:
+                    break
+            writing.send_signal(signal.SIGKILL)
+            last = max([int(line), *(int(rest) for rest in re.findall(r"^\d+$", writing.stdout.read(), re.MULTILINE))])
+        with TableFile(tmp_path, now=NOW) as file:
+            kept = {one["key"]["S"]: int(one["n"]["N"]) for one in file.items() if len(one["text"]["S"]) == 30_000}
+            assert len(kept) == len(list(file.items()))
+        for number in range(max(0, last - 49), last + 1):
+            assert kept[f"k{number % 50}"] >= number  # what was confirmed, or the next, which was not
+
+
+def test_two_harnesses_may_write_at_once(tmp_path: Path) -> None:
+    both = [TableFile(tmp_path, now=NOW) for _ in range(2)]
+
+    def write(file: TableFile, name: str) -> None:
+        for number in range(50):
+            file.keep(f"{name}{number}", item(f"{name}{number}"))
+
+    threads = [threading.Thread(target=write, args=pair) for pair in zip(both, "ab", strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(list(both[0].items())) == 100
+    for file in both:
+        file.close()
+
+
+def test_a_write_that_cannot_be_kept_is_not_confirmed(tmp_path: Path) -> None:
+    file, table = opened(tmp_path)
+    api = DynamoDbApi(lambda: table)
+    file.close()
+    headers = (("authorization", "AWS4-x"), ("x-amz-target", "DynamoDB_20120810.PutItem"))
+    body = json.dumps({"TableName": NAME, "Item": item("a")}).encode()
+    assert api.answer(HttpRequest("POST", "/", headers, body)).status == 500
+
+
+def test_only_the_owner_reads_the_file(tmp_path: Path) -> None:
+    TableFile(tmp_path, now=NOW).close()
+    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+
+
+def test_a_damaged_file_is_a_problem_that_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"no database at all" * 100)
+    with pytest.raises(Problem, match=r"table\.sqlite cannot be used .*: delete it; questions and tasks"):
+        TableFile(tmp_path, now=NOW)
+
+
+@pytest.fixture
+def post(connect: Callable[[str], HTTPConnection]) -> Callable[..., Any]:
+    def send(harness: Harness, body: Any, method: str = "POST", **named: str) -> Any:  # noqa: ANN401 - JSON
+        common = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        headers = common | {name.replace("_", "-"): value for name, value in named.items()}
+        connection = connect(harness.url)
+        connection.request(
+            method, "/mcp/asks", None if body is None else json.dumps({"jsonrpc": "2.0", **body}), headers
+        )
+        return connection.getresponse()
+
+    return send
+
+
+def test_a_question_to_a_client_of_2025_survives_a_restart_of_the_harness(
+    tmp_path: Path, post: Callable[..., Any]
+) -> None:
+    directory, state_dir = write_functions(tmp_path / "functions", {"asks/app.py": ASKS}), tmp_path / "state"
+    begin = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "a", "version": "1"},
+    }
+    call = {"name": "resolve", "arguments": {"bug": 7}}
+    with Harness(directory, state_dir=state_dir) as harness:
+        begun = post(harness, {"id": 1, "method": "initialize", "params": begin})
+        begun.read()
+        named = {"mcp_session_id": begun.headers["mcp-session-id"], "mcp_protocol_version": "2025-11-25"}
+        stream = post(harness, {"id": 2, "method": "tools/call", "params": call}, **named).read().decode()
+        question = json.loads(re.findall(r"^data: (.+)$", stream, re.MULTILINE)[-1])
+        last = re.findall(r"^id: (.+)$", stream, re.MULTILINE)[-1]
+    with Harness(directory, state_dir=state_dir) as harness:
+        result = {"action": "accept", "content": {"why": "Fixed"}}
+        assert post(harness, {"id": question["id"], "result": result}, **named).status == 202
+        told = post(harness, None, "GET", last_event_id=last, **named).read().decode()
+    assert '"text":"7: Fixed"' in told
+
+
+def test_a_task_survives_a_restart_of_the_harness(tmp_path: Path) -> None:
+    directory, state_dir = write_functions(tmp_path / "functions", {"asks/app.py": ASKS}), tmp_path / "state"
+
+    def asked(task: Mapping[str, Any]) -> None:
+        if task["status"] == "input_required":
+            raise TimeoutError  # whoever is asked goes for lunch
+
+    with Harness(directory, state_dir=state_dir) as harness:
+        client = TaskClient(f"{harness.url}/asks", told=asked)
+        task = client.call("slow", {})
+        with pytest.raises(TimeoutError):
+            client.follow(task)
+    with Harness(directory, state_dir=state_dir) as harness:
+        answer = {"action": "accept", "content": {"why": "Lunch"}}
+        result = TaskClient(f"{harness.url}/asks").follow(task, lambda _key, _request: answer)
+    assert result["content"][0]["text"] == "done: Lunch"
