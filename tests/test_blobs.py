@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import struct
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -200,6 +202,18 @@ def test_an_own_codec_seals_objects_too(doubled: Backend) -> None:
     glass = Glass()
     item = doubled.open(codec=glass).create(KEY, LARGE, expires=doubled.soon())
     assert doubled.open(codec=glass).get(KEY) == item
+
+
+def test_an_own_codec_tells_items_and_objects_apart_as_the_specification_says(
+    doubled: Backend, double: MemoryBucket
+) -> None:
+    glass = Glass()
+    doubled.open(codec=glass).create(KEY, LARGE, expires=doubled.soon())
+    key = f"{SERVICE}/task/{KEY.principal}/{KEY.id}"
+    about = struct.pack(">H", len(key)) + key.encode() + struct.pack(">QQ", 1, doubled.soon())
+    sealed = {b"ks1/item": doubled.table.items[key]["sealed"]["S"], b"ks1/blob": next(iter(double.objects.values()))}
+    for label, text in sealed.items():
+        assert glass.unseal(text)[:32] == hashlib.sha256(label + b"\0" + about).digest()
 
 
 # ---- Lost, late, missing, altered

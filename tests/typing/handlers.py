@@ -137,6 +137,11 @@ def topics(value: str, arguments: Mapping[str, str]) -> list[str]:
     return [topic for topic in ("tea", "coffee") if topic.startswith(value) and topic not in arguments.values()]
 
 
+@brief.complete("topic")
+async def fetched_topics(value: str, _arguments: Mapping[str, str]) -> list[str]:
+    return [value]
+
+
 @resource("config://app", mime_type="application/json", ttl_ms=1000, cache_scope="public")
 def config() -> dict[str, int]:
     return {"a": 1}

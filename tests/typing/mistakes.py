@@ -85,12 +85,12 @@ serve(reserve)  # E: arg-type
 serve("add")  # E: arg-type
 
 
-@brief.complete("topic")  # E: arg-type
+@brief.complete("topic")  # E: type-var
 def topics(value: str) -> list[str]:
     return [value]
 
 
-@brief.complete("topic")  # E: arg-type
+@brief.complete("topic")  # E: type-var
 def numbers(value: str, arguments: Mapping[str, str]) -> int:
     return len(value) + len(arguments)
 
