@@ -55,6 +55,9 @@ class Type(NamedTuple):
     values: st.SearchStrategy[Any]
     hashable: bool = True
 
+    def __repr__(self) -> str:
+        return f"Type({self.annotation!r})"  # a strategy of strategies writes kilobytes
+
 
 WORDS = st.text("ab1é \n", max_size=4)
 NUMBERS = st.integers(-9, 9) | st.integers(-(2**53), 2**53)
