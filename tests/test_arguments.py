@@ -316,12 +316,15 @@ def test_patterns_are_those_of_ecma_262(keyword: str, pattern: str, text: str, f
 
 
 def test_a_schema_of_ones_own_goes_out_with_its_patterns_as_they_were_written() -> None:
-    schema = {"type": "object", "properties": {"pattern": {"pattern": r"^\d$"}, "x": {"const": {"pattern": "$"}}}}
+    named = {"pattern": {"pattern": r"^\d$"}, "default": {"pattern": "^a$"}, "x": {"const": {"pattern": "$"}}}
+    schema = {"type": "object", "properties": named}
     found = raw(schema)
     assert found.schema == schema
     assert found.bind({"pattern": "1", "x": {"pattern": "$"}})
     with pytest.raises(InvalidArgument, match="x does not fit 'const'"):
         found.bind({"x": {"pattern": r"\Z"}})
+    with pytest.raises(InvalidArgument, match="default does not fit 'pattern'"):
+        found.bind({"default": "a\n"})
 
 
 STRANGE = [

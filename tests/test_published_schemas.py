@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union
 from uuid import UUID
 
 import typing_extensions
@@ -26,6 +26,9 @@ from pydantic import ValidationError as NotValid
 
 from mcp_functions import jsonrpc, serve, tool
 from tests import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Colour(StrEnum):
@@ -51,6 +54,9 @@ class Type(NamedTuple):
     annotation: Any
     values: st.SearchStrategy[Any]
     hashable: bool = True
+
+    def __repr__(self) -> str:
+        return f"Type({self.annotation!r})"  # a strategy of strategies writes kilobytes
 
 
 WORDS = st.text("ab1é \n", max_size=4)
@@ -152,7 +158,7 @@ def dicts(of: tuple[tuple[Any, st.SearchStrategy[str]], Type]) -> Type:
     return Type(dict[key, inner.annotation], st.dictionaries(names, inner.values, max_size=2), hashable=False)  # type: ignore[valid-type, name-defined]
 
 
-def unions(members: list[Type]) -> Type:
+def unions(members: Sequence[Type]) -> Type:
     annotation = Union.__getitem__(tuple(member.annotation for member in members))
     return Type(annotation, st.one_of(*(member.values for member in members)), hashable=False)
 
@@ -185,7 +191,7 @@ def records(fields: list[tuple[Type, bool]]) -> st.SearchStrategy[Type]:
 
 
 def _optional(inner: Type) -> Type:
-    return unions([inner, Type(type(None), st.none())])
+    return unions((inner, Type(type(None), st.none())))
 
 
 def _objects(members: dict[str, tuple[Type, bool]]) -> st.SearchStrategy[Any]:
@@ -202,7 +208,7 @@ TYPES = st.recursive(
         inner.filter(lambda member: member.hashable).map(sets),
         st.tuples(inner, inner).map(pairs),
         st.tuples(st.sampled_from(KEYS), inner).map(dicts),
-        st.lists(inner, min_size=2, max_size=3).map(unions),
+        st.tuples(LEAVES, inner).map(unions),  # of two objects, a value could be either
         st.lists(st.tuples(inner, st.booleans()), max_size=3).flatmap(records),
     ),
     max_leaves=5,

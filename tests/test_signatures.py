@@ -523,15 +523,16 @@ def test_what_pydantic_refuses_its_schema_forbids(annotation: Any, forbidden: ob
 
 def test_a_validator_of_the_authors_has_its_way() -> None:
     def split(value: object) -> object:
-        return value.split(",") if isinstance(value, str) else value
+        return set(value.split(",")) if isinstance(value, str) else value
 
     @tool
     def tag(
-        names: Annotated[list[str], BeforeValidator(split)], code: Annotated[str, StringConstraints(to_upper=True)]
+        names: Annotated[set[str], BeforeValidator(split)], code: Annotated[str, StringConstraints(to_upper=True)]
     ) -> str:
-        return f"{names} {code}"
+        return f"{sorted(names)} {code}"
 
-    assert answer(tag, names="b,a", code="x") == "['b', 'a'] X"
+    assert answer(tag, names="b,a", code="x") == "['a', 'b'] X"
+
 
 
 def test_a_field_may_be_named_as_a_keyword_of_a_schema_is() -> None:
