@@ -377,10 +377,12 @@ def _parsed(http: HttpRequest, endpoint: Endpoint) -> tuple[HttpRequest, JSONRPC
 def _turned(
     http: HttpRequest, body: str | bytes, turn: Callable[[HttpRequest, Any], Turn | None]
 ) -> tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]:
+    value = jsonrpc.loads(body)
     try:
-        return http, jsonrpc.parse(body)
+        return http, jsonrpc.to_message(value)
     except InvalidRequest:
-        if (turned := turn(http, jsonrpc.loads(body))) is None:
+        turned = turn(http, value)
+        if turned is None:
             raise
         return turned
 

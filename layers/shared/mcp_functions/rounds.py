@@ -8,6 +8,7 @@ who carries the state from round to round.
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from contextvars import ContextVar
@@ -17,7 +18,7 @@ from mcp_functions.errors import DeveloperError, ToolError
 from mcp_functions.errors import InputRequired as InputRequired  # noqa: PLC0414 - its home, for who catches it
 from mcp_functions.forms import InvalidAnswer
 from mcp_functions.input_requests import asked_again, fingerprint
-from mcp_functions.jsonrpc import dumps, loads
+from mcp_functions.jsonrpc import dumps
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -319,11 +320,6 @@ class Round:
 
     def leave(self) -> dict[str, Any]:
         """Say what the next round must know: JSON, to be sealed by whoever carries it."""
-        left, state = self.leave_apart()
-        return left if state is None else {**left, "state": loads(state)}
-
-    def leave_apart(self) -> tuple[dict[str, Any], str | None]:
-        """Say it likewise, but what a function of the low level keeps (`state`) as the JSON that its model wrote."""
         answers = {key: known for key, known in self._answers.items() if known}
         left: dict[str, Any] = {"answers": answers} if answers else {}
         if self._steps:
@@ -332,7 +328,9 @@ class Round:
             left["sheds"] = self._sheds() + 1
         if self._began:
             left["began"] = self._began
-        return left, self._state
+        if self._state is not None:
+            left["state"] = json.loads(self._state)
+        return left
 
     def leave_asked(self) -> dict[str, str]:
         """Say which questions are open now: key to fingerprint."""

@@ -21,7 +21,7 @@ from mcp_functions.capabilities import Capability
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.kinds import kind
 from mcp_functions.observing import redacted
-from mcp_functions.request_state import canonical
+from mcp_functions.request_state import digest_of
 from mcp_functions.rounds import RunningStep, running_step
 from mcp_functions.writer import base64url
 
@@ -133,7 +133,7 @@ class Step(Capability):
         if (step := running_step.get()) and step.round is self._round:
             self._round.fail(f"step {key!r} runs inside step {step.key!r}: a step is recorded as a whole")
         try:
-            digest = _short(hashlib.sha256(canonical(_json(_ordered([args, kwargs])))).digest())
+            digest = _short(digest_of(b"", _json(_ordered([args, kwargs]))))
         except (TypeError, ValueError):
             self._round.fail(f"step {key!r}: JSON cannot carry the arguments of {_name(function)}")
         recorded, value = self._round.recorded(key, digest)
