@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import dumps, in_order
-from mcp_functions.kinds import camel, first_reason
+from mcp_functions.kinds import camel, first_reason, for_pydantic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,7 +151,11 @@ def accept(model: type[Form], content: object, *, camel_case: bool = False) -> F
     names = _keys(model, camel_case)  # not of `Shown`: who reads may ask more of an answer than a form can say
     known = {names[wire]: value for wire, value in content.items() if wire in names}
     try:
-        return model.model_validate_json(dumps(known), strict=True)
+        text = for_pydantic(known)
+    except ValueError as error:
+        raise InvalidAnswer(str(error)) from None
+    try:
+        return model.model_validate_json(text, strict=True)
     except ValueError as error:
         raise InvalidAnswer(first_reason(error)) from None
 

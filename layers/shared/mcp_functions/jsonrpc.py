@@ -12,9 +12,8 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
+from mcp_functions import writer
 from mcp_functions.errors import InvalidRequest, ParseError
-from mcp_functions.writer import dumps as dumps
-from mcp_functions.writer import in_order as in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +24,11 @@ MAX_DEPTH = 64
 LONGEST = 309  # digits of the largest double
 LONGEST_ID = 1024  # characters; each response repeats the id of its request, and a progress token stands in many
 IDS = (str, int)
+MAX_VALUES = 100_000  # in one value that pydantic or `jsonschema` checks
 EXACT = 2**53  # beyond it a double no longer names one integer
+CONTAINERS = (dict, list, tuple)
+
+dumps, in_order = writer.dumps, writer.in_order
 
 
 def parse(body: str | bytes) -> JSONRPCRequest | JSONRPCNotification:
@@ -42,7 +45,7 @@ def parse(body: str | bytes) -> JSONRPCRequest | JSONRPCNotification:
     return to_message(loads(body))
 
 
-def to_message(value: object) -> JSONRPCRequest | JSONRPCNotification:
+def to_message(value: Any) -> JSONRPCRequest | JSONRPCNotification:  # noqa: ANN401 - JSON is any value
     """Take a JSON value for a request or a notification.
 
     Raises:
@@ -111,15 +114,27 @@ def is_deeper(value: object, levels: int) -> bool:
     return next(islice(by_level(value), levels, None), None) is not None
 
 
-CONTAINERS = (dict, list, tuple)
-
-
 def by_level(value: object) -> Iterator[list[Any]]:
     """Go through the objects and arrays of a value: those of one depth at a time."""
     level: list[Any] = [value] if isinstance(value, CONTAINERS) else []
     while level:
         yield level
         level = [child for each in level for child in _children(each) if isinstance(child, CONTAINERS)]
+
+
+def check_size(value: object) -> None:
+    """Refuse a value that would cost a validator too much: pydantic keeps 400 bytes for each wrong value in it.
+
+    Args:
+        value: JSON.
+
+    Raises:
+        ValueError: it holds more than MAX_VALUES values.
+
+    """
+    if sum(len(container) for level in by_level(value) for container in level) > MAX_VALUES:
+        message = f"holds more than {MAX_VALUES} values"
+        raise ValueError(message)
 
 
 def _children(container: Any) -> Any:  # noqa: ANN401 - what is iterated is any value

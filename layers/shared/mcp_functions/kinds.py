@@ -10,8 +10,9 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
 
-from mcp_functions.errors import ParseError
-from mcp_functions.jsonrpc import dumps, loads
+from mcp_functions.errors import ParseError, shortened
+from mcp_functions.jsonrpc import check_size, dumps, loads
+from mcp_functions.writer import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,17 +229,29 @@ def _pydantic(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]]:  
         raise TypeError(message) from error
 
     def check(value: object) -> object:
+        text = for_pydantic(value)
         try:
-            return adapter.validate_json(dumps(value), strict=True)
+            return adapter.validate_json(text, strict=True)
         except ValidationError as error:
             raise ValueError(first_reason(error)) from None
 
     return schema, check
 
 
+def for_pydantic(value: object) -> bytes:
+    """Write a value as the JSON that pydantic reads.
+
+    Raises:
+        ValueError: it holds more values than may be checked.
+
+    """
+    check_size(value)
+    return encoded(value)
+
+
 def first_reason(error: Any) -> str:  # noqa: ANN401 - pydantic's ValidationError, not imported here
     """Say in a few words where and why a value does not fit, without the value itself."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
+    where = shortened(".".join(str(part) for part in first["loc"]))
     reason = first["msg"].removeprefix("Input ").removeprefix("Value error, ")
     return f"{where} {reason}" if where else str(reason)

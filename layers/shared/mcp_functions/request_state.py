@@ -28,7 +28,7 @@ from mcp_functions.errors import (
 )
 from mcp_functions.jsonrpc import CONTAINERS, is_deeper
 from mcp_functions.names import CALLS
-from mcp_functions.writer import base64url, encoded, in_ascii
+from mcp_functions.writer import PART, base64url, encoded, in_ascii, parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,8 +49,7 @@ _CLAIMS = {
 }  # fmt: skip
 _SHAPES = (tuple(_CLAIMS.values()), tuple({**_CLAIMS, "p": type(None)}.values()))  # of somebody, of nobody
 _in_order_of_names = itemgetter(*_CLAIMS)
-_PIECE = 16 * 1024  # characters of a string that are written at once
-_RUN = 256  # items of a list, likewise
+_RUN = 256  # items of a list that are written at once
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
@@ -418,12 +417,12 @@ def _write(value: object, write: Callable[[str], object], levels: int) -> None:
 
 
 def _write_string(text: str, write: Callable[[str], object]) -> None:
-    if len(text) <= _PIECE:
+    if len(text) <= PART:
         write(in_ascii(text))
         return
     write('"')
-    for start in range(0, len(text), _PIECE):
-        write(in_ascii(text[start : start + _PIECE])[1:-1])
+    for part in parts(text):
+        write(in_ascii(part)[1:-1])
     write('"')
 
 

@@ -6,18 +6,20 @@ size are bounded.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.jsonrpc import dumps
+from mcp_functions.errors import shortened
+from mcp_functions.jsonrpc import check_size
+from mcp_functions.writer import dumps, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    from jsonschema import ValidationError
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 32
-MAX_ERRORS = 20  # of one value that are looked at
 
 
 def checker(schema: Mapping[str, Any]) -> Callable[[Any], Any]:
@@ -34,6 +36,7 @@ def checker(schema: Mapping[str, Any]) -> Callable[[Any], Any]:
 
     """
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - only a raw schema needs it
+    from jsonschema.validators import extend  # noqa: PLC0415 - likewise
 
     _refuse(schema)
     try:
@@ -41,18 +44,28 @@ def checker(schema: Mapping[str, Any]) -> Callable[[Any], Any]:
     except SchemaError as error:
         message = f"not a valid JSON Schema 2020-12: {error.message} at {error.json_path}"
         raise TypeError(message) from None
-    validator = Draft202012Validator(schema)
+    validator = extend(Draft202012Validator, {"uniqueItems": _unique_items})(schema)  # type: ignore[no-untyped-call]
 
     def check(value: object) -> object:
-        # a stranger's list may be wrong a million times over: the first of a few errors is enough to say
-        error = min(islice(validator.iter_errors(value), MAX_ERRORS), key=lambda found: found.json_path, default=None)
+        check_size(value)
+        # The first error is enough: each holds the wrong value as text, and there may be many of them.
+        error = next(validator.iter_errors(value), None)
         if error is not None:
-            where = error.json_path.removeprefix("$").removeprefix(".")
-            message = f"{where or 'the value'} does not fit {error.validator!r} of its schema"
+            place = shortened(error.json_path.removeprefix("$").removeprefix("."))
+            message = f"{place or 'the value'} does not fit {error.validator!r} of its schema"
             raise ValueError(message)
         return value
 
     return check
+
+
+def _unique_items(validator: Any, unique: object, items: Any, _schema: object) -> Iterator[ValidationError]:  # noqa: ANN401
+    """Check `uniqueItems` in one pass: the library's own check compares each item of a mixed list with each other."""
+    from jsonschema import ValidationError  # noqa: PLC0415 - as above
+
+    if unique and validator.is_type(items, "array") and len(set(map(in_order, items))) < len(items):
+        message = "an item comes twice"
+        yield ValidationError(message)
 
 
 def _refuse(schema: Mapping[str, Any]) -> None:

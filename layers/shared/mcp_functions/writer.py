@@ -5,6 +5,13 @@ from __future__ import annotations
 import binascii
 import json
 from io import BytesIO
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PART = 16 * 1024  # characters
+TOO_DEEP = "nested too deep"
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _ASCII = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
@@ -54,6 +61,11 @@ def encoded(value: object, errors: str = "strict") -> bytes:
     return written.getvalue()
 
 
+def parts(text: str) -> Iterator[str]:
+    """Cut a text into parts that can be copied, escaped and encoded where all of it could not."""
+    return (text[start : start + PART] for start in range(0, len(text), PART))
+
+
 def quoted(text: str) -> str:
     """Write one string."""
     return dumps(text)
@@ -71,7 +83,6 @@ def _written(encoder: json.JSONEncoder, value: object) -> str:
         raise ValueError(TOO_DEEP) from None
 
 
-TOO_DEEP = "nested too deep"
 _TO_BASE64URL = bytes.maketrans(b"+/", b"-_")
 
 

@@ -20,6 +20,7 @@ TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-
 XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
 # Of which API Gateway and Lambda make their ids, and how long one may be.
 ID_LETTERS, LONGEST_ID = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-", 64
+MOST_FRAMES = 15  # of a crash that are told: the innermost, and as many of the outermost
 TRACED = "_X_AMZN_TRACE_ID"  # Lambda sets it anew for each invocation
 
 
@@ -148,8 +149,12 @@ def where(error: BaseException) -> str:
     """Say where an exception came from, without a word of its text: `ValueError at app.py:12 in update < …`."""
     import traceback  # noqa: PLC0415 - only for a crash
 
-    places = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
-    return f"{type(error).__name__} at {' < '.join(reversed(places))}"
+    frames = list(traceback.walk_tb(error.__traceback__))
+    places = [f"{frame.f_code.co_filename}:{line} in {frame.f_code.co_name}" for frame, line in reversed(frames)]
+    left_out = len(places) - 2 * MOST_FRAMES
+    if left_out > 0:  # of a recursion that went too deep: the frames between are the same ones over and over
+        places[MOST_FRAMES:-MOST_FRAMES] = [f"{left_out} more"]
+    return f"{type(error).__name__} at {' < '.join(places)}"
 
 
 def failed(notes: Notes) -> bool:
