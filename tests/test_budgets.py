@@ -200,7 +200,8 @@ def test_what_the_first_event_needs_was_loaded_at_init(kind: str, told: dict[str
         ("list", [(1, 0)]),  # the answer was serialised when it was first asked for
         ("scalar", [(1, 0)]),  # a number is written as it is
         ("model", [(1, 1)]),  # the argument for its model
-        ("forward", [(2, 1)]),  # the request, to know where to; the function's answer, to see that it is one
+        # Parsed: the request and the function's answer. Serialised: the event's headers, its context and a flag.
+        ("forward", [(2, 3)]),
     ],
     indirect=["kind"],
 )

@@ -231,7 +231,7 @@ def _payload(event: Mapping[str, Any]) -> bytes:
     payload = BytesIO()
     before = b"{"
     for name, value in event.items():
-        payload.write(before + encoded(name, "backslashreplace") + b":")
+        payload.write(before + dumps(name).encode() + b":")
         payload.writelines(_member(value))
         before = b","
     payload.write(b"}")
