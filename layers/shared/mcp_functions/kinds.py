@@ -17,6 +17,7 @@ from mcp_functions.writer import encoded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+MOST_ERRORS = 1000  # of one value that pydantic is asked to explain: it can explain all of them or none
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
 
@@ -251,6 +252,8 @@ def for_pydantic(value: object) -> bytes:
 
 def first_reason(error: Any) -> str:  # noqa: ANN401 - pydantic's ValidationError, not imported here
     """Say in a few words where and why a value does not fit, without the value itself."""
+    if error.error_count() > MOST_ERRORS:
+        return f"does not fit in {error.error_count()} places"
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = shortened(".".join(str(part) for part in first["loc"]))
     reason = first["msg"].removeprefix("Input ").removeprefix("Value error, ")
