@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from functions.plan_trip.app import handler as plan_trip
 from mcp_functions import Elicit, front_door, jsonrpc, serve, serve_catalog, tool
 from mcp_functions import table as tables
+from mcp_functions.errors import ParseError
 from mcp_functions.local.environment import TABLE
 from mcp_functions.testing import MemoryTable, deployed
 from tests import wire
@@ -62,9 +63,25 @@ def parcels(value: dict[str, Parcel]) -> str:
     return str(len(value))
 
 
-@tool(name=NAME, input_schema={"type": "object", "properties": {"value": {"type": "array", "items": {"type": "string"}}}})
+@tool(
+    name=NAME, input_schema={"type": "object", "properties": {"value": {"type": "array", "items": {"type": "string"}}}}
+)
 def raw(arguments: dict[str, Any]) -> str:
     return str(len(arguments))
+
+
+@tool(name=NAME, input_schema={"type": "object", "properties": {"value": {"uniqueItems": True}}})
+def single(arguments: dict[str, Any]) -> str:
+    return "done" if arguments else ""
+
+
+class Strict(BaseModel, extra="forbid"):
+    items: list[int] = []
+
+
+@tool(name=NAME)
+def strict(value: Strict) -> str:
+    return str(len(value.items))
 
 
 @tool(name=NAME)
@@ -119,7 +136,7 @@ NASTY: dict[str, Callable[[int], str]] = {
 }
 
 
-def sent(raw: str, *, meta: Mapping[str, Any] = {}, **params: Any) -> dict[str, Any]:  # noqa: ANN401, B006
+def sent(raw: str, *, meta: Mapping[str, Any] = {}, **params: Any) -> dict[str, Any]:  # noqa: ANN401
     """Write a call with a nasty value in its arguments, or wherever PLACE stands."""
     params = {"name": NAME, "arguments": {"value": PLACE}, **params}
     event = wire.event(wire.message("tools/call", params, meta=meta))
@@ -158,7 +175,7 @@ def check(handler: LambdaFunction, event: Mapping[str, Any], *, twice: bool = Fa
     most = allowed(event["body"], twice=twice)
     response, peak = took(handler, event)
     assert peak < most, f"{peak / most:.2f} of what is allowed: {response['body'][:200]}"
-    assert response["statusCode"] in (200, 400)
+    assert response["statusCode"] in (200, 202, 400)
     assert len(response["body"]) < 4096
     return response
 
@@ -217,7 +234,9 @@ def test_what_stands_beside_the_arguments_costs_as_little(where: str, nasty: str
     check(handler, event)
 
 
-@pytest.mark.parametrize("body", ['{"jsonrpc":"2.0","id":%s,"method":"tools/list"}', "%s", '{"jsonrpc":"2.0","method":%s}'])
+@pytest.mark.parametrize(
+    "body", ['{"jsonrpc":"2.0","id":%s,"method":"tools/list"}', "%s", '{"jsonrpc":"2.0","method":%s}']
+)
 def test_what_is_no_request_costs_as_little(body: str, nasty: str) -> None:
     handler = serve(plain)
     check(handler, {**sent("1"), "body": body % nasty})
@@ -262,13 +281,105 @@ def test_four_megabytes_of_the_largest_numbers_are_digested_in_bounded_memory() 
 
 
 def test_no_collection_runs_while_a_body_is_read() -> None:
-    counted: list[str] = []
-    watch = lambda phase, _info: counted.append(phase)  # noqa: E731
+    phases: list[str] = []
+
+    def watch(phase: str, _info: dict[str, int]) -> None:
+        phases.append(phase)
+
     gc.callbacks.append(watch)
     try:
         jsonrpc.loads(many("[]", SIZE))
-        during = len(counted)
-        assert gc.isenabled()
     finally:
         gc.callbacks.remove(watch)
-    assert during <= 2  # that of the first list made after it
+    assert gc.isenabled()
+    assert len(phases) <= 2, "one collection may run when the reader is done"
+
+
+@pytest.mark.parametrize("body", ["[", '{"a":1,"a":2}', "[1e999]"])
+def test_collections_go_on_after_a_body_that_was_refused(body: str) -> None:
+    with pytest.raises(ParseError):
+        jsonrpc.loads(body)
+    assert gc.isenabled()
+
+
+def test_who_turned_collections_off_finds_them_off() -> None:
+    gc.disable()
+    try:
+        jsonrpc.loads("[]")
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("value", ["[[]]", '{"a": {"b": "c"}}', '"x"'])
+@pytest.mark.parametrize("function", [parcel, raw], ids=["parcel", "raw"])
+def test_what_a_validator_checks_holds_100_000_values_at_most(function: Any, value: str) -> None:  # noqa: ANN401
+    handler = serve(function)
+    refused = handler(sent(many(value, 101_000 * (len(value) + 1))), wire.Context())
+    assert "more than 100000 values" in refused["body"]
+    checked = handler(sent(many(value, 30_000 * (len(value) + 1))), wire.Context())
+    assert "more than" not in checked["body"]
+
+
+def test_a_value_that_is_wrong_in_many_places_is_counted_and_not_explained() -> None:
+    few, lots = (f'{{"items":{many("null", 5 * count + 2)}}}' for count in (900, 1100))
+    handler = serve(parcel)
+    assert "items.0 should be a valid integer" in handler(sent(few), wire.Context())["body"]
+    assert "does not fit in 1100 places" in handler(sent(lots), wire.Context())["body"]
+
+
+def test_the_items_of_a_mixed_list_are_compared_in_one_pass() -> None:
+    handler = serve(single)
+    items = [*range(20_000), "a", {}]  # a list that cannot be sorted: the library compares each item with each other
+    assert "done" in handler(sent(json.dumps(items)), wire.Context())["body"]
+    for twice in ([1, "a", 1], [{"a": 1, "b": 2}, {"b": 2, "a": 1.0}], [[], "x", []]):
+        assert "does not fit 'uniqueItems'" in handler(sent(json.dumps(twice)), wire.Context())["body"]
+    assert "done" in handler(sent("[true,1,false,0,null]"), wire.Context())["body"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": NAME, "arguments": {PLACE: 1}}),
+        ("tools/call", {"name": NAME, "arguments": {"value": {"items": [], PLACE: 1}}}),
+        ("tools/call", {"name": NAME, "arguments": {}, "_meta": {"progressToken": PLACE}}),
+        ("initialize", {"protocolVersion": PLACE}),
+        ("resources/read", {"uri": PLACE}),
+    ],
+)
+@pytest.mark.parametrize("version", [wire.VERSION, "2025-06-18"])
+def test_an_error_repeats_little_of_what_was_sent(method: str, params: dict[str, Any], version: str) -> None:
+    message = wire.message(method, params)
+    message["params"]["_meta"] |= params.get("_meta", {})
+    event = wire.event(message, headers={"mcp-protocol-version": version, "mcp-name": None})
+    event["body"] = event["body"].replace(PLACE, "x" * SIZE)
+    response = serve(strict)(event, wire.Context())
+    assert len(response["body"]) < 2048
+
+
+def test_an_id_or_a_progress_token_of_more_than_1024_characters_is_refused() -> None:
+    handler = serve(plain)
+    for length, code in ((1024, None), (1025, -32600)):
+        event = wire.event(wire.message("tools/call", {"name": NAME, "arguments": {}}, id="x" * length))
+        message = wire.messages(handler(event, wire.Context()))[0]
+        assert message.get("error", {}).get("code") == code
+    for length, code in ((1024, None), (1025, -32602)):
+        event = sent("1", meta={"progressToken": "x" * length})
+        message = wire.messages(handler(event, wire.Context()))[0]
+        assert message.get("error", {}).get("code") == code
+
+
+def test_a_handler_that_calls_itself_for_ever_writes_a_short_line(caplog: pytest.LogCaptureFixture) -> None:
+    @tool
+    def endless(level: int = 0) -> int:
+        return endless.function(level + 1)
+
+    response = serve(endless)(
+        wire.event(wire.message("tools/call", {"name": "endless", "arguments": {}})), wire.Context()
+    )
+    assert response["statusCode"] in (200, 500)
+    (line,) = [line for line in caplog.messages if "RecursionError" in line]
+    assert len(line) < 8192
+    assert "in endless" in line
+    assert "in _response" in line, "the frames that it began with are told too"
+    assert " more < " in line

@@ -239,7 +239,7 @@ def _payload(event: Mapping[str, Any]) -> bytes:
 
 
 def _member(value: object) -> Iterator[bytes]:
-    """Write a member of an event; the body part by part, for one emoji makes a text of all of it four times as large."""
+    """Write a member of an event; the body in parts, for one emoji makes a text of all of it four times as large."""
     if not isinstance(value, str):
         yield encoded(value, "backslashreplace")
         return

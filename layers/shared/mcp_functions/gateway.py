@@ -49,6 +49,7 @@ SPARE = 64 * 1024  # for what Lambda adds
 LONGEST_ESCAPE = {"ascii": 2, "other": 6}
 SURELY_FITS = (min(MAX_RESPONSE.values()) - SPARE) // max(LONGEST_ESCAPE.values())
 SERVER_ERROR = 500
+LONGEST_REASON = 1000  # characters; an author's key may hold megabytes of an argument
 WELL_KNOWN = "/.well-known/"
 WORK = "mcpTask"  # what an event holds that orders work; no gateway writes it
 WORK_METHOD = "work"  # what the line of a worker says in the place of a method
@@ -300,7 +301,11 @@ def note_crash(notes: Notes, error: Exception) -> None:
 def note_error(notes: Notes, error: McpError) -> None:
     """Note how a request was refused."""
     notes.outcome = "failed" if error.status >= SERVER_ERROR else "refused"
-    notes.code, notes.reason, notes.misconfigured = error.code, error.reason, isinstance(error, Misconfigured)
+    notes.code, notes.reason, notes.misconfigured = (
+        error.code,
+        error.reason[:LONGEST_REASON],
+        isinstance(error, Misconfigured),
+    )
 
 
 def _note_response(notes: Notes, response: Response) -> None:
