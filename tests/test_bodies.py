@@ -239,6 +239,7 @@ def test_what_stands_beside_the_arguments_costs_as_little(where: str, nasty: str
 )
 def test_what_is_no_request_costs_as_little(body: str, nasty: str) -> None:
     handler = serve(plain)
+    handler(sent("1"), wire.Context())
     check(handler, {**sent("1"), "body": body % nasty})
 
 
