@@ -115,16 +115,10 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     import json.decoder
     import json.encoder
 
-    from mcp_functions import jsonrpc
-    from mcp_functions.writer import Writer
-
     counts = {"parsed": 0, "serialised": 0, "digested": 0, "derived": 0, "keyed": 0}
     decoder, encoder = json.decoder.JSONDecoder, json.encoder.JSONEncoder
     decoder.raw_decode = counted(decoder.raw_decode, counts, "parsed")  # type: ignore[method-assign]
-    for module in filter(None, (jsonrpc, sys.modules.get("mcp_functions.request_state"))):
-        module._scan = counted(module._scan, counts, "parsed")  # type: ignore[attr-defined]  # noqa: SLF001
     encoder.iterencode = counted(encoder.iterencode, counts, "serialised")  # type: ignore[method-assign]
-    Writer.__call__ = counted(Writer.__call__, counts, "serialised")  # type: ignore[method-assign]
     hashlib, envelope = sys.modules.get("hashlib"), sys.modules.get("mcp_functions.envelope")
     if hashlib and envelope:
         hashlib.sha256 = counted(hashlib.sha256, counts, "digested")  # type: ignore[attr-defined]

@@ -201,7 +201,8 @@ def test_what_the_first_event_needs_was_loaded_at_init(kind: str, told: dict[str
         ("list", [(1, 1)]),
         ("scalar", [(1, 2)]),  # the number as text, and the response
         ("model", [(1, 2)]),  # the argument for its model, and the response
-        ("forward", [(2, 1)]),  # the request, to know where to; the function's answer, to see that it is one
+        # Parsed: the request and the function's answer. Serialised: the event's headers, its context and a flag.
+        ("forward", [(2, 3)]),
     ],
     indirect=["kind"],
 )
@@ -212,10 +213,10 @@ def test_json_is_parsed_once_and_serialised_once(kind: str, told: dict[str, Any]
 @pytest.mark.parametrize("kind", ["asking"], indirect=True)
 def test_a_round_passes_over_json_a_fixed_number_of_times(told: dict[str, Any]) -> None:
     asked, answered = (tuple(work) for work in told["works"])
-    # serialised: the arguments for their digest, the question for its fingerprint, what the round leaves, the response
-    assert asked == (1, 4)
-    # parsed: the request and the claims; serialised: arguments and question again, the form's content, the response
-    assert answered == (2, 4)
+    # Serialised: the question for its fingerprint, what the round leaves, and the response.
+    assert asked == (1, 3)
+    # Parsed: the request and the claims. Serialised: the question again, the content for its model, and the response.
+    assert answered == (2, 3)
 
 
 @pytest.mark.parametrize("kind", ["asking"], indirect=True)

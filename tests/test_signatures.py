@@ -534,7 +534,6 @@ def test_a_validator_of_the_authors_has_its_way() -> None:
     assert answer(tag, names="b,a", code="x") == "['a', 'b'] X"
 
 
-
 def test_a_field_may_be_named_as_a_keyword_of_a_schema_is() -> None:
     class Odd(BaseModel):
         type: Literal["a"] = "a"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import defaults
+from mcp_functions.errors import shortened
 from mcp_functions.kinds import Header, Kind, camel, from_text, kind
 from mcp_functions.parameters import MISSING
 
@@ -105,8 +106,8 @@ class Arguments:
 
         """
         if not given.keys() <= self._known:
-            unknown, known = sorted(given.keys() - self._known), ", ".join(sorted(self._known))
-            message = f"Unknown argument {unknown[0]!r}; known are: {known or 'none'}"
+            unknown, known = min(given.keys() - self._known), ", ".join(sorted(self._known))
+            message = f"Unknown argument {shortened(unknown)!r}; known are: {known or 'none'}"
             raise InvalidArgument(message)
         bound = {}
         for wire, parameter, taken, argument in self._taken:

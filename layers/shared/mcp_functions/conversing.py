@@ -180,9 +180,8 @@ class Conversations:
             reason = f"{handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             raise Misconfigured(reason)
         states, asked = self._states(handler.answer_within), round_.leave_asked()
-        record, state = round_.leave_apart()
         try:
-            token = states.seal(turn.bound, turn.opened, asked=asked, record=record, state=state, flow=round_.flow)
+            token = states.seal(turn.bound, turn.opened, asked=asked, record=round_.leave(), flow=round_.flow)
         except RoundBudgetExceeded as error:
             return handler.failed(str(error))
         except StateTooLarge as error:

@@ -14,6 +14,13 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+LONGEST_QUOTE = 200  # characters of what a client sent that an error may repeat
+
+
+def shortened(text: str) -> str:
+    """Return what an error may repeat of a text: a client may have sent megabytes."""
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…"
+
 
 class McpError(Exception):
     """A JSON-RPC error: `code`, HTTP `status`, one sentence, and `data` if the specification asks for it.
@@ -132,7 +139,7 @@ class ResourceNotFound(UnknownName):
 
     def __init__(self, uri: str) -> None:
         """Name the URI the client asked for."""
-        super().__init__("Resource not found", {"uri": uri})
+        super().__init__("Resource not found", {"uri": shortened(uri)})
 
 
 class InvalidRequestState(InvalidParams):
@@ -180,7 +187,7 @@ class UnsupportedProtocolVersion(McpError):
 
     def __init__(self, requested: str, supported: tuple[str, ...]) -> None:
         """Take the version asked for and those that would do."""
-        super().__init__(data={"supported": list(supported), "requested": requested})
+        super().__init__(data={"supported": list(supported), "requested": shortened(requested)})
 
 
 class InternalError(McpError):

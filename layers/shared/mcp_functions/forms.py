@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from mcp_functions.errors import DeveloperError
-from mcp_functions.jsonrpc import dumps
+from mcp_functions.jsonrpc import for_pydantic
 from mcp_functions.kinds import camel, first_reason
 
 if TYPE_CHECKING:
@@ -124,7 +124,11 @@ def accept(model: type[Form], content: object, *, camel_case: bool = False) -> F
     names = _keys(model, camel_case)
     known = {names[wire]: value for wire, value in content.items() if wire in names}
     try:
-        return model.model_validate_json(dumps(known), strict=True)
+        text = for_pydantic(known)
+    except ValueError as error:
+        raise InvalidAnswer(str(error)) from None
+    try:
+        return model.model_validate_json(text, strict=True)
     except ValueError as error:
         raise InvalidAnswer(first_reason(error)) from None
 

@@ -7,7 +7,6 @@ The only place that turns an exception into an answer: an `McpError` has its own
 from __future__ import annotations
 
 import binascii
-import json
 import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
@@ -28,6 +27,7 @@ from mcp_functions.errors import (
 from mcp_functions.jsonrpc import is_request
 from mcp_functions.messages import Answer, Forwarded, Request, Spoken
 from mcp_functions.names import CALLS, METHODS, PROTOCOL_VERSION
+from mcp_functions.writer import in_ascii, parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -390,10 +390,12 @@ def _parsed(http: HttpRequest, endpoint: Endpoint) -> tuple[HttpRequest, JSONRPC
 def _turned(
     http: HttpRequest, body: str | bytes, turn: Callable[[HttpRequest, Any], Turn | None]
 ) -> tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]:
+    value = jsonrpc.loads(body)
     try:
-        return http, jsonrpc.parse(body)
+        return http, jsonrpc.to_message(value)
     except InvalidRequest:
-        if (turned := turn(http, jsonrpc.loads(body))) is None:
+        turned = turn(http, value)
+        if turned is None:
             raise
         return turned
 
@@ -508,6 +510,11 @@ def fitting(http: HttpRequest, response: Response) -> Response:
         return response
     limit = MAX_RESPONSE[http.source] - SPARE
     escape = LONGEST_ESCAPE["ascii" if body.isascii() else "other"]
-    if len(body) * escape > limit and len(json.dumps(response)) > limit:
+    if len(body) * escape > limit and _escaped_size(body) > limit:
         raise ResultTooLarge(MAX_RESPONSE[http.source] // MEGABYTE)
     return response
+
+
+def _escaped_size(text: str) -> int:
+    """Count the characters of a text as a JSON string, a part at a time: a copy of all of it may not fit in memory."""
+    return sum(len(in_ascii(part)) - 2 for part in parts(text))

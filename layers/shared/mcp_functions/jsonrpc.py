@@ -7,24 +7,28 @@ and 1 are the same number to every later reader, the argument digest included.
 
 from __future__ import annotations
 
+import gc
 import json
-import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
+from mcp_functions import writer
 from mcp_functions.errors import InvalidRequest, ParseError
-from mcp_functions.writer import Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mcp_functions.schema import JSONRPCNotification, JSONRPCRequest
 
 MAX_DEPTH = 64
-BLANKS = " \t\r\n"
 LONGEST = 309  # digits of the largest double
-DIGITS = re.compile(rf"[0-9]{{{LONGEST}}}")
-EVERY, SOME = 38, re.compile(r"[0-9]{8}")  # of these, at least eight stand at every 38th place
-SHORT = 16 * 1024  # characters
+LONGEST_ID = 1024  # characters; each response repeats the id of its request, and a progress token stands in many
 IDS = (str, int)
+MAX_VALUES = 100_000  # in one value that pydantic or `jsonschema` checks
 EXACT = 2**53  # beyond it a double no longer names one integer
+CONTAINERS = (dict, list, tuple)
+
+dumps, in_order = writer.dumps, writer.in_order
 
 
 def parse(body: str | bytes) -> JSONRPCRequest | JSONRPCNotification:
@@ -38,28 +42,33 @@ def parse(body: str | bytes) -> JSONRPCRequest | JSONRPCNotification:
         InvalidRequest: it is JSON, but not one request or notification (basic, "Messages").
 
     """
-    read = message = loads(body)
-    # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
-    if (
-        type(read) is dict
-        and read.get("jsonrpc") == "2.0"
-        and type(read.get("method")) is str
-        and type(read.get("id")) in IDS
-    ):
-        if type(read.get("params")) is not dict:
-            _check_params(read, read["id"])
-        return message  # type: ignore[no-any-return]  # looked at above
-    match read:
-        case {"jsonrpc": "2.0", "method": str()} as message if "id" not in message:
-            _check_params(message, None)
-            return cast("JSONRPCNotification", message)
+    return to_message(loads(body))
+
+
+def to_message(value: Any) -> JSONRPCRequest | JSONRPCNotification:  # noqa: ANN401 - JSON is any value
+    """Take a JSON value for a request or a notification.
+
+    Raises:
+        InvalidRequest: it is neither.
+
+    """
+    match value:
+        # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
+        case {"jsonrpc": "2.0", "method": str(), "id": id_} as request if is_id(id_):
+            _check_params(request, id_)
+            return cast("JSONRPCRequest", request)
+        case {"jsonrpc": "2.0", "method": str()} as notification if "id" not in notification:
+            _check_params(notification, None)
+            return cast("JSONRPCNotification", notification)
         case list():
             text = "Batches are not part of this revision: send one request"
         case {"jsonrpc": "2.0", "result": _} | {"jsonrpc": "2.0", "error": _}:
             text = "A server of this revision sends no requests, so it takes no responses"
+        case {"jsonrpc": "2.0", "method": str(), "id": str()}:
+            text = f"The request id is longer than {LONGEST_ID} characters"
         case {"jsonrpc": "2.0", "method": str(), "id": _}:
             text = "The request id must be a string or an integer"
-        case {"id": id_} if _is_id(id_):
+        case {"id": id_} if is_id(id_):
             raise InvalidRequest(id=id_)
         case _:
             text = InvalidRequest.sentence
@@ -69,6 +78,11 @@ def parse(body: str | bytes) -> JSONRPCRequest | JSONRPCNotification:
 def is_request(message: JSONRPCRequest | JSONRPCNotification) -> TypeGuard[JSONRPCRequest]:
     """Tell a request from a notification: "Notifications MUST NOT include an ID"."""
     return "id" in message
+
+
+def is_id(value: object) -> bool:
+    """Tell what may name a request, or its progress: a string that is not too long, or an integer."""
+    return type(value) in IDS and not (isinstance(value, str) and len(value) > LONGEST_ID)
 
 
 def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
@@ -82,17 +96,15 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
         string = text if isinstance(text, str) else text.decode()
         if not string.isascii():
             string.encode()  # a string of Python can hold half of a surrogate pair
-        value, end, most = _scanned(string := string.strip(BLANKS))
+        value = _decoded(string)
     except ParseError:
         raise
     except (ValueError, RecursionError) as error:
         raise ParseError(reason=type(error).__name__) from None
-    if end != len(string):
-        raise ParseError(reason="JSONDecodeError")  # something stands behind the document
-    if most > MAX_DEPTH and _may_be_deep(string) and _depth(value) > MAX_DEPTH:
+    if string.count("[") + string.count("{") > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
         message = f"JSON is nested deeper than {MAX_DEPTH} levels"
         raise ParseError(message)
-    if "\\" in string and ("\\ud" in string or "\\uD" in string):
+    if "\\ud" in string or "\\uD" in string:
         _check_unicode(value)
     return value
 
@@ -106,48 +118,59 @@ def fresh(value: Any) -> Any:  # noqa: ANN401 - JSON is any value
     return value
 
 
-def _scanned(string: str) -> tuple[Any, int, int]:
-    """Read the document that a text begins with; say where it ends, and how many values it holds at most."""
-    # A megabyte is looked through in a thirtieth of the time.
-    if len(string) >= LONGEST and SOME.search(string[::EVERY]) and DIGITS.search(string):
-        return *_counting.raw_decode(string), len(string)
-    if len(string) < SHORT:
-        try:
-            value, end = _scan(string, 0)
-            if held := _held(value, string):
-                return value, end, held
-        except (ParseError, StopIteration, ValueError, RecursionError):
-            pass  # the other reader says what is wrong with it, and where
-    return *_decoder.raw_decode(string), len(string)
+def is_deeper(value: object, levels: int) -> bool:
+    """Tell whether objects and arrays are nested deeper than that, without recursion."""
+    return next(islice(by_level(value), levels, None), None) is not None
 
 
-def _held(value: object, string: str) -> int:
-    """Count the values in a document, if that proves that no key of its text is lost; 0 if it does not.
+def by_level(value: object) -> Iterator[list[Any]]:
+    """Go through the objects and arrays of a value: those of one depth at a time."""
+    level: list[Any] = [value] if isinstance(value, CONTAINERS) else []
+    while level:
+        yield level
+        level = [child for each in level for child in _children(each) if isinstance(child, CONTAINERS)]
 
-    Of a key that comes twice, the reader in C keeps the last alone. But a text has a colon for each key, and those in
-    its strings: as many as its value has, or more if keys were lost. A hook that sees every key takes longer than all
-    the reading. It is for what is not proven, and for long texts, which may hold a million values in a few objects.
+
+def check_size(value: object) -> None:
+    """Refuse a value that would cost a validator too much: pydantic keeps 400 bytes for each wrong value in it.
+
+    Args:
+        value: JSON.
+
+    Raises:
+        ValueError: it holds more than MAX_VALUES values.
+
     """
-    colons = string.count(":")
-    inside, listed = [value], 1
-    for item in inside:  # which grows
-        if type(item) is dict:
-            inside += item.values()
-        elif type(item) is list:
-            inside += item
-            listed += len(item)
-    keys = len(inside) - listed
-    if keys != colons and "\\u" not in string:  # an escaped colon is in the value, and not in the text
-        keys += sum(map(_colons, inside))
-    return len(inside) if keys == colons else 0
+    if sum(len(container) for level in by_level(value) for container in level) > MAX_VALUES:
+        message = f"holds more than {MAX_VALUES} values"
+        raise ValueError(message)
 
 
-def _colons(item: object) -> int:
-    return item.count(":") if type(item) is str else "".join(item).count(":") if type(item) is dict else 0
+def for_pydantic(value: object) -> bytes:
+    """Write a value as the JSON that pydantic reads.
+
+    Raises:
+        ValueError: it holds more values than may be checked.
+
+    """
+    check_size(value)
+    return writer.encoded(value)
 
 
-def _is_id(value: object) -> bool:
-    return type(value) in IDS
+def _children(container: Any) -> Any:  # noqa: ANN401 - what is iterated is any value
+    return container.values() if isinstance(container, dict) else container
+
+
+def _decoded(text: str) -> Any:  # noqa: ANN401 - JSON is any value
+    # Nothing of a document is garbage while it is read. But for every few hundred objects and arrays the garbage
+    # collector would look at all of them again: 4 MiB of nested arrays would take four times as long.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _decoder.decode(text)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _check_params(message: dict[str, Any], id_: str | int | None) -> None:
@@ -157,11 +180,11 @@ def _check_params(message: dict[str, Any], id_: str | int | None) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         message = "A JSON object holds the same key twice"
         raise ParseError(message)
-    return found
+    return members
 
 
 def _number(text: str) -> int | float:
@@ -173,8 +196,8 @@ def _number(text: str) -> int | float:
 
 
 def _integer(text: str) -> int:
-    # written without a fraction or with one, a number has one limit; and whatever is computed from it can be written
-    _number(text)
+    if len(text) >= LONGEST:
+        _number(text)  # written without a fraction or with one, a number has one limit
     return int(text)
 
 
@@ -183,47 +206,23 @@ def _constant(_name: str) -> NoReturn:
     raise ParseError(message)
 
 
-def _may_be_deep(string: str) -> bool:
-    """Look for more brackets than there may be levels; in a long text counting them all would take much longer."""
-    if len(string) < SHORT:
-        return string.count("[") + string.count("{") > MAX_DEPTH
-    left = MAX_DEPTH
-    for bracket in "[{":
-        at = string.find(bracket)
-        while at >= 0 and left >= 0:
-            left -= 1
-            at = string.find(bracket, at + 1)
-    return left < 0
-
-
-def _depth(value: object) -> int:
-    depth, level = 0, [value]
-    while level:
-        depth += 1
-        level = [
-            child
-            for item in level
-            if isinstance(item, dict | list)
-            for child in (item.values() if isinstance(item, dict) else item)
-        ]
-    return depth
-
-
-dumps = Writer()
-in_order = Writer(ascii_only=True, sort_keys=True)  # for digests: one text for every order of members
-
-# json.loads would make these anew for every message, and `decode` would look for blanks twice more, with a pattern.
-_unhooked: Any = json.JSONDecoder(parse_float=_number, parse_constant=_constant)
-_scan = _unhooked.scan_once
-_decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_constant=_constant)
-_counting = json.JSONDecoder(
+_decoder = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_constant
 )
 
 
 def _check_unicode(value: object) -> None:
+    left = [value]
     try:
-        dumps(value).encode()
+        while left:
+            item = left.pop()
+            if isinstance(item, str):
+                item.encode()
+            elif isinstance(item, dict):
+                left += item
+                left += item.values()
+            elif isinstance(item, list):
+                left += item
     except UnicodeEncodeError:
         message = "A JSON string holds half of a surrogate pair"
         raise ParseError(message) from None

@@ -10,12 +10,13 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
 
-from mcp_functions.errors import ParseError
+from mcp_functions.errors import ParseError, shortened
 from mcp_functions.jsonrpc import dumps, loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+MOST_ERRORS = 1000  # of one value that pydantic is asked to explain: it can explain all of them or none
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
 
@@ -258,7 +259,9 @@ def _pydantic(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]]:  
 
 def first_reason(error: Any) -> str:  # noqa: ANN401 - pydantic's ValidationError, not imported here
     """Say in a few words where and why a value does not fit, without the value itself."""
+    if error.error_count() > MOST_ERRORS:
+        return f"does not fit in {error.error_count()} places"
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
+    where = shortened(".".join(str(part) for part in first["loc"]))
     reason = first["msg"].removeprefix("Input ").removeprefix("Value error, ")
     return f"{where} {reason}" if where else str(reason)

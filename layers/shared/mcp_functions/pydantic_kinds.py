@@ -17,7 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from pydantic_core import PydanticUndefined, SchemaError
 
-from mcp_functions.jsonrpc import dumps
+from mcp_functions.jsonrpc import for_pydantic
 from mcp_functions.schemas import enforcer, with_python_patterns
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def read(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]]:  # noq
     enforce = _enforcement(schema, adapter.core_schema)
 
     def check(value: object) -> object:
-        text = dumps(value)
+        text = for_pydantic(value)
         result = adapter.validate_json(text, strict=True)
         enforce(value, text)
         return result
@@ -137,7 +137,7 @@ def _check_defaults(annotation: Any) -> None:  # noqa: ANN401 - an annotation is
         _check_defaults(item)
 
 
-def _enforcement(schema: dict[str, Any], core: Any) -> Callable[[object, str], None]:  # noqa: ANN401 - a core schema
+def _enforcement(schema: dict[str, Any], core: Any) -> Callable[[object, bytes], None]:  # noqa: ANN401 - a core schema
     """Make what enforces a schema where pydantic could be more generous; a validator of the author's has its way."""
     parts = list(_parts(core))
     if any(map(_is_custom, parts)):
@@ -146,9 +146,9 @@ def _enforcement(schema: dict[str, Any], core: Any) -> Callable[[object, str], N
     make = cache(partial(enforcer, schema))
     if ALWAYS in expressions:
         make()  # while the function starts, not in its first call
-    expression = re.compile("|".join(sorted(expressions)))
+    expression = re.compile("|".join(sorted(expressions)).encode())
 
-    def enforce(value: object, text: str) -> None:
+    def enforce(value: object, text: bytes) -> None:
         if expressions and expression.search(text):
             make()(value)
 

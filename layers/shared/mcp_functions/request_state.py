@@ -26,12 +26,12 @@ from mcp_functions.errors import (
     Misconfigured,
     TemporarilyUnavailable,
 )
-from mcp_functions.jsonrpc import dumps, in_order
+from mcp_functions.jsonrpc import CONTAINERS, is_deeper
 from mcp_functions.names import CALLS
-from mcp_functions.writer import base64url, quoted
+from mcp_functions.writer import PART, base64url, encoded, in_ascii, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.envelope import Codec, Envelope
     from mcp_functions.messages import Principal
@@ -49,7 +49,8 @@ _CLAIMS = {
 }  # fmt: skip
 _SHAPES = (tuple(_CLAIMS.values()), tuple({**_CLAIMS, "p": type(None)}.values()))  # of somebody, of nobody
 _in_order_of_names = itemgetter(*_CLAIMS)
-_scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # `loads` would look for blanks around it
+_RUN = 256  # items of a list that are written at once
+_SCALARS = frozenset({int, float, bool, type(None)})
 
 
 class Reason(StrEnum):
@@ -118,7 +119,7 @@ def binding(audience: str, method: str, params: Mapping[str, Any], principal: Pr
     arguments = params.get("arguments") if method != "resources/read" else None
     try:
         # Absent, null and an empty object are the same arguments: the handler sees none in each case.
-        digest = _digest(b"ks1/args\0", canonical({} if arguments is None else arguments))
+        digest = base64url(digest_of(b"ks1/args\0", {} if arguments is None else arguments))
     except ValueError as error:
         message = f"Invalid arguments: {error}"
         raise InvalidParams(message) from None
@@ -143,6 +144,20 @@ def payer(principal: Principal | None, address: str) -> str:
     return address if principal is None else _digest(b"ks1/payer\0", _joined(principal.iss, principal.sub))
 
 
+def digest_of(label: bytes, value: object) -> bytes:
+    """Return the SHA-256 of a label and a value's canonical form.
+
+    The form is never held as a whole: `1e308` has 309 digits in it, so 4 MiB of arguments would become 217 MB.
+
+    Raises:
+        ValueError: the value has no canonical form.
+
+    """
+    digest = hashlib.sha256(label)
+    write_canonical(value, lambda text: digest.update(text.encode("ascii")))
+    return digest.digest()
+
+
 def canonical(value: object) -> bytes:
     """Write a JSON value in the one form that all its spellings share (§9.3).
 
@@ -152,18 +167,23 @@ def canonical(value: object) -> bytes:
         ValueError: nested deeper than 64, or a number that JSON does not have.
 
     """
+    pieces: list[str] = []
+    write_canonical(value, pieces.append)
+    return "".join(pieces).encode("ascii")
+
+
+def write_canonical(value: object, write: Callable[[str], object]) -> None:
+    """Write the canonical form piece by piece; no piece is longer than a part of a string may be.
+
+    Raises:
+        ValueError: as `canonical`.
+
+    """
     try:
-        text = in_order(value)
-        # A float always shows a point or an exponent; without either, what the C encoder wrote is already canonical.
-        if "." in text or "e+" in text or "e-" in text:
-            text = in_order(_exact(value))
-    except (TypeError, ValueError, RecursionError):
-        message = "not a JSON value, or nested too deep"
+        _write(value, write, MAX_DEPTH)
+    except TypeError:
+        message = "not a JSON value"
         raise ValueError(message) from None
-    if len(text) > MAX_DEPTH and text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-        message = f"nested deeper than {MAX_DEPTH}"
-        raise ValueError(message)
-    return text.encode("ascii")
 
 
 class _Claims(NamedTuple):
@@ -230,7 +250,6 @@ class RequestStates:
         *,
         asked: Mapping[str, str],
         record: Mapping[str, Any],
-        state: str | None = None,
         flow: str | None = None,
         lifetime: int | None = None,
     ) -> str:
@@ -241,7 +260,6 @@ class RequestStates:
             previous: the state that this round began with, or None in the first.
             asked: wire key -> fingerprint of each question now open.
             record: JSON, as the engine left it.
-            state: what a function of the low level keeps, already written as JSON: the record's `state`.
             flow: names a conversation that begins here (`new_flow`); made up, if left out.
             lifetime: the handler's own, in seconds; up to days.
 
@@ -274,7 +292,7 @@ class RequestStates:
             dict(asked),
             dict(record),
         )
-        return self._codec.seal(_encode(claims, state))
+        return self._codec.seal(_encode(claims))
 
     def open(self, token: str, binding: Binding, *, caller: str = "", lifetime: int | None = None) -> Opened:
         """Open a state for the request at hand, or refuse it.
@@ -364,64 +382,95 @@ def _equal(claim: str | None, expected: str | None) -> bool:
     return hmac.compare_digest(claim.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass"))
 
 
-def _encode(claims: _Claims, state: str | None) -> bytes:
+def _encode(claims: _Claims) -> bytes:
     """Write the claims as one compact JSON document. A lone surrogate in an answer survives: it is encoded as it is."""
-    version, audience, method, target, digest, principal, issued, expires, deadline, flow, number, asked, record = (
-        claims
-    )
     try:
-        left = dumps({"q": asked, "s": record})
+        payload = encoded(dict(zip(_CLAIMS, claims, strict=True)), "surrogatepass")
     except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
-    if left.count("[") + left.count("{") > MAX_RECORD_DEPTH and _depth(record) > MAX_RECORD_DEPTH:
+    if is_deeper(claims.record, MAX_RECORD_DEPTH):
         rule = "the state is nested deeper than {most}"
         raise DeveloperError(rule, most=MAX_RECORD_DEPTH)
-    if state is not None:  # the last member of the record, which is the last of the claims; a parser has read it
-        left = f'{left[:-2]}{"," if record else ""}"state":{state}}}}}'
-    text = (
-        f'{{"v":{version},"aud":{quoted(audience)},"m":{quoted(method)},"t":{quoted(target)},"a":{quoted(digest)},'
-        f'"p":{"null" if principal is None else quoted(principal)},"iat":{issued},"exp":{expires},"fx":{deadline},'
-        f'"f":{quoted(flow)},"r":{number},{left[1:]}'
-    )
-    return text.encode("utf-8", "surrogatepass")
+    return payload
 
 
 def _decode(payload: bytes) -> _Claims:
     """Read the claims: all of them, nothing else, each of its type. "Integers only": a bool or a float is malformed."""
     try:
-        text = payload.decode("utf-8", "surrogatepass")
-        read, end = _scan(text, 0)
-        claims = _Claims(*_in_order_of_names(read))
-    except (ValueError, RecursionError, KeyError, TypeError, StopIteration):
+        # Not as a request is read: what a step recorded comes back as it was, 2.0 and half a surrogate pair included.
+        members = json.loads(payload.decode("utf-8", "surrogatepass"))
+        claims = _Claims(*_in_order_of_names(members))
+    except (ValueError, RecursionError, KeyError, TypeError):
         raise InvalidRequestState(Reason.CLAIMS) from None
-    if end != len(text) or len(read) != len(claims) or claims.version != VERSION:
+    if len(members) != len(claims) or claims.version != VERSION:
         raise InvalidRequestState(Reason.CLAIMS)
     if tuple(map(type, claims)) not in _SHAPES or not {*map(type, claims.asked.values())} <= {str}:
         raise InvalidRequestState(Reason.CLAIMS)
     return claims
 
 
-def _exact(value: object) -> object:
-    """Turn integral floats into integers, all the way down."""
-    match value:
-        case float() if math.isfinite(value) and value.is_integer():
-            return int(value)
-        case dict():
-            return {key: _exact(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_exact(item) for item in value]
-        case _:
-            return value
+def _write(value: object, write: Callable[[str], object], levels: int) -> None:
+    """Write a value that may have that many levels of objects and arrays."""
+    if isinstance(value, str):
+        _write_string(value, write)
+    elif type(value) is int:
+        write(str(value))
+    elif not isinstance(value, CONTAINERS):
+        write(_scalars([value]))
+    elif not levels:
+        message = f"nested deeper than {MAX_DEPTH}"
+        raise ValueError(message)
+    elif isinstance(value, dict):
+        _write_members(value, write, levels - 1)
+    else:
+        _write_items(value, write, levels - 1)
 
 
-def _depth(value: object) -> int:
-    """Count how deep a value is nested, without recursion."""
-    depth, level = 0, [value]
-    while level := [item for item in level if isinstance(item, dict | list | tuple)]:
-        depth += 1
-        level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
-    return depth
+def _write_string(text: str, write: Callable[[str], object]) -> None:
+    if len(text) <= PART:
+        write(in_ascii(text))
+        return
+    write('"')
+    for part in parts(text):
+        write(in_ascii(part)[1:-1])
+    write('"')
+
+
+def _write_members(members: dict[str, Any], write: Callable[[str], object], levels: int) -> None:
+    before = "{"
+    for key in sorted(members):
+        write(before)
+        _write_string(key, write)
+        write(":")
+        _write(members[key], write, levels)
+        before = ","
+    write("}" if members else "{}")
+
+
+def _write_items(items: Sequence[Any], write: Callable[[str], object], levels: int) -> None:
+    before = "["
+    for start in range(0, len(items), _RUN):
+        run = items[start : start + _RUN]
+        if len(run) == _RUN and _SCALARS.issuperset(map(type, run)):  # a long list of numbers takes few steps
+            write(before + _scalars(run))
+            before = ","
+            continue
+        for item in run:
+            write(before)
+            _write(item, write, levels)
+            before = ","
+    write("]" if items else "[]")
+
+
+def _scalars(values: Sequence[Any]) -> str:
+    """Write numbers, booleans and nulls with commas between them; an integral float is written as an integer."""
+    exact = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+    try:
+        return in_ascii(exact)[1:-1]
+    except ValueError:
+        message = "not a JSON value"
+        raise ValueError(message) from None
 
 
 def _joined(*parts: str) -> bytes:

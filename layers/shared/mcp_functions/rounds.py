@@ -390,11 +390,6 @@ class Round:
 
     def leave(self) -> dict[str, Any]:
         """Say what the next round must know: JSON, to be sealed by whoever carries it."""
-        left, state = self.leave_apart()
-        return left if state is None else {**left, "state": json.loads(state)}
-
-    def leave_apart(self) -> tuple[dict[str, Any], str | None]:
-        """Return the same in two parts: the record, and the JSON of the `state` that a low-level function keeps."""
         with self._lock:
             answers = {key: dict(known) for key, known in self._answers.items() if known}
             steps = dict(self._steps)
@@ -407,7 +402,9 @@ class Round:
             left["began"] = self._began
         if self._lost_answers:
             left["lost_answers"] = self._lost_answers
-        return left, self._state
+        if self._state is not None:
+            left["state"] = json.loads(self._state)
+        return left
 
     def leave_asked(self) -> dict[str, str]:
         """Say which questions are open now: key to fingerprint."""

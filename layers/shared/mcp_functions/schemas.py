@@ -7,10 +7,11 @@ are bounded, and patterns are ECMA-262's.
 from __future__ import annotations
 
 import re
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.jsonrpc import dumps, in_order
+from mcp_functions.errors import shortened
+from mcp_functions.jsonrpc import check_size
+from mcp_functions.writer import dumps, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 32
-MAX_ERRORS = 20  # of one value that are looked at
 VALUES = {"const", "default", "enum", "examples"}  # hold values, which may have a member named "pattern"
 NAMED = {"$defs", "definitions", "dependentSchemas", "properties"}  # hold schemas by names of the author's
 
@@ -69,11 +69,12 @@ def enforcer(schema: Mapping[str, Any]) -> Callable[[Any], None]:
     judge = extend(Draft202012Validator, {"uniqueItems": _unique})(with_python_patterns(schema))
 
     def enforce(value: object) -> None:
-        # a stranger's list may be wrong a million times over: the first of a few errors is enough to say
-        error = min(islice(judge.iter_errors(value), MAX_ERRORS), key=lambda found: found.json_path, default=None)
+        check_size(value)
+        # The first error is enough: each holds the wrong value as text, and there may be many of them.
+        error = next(judge.iter_errors(value), None)
         if error is not None:
-            where = error.json_path.removeprefix("$").removeprefix(".")
-            message = f"{where or 'the value'} does not fit {error.validator!r} of its schema"
+            place = shortened(error.json_path.removeprefix("$").removeprefix("."))
+            message = f"{place or 'the value'} does not fit {error.validator!r} of its schema"
             raise ValueError(message)
 
     return enforce

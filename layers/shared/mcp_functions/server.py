@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp_functions import catalog, headers, observing
 from mcp_functions.errors import InvalidParams, ResourceNotFound
 from mcp_functions.handlers.playing import returned
+from mcp_functions.jsonrpc import LONGEST_ID, is_id
 from mcp_functions.messages import Answer, complete
 from mcp_functions.names import CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 
@@ -179,8 +180,8 @@ def _check_shape(method: str, params: Mapping[str, Any]) -> None:
         text = "params.inputResponses must be an object of objects"
     elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
-    elif "progressToken" in meta and type(meta["progressToken"]) not in (str, int):
-        text = "_meta.progressToken must be a string or an integer"
+    elif "progressToken" in meta and not is_id(meta["progressToken"]):
+        text = f"_meta.progressToken must be a string of at most {LONGEST_ID} characters, or an integer"
     else:
         return
     raise InvalidParams(text)

@@ -138,7 +138,7 @@ def _earlier(
     def door() -> Legacy:
         from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
 
-        return Legacy(found, server.answer, offered, vault, now=now)
+        return Legacy(found, server.answer, offered, vault, now=now, forwards=False)
 
     return lambda http, event, context: door()(http, event, context)  # noqa: PLW0108 - made when it is needed
 

@@ -7,14 +7,13 @@ asks again hears the same answer, and who comes with an older state, or with oth
 
 from __future__ import annotations
 
-import hashlib
 import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observing
 from mcp_functions.errors import Busy, InvalidRequestState, McpError, TemporarilyUnavailable
-from mcp_functions.request_state import SKEW_MS, canonical, longest
+from mcp_functions.request_state import SKEW_MS, digest_of, longest
 from mcp_functions.table import Conflict, ItemTooLarge, Key, Unreadable
 from mcp_functions.writer import base64url
 
@@ -68,8 +67,7 @@ def presented(opened: Opened, principal: str | None, token: str, responses: Mapp
         responses: `inputResponses`.
 
     """
-    digest = hashlib.sha256(b"ks1/used\0" + token.encode() + b"\0" + canonical(dict(responses))).digest()
-    fingerprint = base64url(digest)
+    fingerprint = base64url(digest_of(b"ks1/used\0" + token.encode() + b"\0", dict(responses)))
     ends = math.ceil(opened.flow_deadline / 1000) + SPARE_SECONDS
     return Presented(Key(KIND, opened.flow, principal), opened.round + 1, fingerprint, ends)
 

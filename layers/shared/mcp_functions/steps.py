@@ -21,7 +21,7 @@ from uuid import UUID
 from mcp_functions.capabilities import Capability
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.kinds import kind
-from mcp_functions.request_state import canonical
+from mcp_functions.request_state import digest_of
 from mcp_functions.rounds import RunningStep, running_step
 from mcp_functions.writer import base64url
 
@@ -137,7 +137,7 @@ class Step(Capability):
                 "step {key!r} runs inside step {outer!r}: a step is recorded as a whole", key=key, outer=outer
             )
         try:
-            digest = _short(hashlib.sha256(canonical(_json(_ordered([args, kwargs])))).digest())
+            digest = _short(digest_of(b"", _json(_ordered([args, kwargs]))))
         except (TypeError, ValueError, RecursionError):
             rule = "step {key!r}: JSON cannot carry the arguments of {function}"
             self._round.fail(rule, key=key, function=_name(function))

@@ -1,58 +1,76 @@
-"""JSON written by an encoder that is made once: the standard library makes one for every call; bytes as base64url."""
+"""JSON as the standard library writes it: on one line, without blanks, NaN refused. And bytes as base64url."""
 
 from __future__ import annotations
 
 import binascii
 import json
-import json.encoder
-from typing import TYPE_CHECKING, Any
+from io import BytesIO
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterator
 
-quoted = json.encoder.encode_basestring  # writes one string
+PART = 16 * 1024  # characters
+TOO_DEEP = "nested too deep"
+
+_PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_ASCII = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_IN_ORDER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, sort_keys=True)
 
 
-class Writer:
-    """Writes JSON on one line, without blanks; NaN is refused, for no JSON reader takes it.
+def dumps(value: object) -> str:
+    """Write a value.
 
-    For a small value making an encoder takes longer than writing does.
+    Raises:
+        TypeError: JSON has nothing like it.
+        ValueError: a number that JSON does not have, or a value that never ends.
+
     """
+    return _written(_PLAIN, value)
 
-    __slots__ = ("_chunks",)
 
-    def __init__(self, *, ascii_only: bool = False, sort_keys: bool = False) -> None:
-        """Make the encoder.
+def in_ascii(value: object) -> str:
+    """Write a value as `dumps` does, every character beyond ASCII as an escape."""
+    return _written(_ASCII, value)
 
-        Args:
-            ascii_only: whether every other character becomes an escape.
-            sort_keys: whether the members of an object stand in the order of their names.
 
-        """
-        json_ = json.JSONEncoder(
-            ensure_ascii=ascii_only, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, check_circular=False
-        )
-        string = json.encoder.encode_basestring_ascii if ascii_only else json.encoder.encode_basestring
-        in_c: Any = getattr(json.encoder, "c_make_encoder", None)  # as JSONEncoder looks for it
-        self._chunks: Callable[[object, int], Iterable[str]] = (
-            in_c(None, json_.default, string, None, ":", ",", sort_keys, False, False)  # noqa: FBT003 - C knows no names
-            if in_c
-            else lambda value, _level: json_.iterencode(value)
-        )
+def in_order(value: object) -> str:
+    """Write a value as `in_ascii` does, and the members of each object in the order of their names."""
+    return _written(_IN_ORDER, value)
 
-    def __call__(self, value: object) -> str:
-        """Write a value.
 
-        Raises:
-            TypeError: JSON has nothing like it.
-            ValueError: a number that JSON does not have, or a value that never ends.
+def encoded(value: object, errors: str = "strict") -> bytes:
+    """Write a value as UTF-8.
 
-        """
-        try:
-            return "".join(self._chunks(value, 0))
-        except RecursionError:
-            message = "nested too deep"
-            raise ValueError(message) from None
+    Each string is encoded by itself: in a whole text one emoji makes every character take four bytes.
+
+    Args:
+        value: JSON.
+        errors: what becomes of half a surrogate pair, as `str.encode` says it.
+
+    Raises:
+        TypeError, ValueError: as `dumps`.
+
+    """
+    written = BytesIO()
+    try:
+        for piece in _PLAIN.iterencode(value):
+            written.write(piece.encode("utf-8", errors))
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    return written.getvalue()
+
+
+def parts(text: str) -> Iterator[str]:
+    """Cut a text into parts that can be copied, escaped and encoded where all of it could not."""
+    return (text[start : start + PART] for start in range(0, len(text), PART))
+
+
+def _written(encoder: json.JSONEncoder, value: object) -> str:
+    try:
+        return encoder.encode(value)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
 
 
 _TO_BASE64URL = bytes.maketrans(b"+/", b"-_")

@@ -61,6 +61,7 @@ class Legacy:
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
         sleep: Callable[[float], object] = time.sleep,
+        forwards: bool = True,
     ) -> None:
         """Remember the core; nothing is asked for before a client comes.
 
@@ -72,10 +73,11 @@ class Legacy:
             now: unix seconds, wall clock.
             rand: `n` random bytes.
             sleep: waits for a table that has trouble, seconds.
+            forwards: whether the core hands events on to other functions, and so needs one for each request.
 
         """
         self._settings, self._offered, self._now, self._rand = settings, offered, now, rand
-        self._runner = Runner(answer, offered, now)
+        self._runner = Runner(answer, offered, now, forwards=forwards)
         self._lists: dict[tuple[Any, ...], dict[str, Any]] = {}  # by method, cursor and revision
         self._seals: sealing.Seals | None = None
         if vault:

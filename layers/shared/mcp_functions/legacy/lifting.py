@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import catalog, headers
-from mcp_functions.jsonrpc import dumps
 from mcp_functions.names import (
     CALLS,
     META_CLIENT_CAPABILITIES,
@@ -15,6 +14,7 @@ from mcp_functions.names import (
     META_PROTOCOL_VERSION,
     PROTOCOL_VERSION,
 )
+from mcp_functions.writer import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -118,6 +118,6 @@ def event(
         **more,
         "headers": dict(written),
         "requestContext": context,
-        "body": dumps(sent),
+        "body": encoded(sent).decode(),
         "isBase64Encoded": False,
     }

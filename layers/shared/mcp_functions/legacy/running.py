@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_functions.events import HttpRequest
     from mcp_functions.identity import Caller
     from mcp_functions.legacy.sessions import Session
-    from mcp_functions.schema import RequestId
+    from mcp_functions.schema import JSONRPCRequest, RequestId
 
 AGAIN_SECONDS = 15.0  # that must be left for a call that ended without a question to be sent again at once
 SPARE_SECONDS = 1.5  # of the time that the gateway waits: to keep what came of it, and to write it
@@ -106,9 +106,11 @@ class Runner:
         answer: Callable[[Request], Answer | Forwarded],
         offered: Mapping[str, Any],
         now: Callable[[], float],
+        *,
+        forwards: bool = True,
     ) -> None:
-        """Take what answers them, the catalog of what is offered, and the clock, unix seconds."""
-        self._answer, self._offered, self._now = answer, offered, now
+        """Take what answers them, the catalog, the clock (unix seconds), and whether the answerer reads the event."""
+        self._answer, self._offered, self._now, self._forwards = answer, offered, now, forwards
 
     def call(
         self,
@@ -175,7 +177,7 @@ class Runner:
             principal=exchange.caller.principal,
             address=exchange.http.address,
             deadline=exchange.deadline - SPARE_SECONDS,
-            event=lifting.event(exchange.event, sent, written, spare_ms=int(SPARE_SECONDS * 1000)),
+            event=self._event(exchange, sent, written),
             scopes=exchange.caller.scopes,
             ends=exchange.ends,
         )
@@ -193,6 +195,12 @@ class Runner:
                 raise
             gateway.note_crash(observing.current(), error)
             return Outcome(error={"code": InternalError.code, "message": InternalError.sentence})
+
+    def _event(self, exchange: Exchange, sent: JSONRPCRequest, written: Mapping[str, str]) -> Mapping[str, Any]:
+        """Write the event only where it is forwarded: it holds all of the request once more."""
+        if not self._forwards:
+            return exchange.event
+        return lifting.event(exchange.event, sent, written, spare_ms=int(SPARE_SECONDS * 1000))
 
 
 def _noted(outcome: Outcome) -> Outcome:

@@ -24,6 +24,7 @@ TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-
 XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
 # Of which API Gateway and Lambda make their ids, and how long one may be.
 ID_LETTERS, LONGEST_ID = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-", 64
+MOST_FRAMES = 15  # of a crash that are told: the innermost, and as many of the outermost
 TRACED = "_X_AMZN_TRACE_ID"  # Lambda sets it anew for each invocation
 
 

@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.observing import lines
 from mcp_functions.observing.measures import measured
 from mcp_functions.observing.notes import TRACED, fields
-from mcp_functions.writer import Writer
+from mcp_functions.writer import in_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mcp_functions.observing.measures import Measures
     from mcp_functions.observing.notes import Notes
-
-_dumps = Writer(ascii_only=True)
 
 
 class Lines(logging.Handler):
@@ -94,7 +92,7 @@ def line(  # noqa: PLR0913, PLR0917 - what a line says
     written = {"level": level, "message": message, "timestamp": stamp, "service": service, "logger": lines.NAME, **more}
     if traced := os.environ.get(TRACED) if traced is None else traced:
         written["xray_trace_id"] = traced.partition(";")[0].removeprefix("Root=")
-    return _dumps(written)
+    return in_ascii(written)
 
 
 def blob(namespace: str, service: str, dimensions: Mapping[str, str], measures: Measures, at: float) -> str:
@@ -127,7 +125,7 @@ def _directive(
     metrics = [{"Name": name, "Unit": unit} for name, unit in units]
     names = [name for name, _value in dimensions]
     directive = {"Namespace": namespace, "Dimensions": [names], "Metrics": metrics}
-    return _dumps(directive), _dumps(dict(dimensions))[1:-1]
+    return in_ascii(directive), in_ascii(dict(dimensions))[1:-1]
 
 
 def _take_over(service: str, level: int) -> None:
