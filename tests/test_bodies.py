@@ -240,7 +240,7 @@ def test_what_stands_beside_the_arguments_costs_as_little(where: str, nasty: str
 
 
 @pytest.mark.parametrize(
-    "body", ['{"jsonrpc":"2.0","id":%s,"method":"tools/list"}', "%s", '{"jsonrpc":"2.0","method":%s}']
+    "body", ['{"jsonrpc":"2.0","id":%s,"method":"tools/list"}', "%s", '{"jsonrpc":"2.0","id":1,"words":%s}']
 )
 def test_what_is_no_request_costs_as_little(body: str, nasty: str) -> None:
     handler = serve(plain)
