@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 CRASHED, FAILED = "crashed", "failed"
+WORSE = {"refused": 1, FAILED: 2, CRASHED: 3}
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120 - no pathlib for a path
 MOST_FRAMES = 20  # that a line tells of: a RecursionError has a thousand
 UNKNOWN = "unknown"  # stands for every name and method that is the client's own invention
@@ -87,8 +88,8 @@ class Notes:
         return notes
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
-        """Say how the request ended; of a batch, what failed or crashed is not hidden by what came after it."""
-        if self.outcome not in {CRASHED, FAILED}:
+        """Say how the request ended; of a batch, the worst counts."""
+        if WORSE.get(outcome, 0) >= WORSE.get(self.outcome, 0):
             self.outcome, self.reason = outcome, reason or self.reason
 
     def crash(self, error: BaseException) -> None:
