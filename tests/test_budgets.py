@@ -197,9 +197,9 @@ def test_what_the_first_event_needs_was_loaded_at_init(kind: str, told: dict[str
 @pytest.mark.parametrize(
     ("kind", "works"),
     [
-        ("list", [(1, 0)]),  # the answer was serialised when it was first asked for
-        ("scalar", [(1, 0)]),  # a number is written as it is
-        ("model", [(1, 1)]),  # the argument for its model
+        ("list", [(1, 1)]),
+        ("scalar", [(1, 1)]),
+        ("model", [(1, 2)]),  # the argument for its model, and the response
         ("forward", [(2, 1)]),  # the request, to know where to; the function's answer, to see that it is one
     ],
     indirect=["kind"],
@@ -211,17 +211,16 @@ def test_json_is_parsed_once_and_serialised_once(kind: str, told: dict[str, Any]
 @pytest.mark.parametrize("kind", ["asking"], indirect=True)
 def test_a_round_passes_over_json_a_fixed_number_of_times(told: dict[str, Any]) -> None:
     asked, answered = (tuple(work) for work in told["works"])
-    # serialised: the arguments for their digest, what the round leaves; a form is text, and so is all that is the same
-    assert asked == (1, 2)
-    # parsed: the request and the claims; serialised: the arguments again, the content for its model; text is an answer
-    assert answered == (2, 2)
+    # serialised: the arguments for their digest, the question for its fingerprint, what the round leaves, the response
+    assert asked == (1, 4)
+    # parsed: the request and the claims; serialised: arguments and question again, the form's content, the response
+    assert answered == (2, 4)
 
 
 @pytest.mark.parametrize("kind", ["asking"], indirect=True)
-def test_a_round_digests_its_arguments_and_derives_one_key(told: dict[str, Any]) -> None:
-    # and no more: not its question again, not what names the conversation in a line that nobody reads; and no hash is
-    # keyed once more
-    assert [tuple(work) for work in told["digests"]] == [(1, 1, 0), (1, 1, 0)]
+def test_a_round_digests_its_arguments_and_its_question_and_derives_one_key(told: dict[str, Any]) -> None:
+    # and its question; but not what names the conversation in a line that nobody reads, and no hash is keyed once more
+    assert [tuple(work) for work in told["digests"]] == [(2, 1, 0), (2, 1, 0)]
 
 
 def test_a_warm_answer_opens_no_file(kind: str, told: dict[str, Any]) -> None:

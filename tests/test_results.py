@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import base64
 import enum
-import json
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from mcp_functions import CallToolResult, Image, PromptMessage, ResourceContents, ResourceLink, Text, results
@@ -45,36 +42,6 @@ class Colour(enum.Enum):
     """An enum is its value."""
 
     RED = "red"
-
-
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=9)
-
-
-@given(
-    values
-    | st.dates()
-    | st.decimals(allow_nan=False)
-    | st.sampled_from(Colour)
-    | st.builds(Point, x=st.integers())
-    | st.lists(st.builds(Point, x=st.integers()))
-)
-def test_what_is_written_at_once_says_what_the_result_says(value: Any) -> None:  # noqa: ANN401
-    plain = results.structured(value)
-    meta = {"by": {"name": "shop"}}
-    expected = {"resultType": "complete", **results.call_tool_result(value), "_meta": meta}
-    if type(value) is str:
-        assert json.loads(results.written_text(value, json.dumps(meta))) == expected
-    elif plain is results.UNSTRUCTURED:
-        assert value is None
-    else:
-        assert json.loads(results.written(plain, json.dumps(meta))) == expected
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), [float("-inf")], {"a": object()}])
-def test_what_json_cannot_carry_is_not_written_at_once_either(value: object) -> None:
-    with pytest.raises(DeveloperError, match="JSON cannot carry"):
-        results.written(value, "{}")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from mcp_functions import (
 )
 from mcp_functions.gateway import Endpoint, LambdaFunction
 from mcp_functions.handlers import Handler
-from mcp_functions.messages import Answer, Request, Written
 from mcp_functions.request_state import RequestStates
 from mcp_functions.server import Server
 from mcp_functions.settings import Settings
@@ -69,15 +68,7 @@ class App:
 
         server = Server(handlers, settings, audience, states if keys else None, now=self.clock)
 
-        def answer(request: Request) -> Answer | Written:
-            said = server.answer(request)
-            if isinstance(said, Answer) and said.parts:  # for who reads text, and for who reads a result
-                self.written += 1
-                assert json.loads("".join(said.parts)) == said.result
-            return said
-
-        self.written = 0
-        self._function = LambdaFunction(lambda _name: Endpoint(settings, answer), handlers, now=self.clock)
+        self._function = LambdaFunction(lambda _name: Endpoint(settings, server.answer), handlers, now=self.clock)
 
     def send(self, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
         sent = wire.message(method, params, **options)
@@ -716,24 +707,3 @@ def test_what_a_round_asks_is_written_as_the_result_says_whatever_is_in_it() -> 
     said = {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
     done = app.call("ask", **sent, inputResponses={"s": said}, requestState=third["requestState"])
     assert text(done) == '" assistant'
-    assert app.written == 3
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        {"resultType": "input_required", "requestState": "own", "inputRequests": {}, "_meta": {"example.com/k": 1}},
-        {"resultType": "input_required", "requestState": "own"},
-    ],
-)
-def test_a_result_that_an_author_wrote_goes_out_as_it_is(result: dict[str, Any]) -> None:
-    class Own:
-        def wire_result(self) -> dict[str, Any]:
-            return result
-
-    @tool
-    def own(*, elicit: Elicit) -> object:  # noqa: ARG001 - it may ask, and does not
-        return Own()
-
-    named = {"io.modelcontextprotocol/serverInfo": {"name": "test", "version": "1"}}
-    assert App(own).call("own")["result"] == {**result, "_meta": {**result.get("_meta", {}), **named}}

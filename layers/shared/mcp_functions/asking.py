@@ -13,7 +13,7 @@ from mcp_functions.input_requests import (
     CreateMessageRequest,
     ElicitRequest,
     ListRootsRequest,
-    form_question,
+    form_request,
     missing,
 )
 from mcp_functions.rounds import Asking
@@ -81,8 +81,7 @@ class Question(NamedTuple, Generic[Form]):
             _check_accepted(self.key, self.message, response)
             return forms.accept(self.form, response.get("content"), camel_case=camel_case)
 
-        request, print_ = form_question(self.message, self.form, camel_case=camel_case)
-        return Asking(self.key, request, read, fingerprint=print_)
+        return Asking(self.key, form_request(self.message, self.form, camel_case=camel_case), read)
 
     def answer(self) -> Form:
         """Exist for type checkers alone."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import headers, observing, uris
 from mcp_functions.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
 from mcp_functions.jsonrpc import dumps
-from mcp_functions.messages import Written, complete
+from mcp_functions.messages import Answer, complete
 from mcp_functions.names import CALLS, EXTENSION_TASKS, LISTS, SUPPORTED_VERSIONS, TASKS
 
 if TYPE_CHECKING:
@@ -127,14 +127,14 @@ def page(
 
 
 class Lists:
-    """`server/discover` and the lists, each page written as JSON when it is first asked for."""
+    """`server/discover` and the lists, each page made when it is first asked for."""
 
     def __init__(self, catalog: Mapping[str, Any], settings: Settings, instructions: str | None = None) -> None:
-        """Hold what is offered, and what a model should know about the server as a whole; nothing is written yet."""
+        """Hold what is offered, and what a model should know about the server as a whole; nothing is made yet."""
         self._catalog, self._settings, self._instructions = catalog, settings, instructions
-        self._written: dict[tuple[str, ...], Written] = {}  # by method and cursor
+        self._pages: dict[tuple[str, ...], Answer] = {}  # by method and cursor
 
-    def answer(self, method: str, params: Mapping[str, Any]) -> Written:
+    def answer(self, method: str, params: Mapping[str, Any]) -> Answer:
         """Answer `server/discover` or a list.
 
         Raises:
@@ -143,10 +143,10 @@ class Lists:
 
         """
         asked = (method, params["cursor"]) if "cursor" in params and method in LISTS else (method,)
-        known = self._written.get(asked) if isinstance(asked[-1], str) else None
+        known = self._pages.get(asked) if isinstance(asked[-1], str) else None
         if known is None:
             result = complete(self._result(method, params), self._settings.server_info)
-            known = self._written[asked] = Written(dumps(result))
+            known = self._pages[asked] = Answer(result)
         return known
 
     def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,18 +7,16 @@ believed, also for a handler that would not have read it; it is sealed when the 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, MissingRequiredClientCapability, StateTooLarge
 from mcp_functions.handlers.playing import play
 from mcp_functions.input_requests import in_words, missing
-from mcp_functions.jsonrpc import dumps
-from mcp_functions.messages import Answer, Question, Token, Written, complete
-from mcp_functions.names import META_EARLIER, META_SERVER_INFO
+from mcp_functions.messages import Answer, complete
+from mcp_functions.names import META_EARLIER
 from mcp_functions.request_state import RoundBudgetExceeded, binding
 from mcp_functions.rounds import Round
-from mcp_functions.writer import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,18 +28,15 @@ if TYPE_CHECKING:
     from mcp_functions.table import Table
     from mcp_functions.tasks import Tasks
 
-ASKING = {"resultType", "inputRequests", "requestState"}  # all of a result that ends a round; an author's has others
-
 
 class _Turn(NamedTuple):
-    """One request of a conversation, while it is answered; `meta` of a result that may be written at once."""
+    """One request of a conversation, while it is answered."""
 
     request: Request
     handler: Handler[..., Any]
     bound: Binding
     opened: Opened | None
     round: Round
-    meta: str | None
 
 
 class Conversations:
@@ -72,9 +67,9 @@ class Conversations:
         """Remember what there is."""
         self._audience, self._states, self._table = audience, states, table
         self._now, self._audit, self._tasks = now, audit, tasks
-        self._server_info, self._meta = server_info, dumps({META_SERVER_INFO: server_info})
+        self._server_info = server_info
 
-    def play(self, request: Request, handler: Handler[..., Any]) -> Answer | Written:
+    def play(self, request: Request, handler: Handler[..., Any]) -> Answer:
         """Play the round that a request asks for.
 
         Raises:
@@ -85,16 +80,9 @@ class Conversations:
         bound = binding(self._audience, request.message["method"], request.params, request.principal)
         opened = self._open(request, handler, bound)
         once = opened if handler.single_use else None  # a first round does nothing that counts (`Round.anchor`)
-        meta = None if once else self._meta
-        turn = _Turn(request, handler, bound, opened, self._round(request, handler, opened), meta)
+        turn = _Turn(request, handler, bound, opened, self._round(request, handler, opened))
         result = self._once(turn, once) if once else self._played(turn)
-        return self._answer(result, tuple(turn.round.notifications))
-
-    def _answer(self, result: dict[str, Any] | Written, notifications: tuple[dict[str, Any], ...]) -> Answer | Written:
-        if isinstance(result, Written):
-            return result._replace(notifications=notifications) if notifications else result
-        parts = _written(result, self._meta) if result.keys() == ASKING else ()
-        return Answer(complete(result, self._server_info), notifications, parts)
+        return Answer(complete(result, self._server_info), tuple(turn.round.notifications))
 
     def _once(self, turn: _Turn, opened: Opened) -> dict[str, Any]:
         """Run a round that must not run twice."""
@@ -109,7 +97,7 @@ class Conversations:
             self._table(single_use.max_age(handler.answer_within)),
             handler.single_use or "reject",
             used,
-            lambda: cast("dict[str, Any]", self._played(turn)),  # not written: it is kept as it is
+            lambda: self._played(turn),
             now=self._now,
             until=request.ends,
         )
@@ -121,7 +109,7 @@ class Conversations:
             raise _unasked(request, lacking, asked)
         return result
 
-    def _played(self, turn: _Turn) -> dict[str, Any] | Written:
+    def _played(self, turn: _Turn) -> dict[str, Any]:
         """Run the round, and tell the author's audit what was asked and answered in it, also if it failed."""
         handler, result, sent = turn.handler, None, False
         try:
@@ -134,11 +122,11 @@ class Conversations:
             if self._audit and handler.asks:
                 self._audit(turn.round.audit(handler.name, turn.bound.principal, sent=sent))
 
-    def _run(self, turn: _Turn) -> dict[str, Any] | Written | None:
+    def _run(self, turn: _Turn) -> dict[str, Any] | None:
         handler, params = turn.handler, turn.request.params
         if self._tasks and handler.task:
             return play(self._tasks.instead_of(handler, turn.request), params, turn.round)
-        return play(handler, params, turn.round, turn.meta)
+        return play(handler, params, turn.round)
 
     def _round(self, request: Request, handler: Handler[..., Any], opened: Opened | None) -> Round:
         flow = opened.flow if opened else ""
@@ -200,16 +188,3 @@ def _unasked(request: Request, lacking: dict[str, Any], asked: Mapping[str, Any]
     earlier = META_EARLIER in request.params["_meta"]
     asks = {key: in_words(each) for key, each in asked.items()} if earlier else None
     return MissingRequiredClientCapability(lacking, asks)
-
-
-def _written(result: Mapping[str, Any], meta: str) -> tuple[str, ...]:
-    """Write an InputRequiredResult; what is JSON already goes in as it is."""
-    asked = ",".join([f"{quoted(key)}:{_question(one)}" for key, one in result["inputRequests"].items()])
-    token = result["requestState"]
-    state = ('"', token, '"') if isinstance(token, Token) else (quoted(token),)
-    begins = f'{{"resultType":"input_required","inputRequests":{{{asked}}},"requestState":'
-    return (begins, *state, f',"_meta":{meta}}}')
-
-
-def _question(asked: Mapping[str, Any]) -> str:
-    return (asked.text if isinstance(asked, Question) else "") or dumps(asked)

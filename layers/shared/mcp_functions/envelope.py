@@ -22,7 +22,6 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge
 from mcp_functions.keys import MAX_WRAPPED, Header, Reason, name_of
-from mcp_functions.messages import Token
 from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ class Envelope:
         head = _head(key)
         self._fits(len(payload), len(head))
         sealed = encrypt(key.plaintext, self._context + about + head, payload, self._rand(32))
-        return Token(PREFIX + base64url(head + sealed))
+        return PREFIX + base64url(head + sealed)
 
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
         """Open a token.

@@ -8,10 +8,10 @@ model has done so.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from mcp_functions.errors import DeveloperError
-from mcp_functions.jsonrpc import dumps, in_order
+from mcp_functions.jsonrpc import dumps
 from mcp_functions.kinds import camel, first_reason
 
 if TYPE_CHECKING:
@@ -106,33 +106,6 @@ def requested_schema(model: type[BaseModel], *, camel_case: bool = False) -> dic
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
 
-class Shown(NamedTuple):
-    """A form as clients see it: all of a question that is the same whoever is asked, made once.
-
-    Attributes:
-        schema: the `requestedSchema`.
-        text: the same as JSON.
-        in_order: likewise, in the one form that fingerprints are taken of.
-
-    """
-
-    schema: dict[str, Any]
-    text: str
-    in_order: str
-
-
-@lru_cache(maxsize=256)
-def shown(model: type[BaseModel], camel_case: bool) -> Shown:  # noqa: FBT001 - of a cache, which is faster by position
-    """Write a form.
-
-    Raises:
-        DeveloperError: as `requested_schema`.
-
-    """
-    schema = requested_schema(model, camel_case=camel_case)
-    return Shown(schema, dumps(schema), in_order(schema))
-
-
 def accept(model: type[Form], content: object, *, camel_case: bool = False) -> Form:
     """Read what the user filled in.
 
@@ -148,7 +121,7 @@ def accept(model: type[Form], content: object, *, camel_case: bool = False) -> F
     if not isinstance(content, dict):
         message = "the form came back without content"
         raise InvalidAnswer(message)
-    names = _keys(model, camel_case)  # not of `Shown`: who reads may ask more of an answer than a form can say
+    names = _keys(model, camel_case)
     known = {names[wire]: value for wire, value in content.items() if wire in names}
     try:
         return model.model_validate_json(dumps(known), strict=True)

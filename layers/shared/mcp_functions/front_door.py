@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp_functions.gateway import Response
     from mcp_functions.headers import Declared
     from mcp_functions.legacy import Legacy
-    from mcp_functions.messages import Request, Written
+    from mcp_functions.messages import Answer, Request
     from mcp_functions.settings import Settings
 
 # What Lambda's Invoke API raises when it cannot take the call now: it was not run, so the client may send it again.
@@ -168,7 +168,7 @@ class FrontDoor:
         self._repeated: dict[str, Declared] = {}  # what each tool's clients repeat in headers, once it was called
         self._now = now
 
-    def answer(self, request: Request) -> Written | Forwarded:
+    def answer(self, request: Request) -> Answer | Forwarded:
         """Answer one admitted request, or pass it on.
 
         Raises:

@@ -24,7 +24,7 @@ from mcp_functions.errors import (
     UnsupportedMediaType,
 )
 from mcp_functions.jsonrpc import is_request
-from mcp_functions.messages import Answer, Forwarded, Request, Spoken, Written
+from mcp_functions.messages import Answer, Forwarded, Request, Spoken
 from mcp_functions.names import CALLS, METHODS, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Response: TypeAlias = "dict[str, Any]"
 T = TypeVar("T")
-Said: TypeAlias = Answer | Written | Forwarded | Spoken
+Said: TypeAlias = Answer | Forwarded | Spoken
 Turn: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # what came in a dialect, as the request that it continues
 
 GATEWAY_SECONDS = 30.0  # API Gateway's own limit for an HTTP API
@@ -279,9 +279,7 @@ class WorkFailed(Exception):
 
 
 def _note_answer(notes: Notes, answer: Said) -> None:
-    if isinstance(answer, Written):
-        notes.outcome = "complete"
-    elif isinstance(answer, Forwarded):
+    if isinstance(answer, Forwarded):
         notes.outcome = "forwarded"
     elif isinstance(answer, Spoken):
         notes.outcome = answer.outcome
@@ -458,18 +456,13 @@ def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
         return dict(answer.response)
     if isinstance(answer, Spoken):
         return fitting(http, events.response(http, 200, STREAM if answer.stream else JSON, answer.text))
-    begins = f'{{"jsonrpc":"2.0","id":{id_ if type(id_) is int else jsonrpc.dumps(id_)},"result":'
-    if isinstance(answer, Written):
-        message = f"{begins}{answer.text}}}"
-    else:
-        message = "".join((begins, *(answer.parts or (jsonrpc.dumps(answer.result),)), "}"))
+    message = {"jsonrpc": "2.0", "id": id_, "result": answer.result}
     if answer.notifications and _takes_stream(http):
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
-        said = (*map(jsonrpc.dumps, answer.notifications), message)
-        return fitting(
-            http, events.response(http, 200, STREAM, "".join(map("event: message\ndata: {}\n\n".format, said)))
-        )
-    return fitting(http, events.response(http, 200, JSON, message))
+        messages = (*answer.notifications, message)
+        stream = "".join(f"event: message\ndata: {jsonrpc.dumps(each)}\n\n" for each in messages)
+        return fitting(http, events.response(http, 200, STREAM, stream))
+    return fitting(http, _json(http, 200, message))
 
 
 def _takes_stream(http: HttpRequest) -> bool:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import forms
 from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import in_order
-from mcp_functions.messages import Question
-from mcp_functions.writer import base64url, quoted, quoted_ascii
+from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as capabilities that a client declares
 PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
-LONGEST_KNOWN = 500  # characters of a message that is worth remembering
 
 
 class InputRequest:
@@ -161,41 +158,14 @@ def form_request(message: str, form: type[BaseModel], *, camel_case: bool) -> sc
         DeveloperError: the form cannot be expressed.
 
     """
-    return form_question(message, form, camel_case=camel_case)[0]
-
-
-def form_question(message: str, form: type[BaseModel], *, camel_case: bool) -> tuple[schema.InputRequest, str]:
-    """Write the question that shows a form likewise, and name it as `fingerprint` does."""
-    shown = forms.shown(form, camel_case)
-    # A string of a class of its own may equal what it is not, and what is no message can be no key.
-    known = type(message) is str and len(message) <= LONGEST_KNOWN
-    said, name = (_known if known else _told)(message, form, camel_case)
-    params = {"mode": "form", "message": message, "requestedSchema": shown.schema}
-    asked = Question(method="elicitation/create", params=params)
-    asked.text = (
-        f'{{"method":"elicitation/create","params":{{"mode":"form","message":{said},"requestedSchema":{shown.text}}}}}'
-    )
-    return cast("schema.InputRequest", asked), name
-
-
-def _told(message: str, form: type[BaseModel], camel_case: bool) -> tuple[str, str]:  # noqa: FBT001 - of a cache
-    """Write a message as JSON, and name the question that shows it with a form."""
-    schema = forms.shown(form, camel_case).in_order
-    ordered = f'{{"message":{quoted_ascii(message)},"mode":"form","requestedSchema":{schema}}}'
-    return quoted(message), _named(f'{{"method":"elicitation/create","params":{ordered}}}')
-
-
-# A replay asks again whatever was asked before, in words that are mostly the same for everybody. A form is kept once.
-_known = lru_cache(maxsize=256)(_told)
+    requested = forms.requested_schema(form, camel_case=camel_case)
+    params: schema.ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": requested}
+    return {"method": "elicitation/create", "params": params}
 
 
 def fingerprint(request: schema.InputRequest) -> str:
     """Name one exact question, 22 characters: an answer counts only for the question it was asked for."""
-    return _named(in_order(request))
-
-
-def _named(question: str) -> str:
-    return base64url(hashlib.sha256(question.encode()).digest()[:16])
+    return base64url(hashlib.sha256(in_order(request).encode()).digest()[:16])
 
 
 def asked_again(request: schema.InputRequest, reason: str) -> schema.InputRequest:

@@ -62,43 +62,17 @@ class Request(NamedTuple):
             raise MissingRequiredClientCapability({"extensions": {EXTENSION_TASKS: {}}})
 
 
-class Token(str):
-    """A sealed state: base64url, so that it stands in JSON as it is; a megabyte of it need not be searched for more."""
-
-    __slots__ = ()
-
-
-class Question(dict[str, Any]):
-    """What a client is asked, with the JSON that it is: but for its message a form is the same for everybody.
-
-    A copy of its members has no text, for it may be made to be changed.
-    """
-
-    text: str = ""
-
-
 class Answer(NamedTuple):
-    """A result, and the notifications that go before it.
-
-    Where somebody wrote the result, `parts` are its JSON: a megabyte of state is copied once, into the response.
-    """
+    """A result, and the notifications that go before it. The gateway alone turns both into JSON."""
 
     result: Mapping[str, Any]
     notifications: tuple[Mapping[str, Any], ...] = ()
-    parts: tuple[str, ...] = ()
 
 
 class Forwarded(NamedTuple):
     """Another Lambda's HTTP response, to be passed on unchanged."""
 
     response: Mapping[str, Any]
-
-
-class Written(NamedTuple):
-    """A result that is JSON already, and nothing else: one that is the same for every request, or a plain one."""
-
-    text: str
-    notifications: tuple[Mapping[str, Any], ...] = ()
 
 
 class Spoken(NamedTuple):

@@ -13,7 +13,6 @@ from typing import Any
 
 from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import dumps
-from mcp_functions.writer import quoted
 
 PLAIN = (str, int, float, bool, type(None))
 NUMBERS = frozenset({int, float, bool})
@@ -59,32 +58,6 @@ def structured(value: Any, *, promised: bool = False) -> Any:  # noqa: ANN401 - 
     if isinstance(value, list | tuple) and _holds_content(value):
         return UNSTRUCTURED
     return to_json(value)
-
-
-def written(plain: Any, meta: str) -> str:  # noqa: ANN401 - JSON is any value
-    """Write the complete result of a tool that returned a JSON value: it is turned into JSON once.
-
-    Args:
-        plain: what `structured` took, be it a date as text.
-        meta: the `_meta` of every result, as JSON.
-
-    Raises:
-        DeveloperError: JSON cannot carry the value.
-
-    """
-    json = _dumps(plain)
-    text = f'"{json}"' if type(plain) in NUMBERS else quoted(json)
-    return _complete(text, f'"structuredContent":{json},', meta)
-
-
-def written_text(text: str, meta: str) -> str:
-    """Write the complete result of a tool that returned text, likewise."""
-    return _complete(quoted(text), "", meta)
-
-
-def _complete(text: str, more: str, meta: str) -> str:
-    content = f'[{{"type":"text","text":{text}}}]'
-    return f'{{"resultType":"complete","content":{content},{more}"isError":false,"_meta":{meta}}}'
 
 
 def tool_error(text: str) -> dict[str, Any]:

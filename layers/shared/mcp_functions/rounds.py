@@ -42,14 +42,12 @@ class Asking(NamedTuple):
 
     With `once` an answer is good for one reading in a round: who asks again in the same round was not content with it.
     `read` raises InvalidAnswer if the response does not fit; any other exception is the outcome of the question.
-    `fingerprint` is the request's, where that is known already.
     """
 
     key: str
     request: InputRequest
     read: Callable[[Any], Any]
     once: bool = False
-    fingerprint: str = ""
 
 
 class RunningStep(NamedTuple):
@@ -355,7 +353,7 @@ class Round:
 
     def _outcome(self, question: Asking) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
         key, request = question.key, question.request
-        print_ = question.fingerprint or fingerprint(request)
+        print_ = fingerprint(request)
         if self._seen.setdefault(key, print_) != print_:
             self.fail(f"two different questions under the key {key!r}: give each question a key of its own")
         known = self._answers.setdefault(key, {})

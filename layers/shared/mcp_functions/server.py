@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp_functions import catalog, headers, observing
 from mcp_functions.errors import InvalidParams, ResourceNotFound
 from mcp_functions.handlers.playing import returned
-from mcp_functions.jsonrpc import dumps
-from mcp_functions.messages import Answer, Written, complete
-from mcp_functions.names import CALLS, LOG_LEVELS, META_LOG_LEVEL, META_SERVER_INFO, TASKS
+from mcp_functions.messages import Answer, complete
+from mcp_functions.names import CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,10 +69,9 @@ class Server:
         self._catalog = catalog.of(handlers)
         self._lists = catalog.Lists(self._catalog, settings)
         self._server_info = settings.server_info
-        self._meta = dumps({META_SERVER_INFO: self._server_info})
         self._found: dict[tuple[str, str], Handler[..., Any]] = {}  # by method and name, once each was asked for
 
-    def answer(self, request: Request) -> Answer | Written:
+    def answer(self, request: Request) -> Answer:
         """Answer one request that has been admitted.
 
         Raises:
@@ -94,7 +92,7 @@ class Server:
     def _completed(self, result: Mapping[str, Any]) -> Answer:
         return Answer(complete(result, self._server_info))
 
-    def _call(self, request: Request) -> Answer | Written:
+    def _call(self, request: Request) -> Answer:
         message = request.message
         method, params = message["method"], message["params"]
         handler = self._handler(method, params)
@@ -108,12 +106,9 @@ class Server:
         carries = "requestState" in params
         if handler.alone and not carries:
             notes.round = 1
-            result = returned(handler, params, self._meta)
-            answer = result if isinstance(result, Written) else self._completed(result)
+            answer = self._completed(returned(handler, params))
         else:
             answer = self._conversations.play(request, handler)
-        if isinstance(answer, Written):
-            return answer
         if "cacheScope" in answer.result and (carries or "inputResponses" in params):
             # "results of requests that carry inputResponses or requestState MUST NOT be cached"
             return answer._replace(result={**answer.result, "ttlMs": 0, "cacheScope": "private"})

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 quoted = json.encoder.encode_basestring  # writes one string
-quoted_ascii = json.encoder.encode_basestring_ascii  # likewise, every other character as an escape
 
 
 class Writer:

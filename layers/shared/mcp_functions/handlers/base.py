@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from mcp_functions.headers import Declared
-    from mcp_functions.messages import Written
     from mcp_functions.rounds import Round
     from mcp_functions.schema import Icon
     from mcp_functions.signatures import Signature
@@ -156,17 +155,6 @@ class Handler(Generic[P, R]):
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request; a handler that is `alone` needs none."""
         raise NotImplementedError
-
-    def answer(self, params: Mapping[str, Any], _meta: str, round_: Round | None = None) -> dict[str, Any] | Written:
-        """Run one round of a request, and write its result at once, if that can be.
-
-        Args:
-            params: of the request.
-            _meta: of every result, as JSON.
-            round_: as above.
-
-        """
-        return self.call(params, round_)
 
     def failed(self, reason: str) -> dict[str, Any]:
         """Say that the request cannot be completed.

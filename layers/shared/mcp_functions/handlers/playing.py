@@ -5,7 +5,7 @@ Whatever the author's code does with the signal, an ended round has ended; and w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions.errors import DeveloperError, InputRequired, InternalError, NotAnswered, ToolError
 from mcp_functions.observing import redacted
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.messages import Written
     from mcp_functions.rounds import Round
 
 
@@ -28,16 +27,8 @@ class Playable(Protocol):
         """Say that the request cannot be completed."""
 
 
-@overload
-def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[str, Any] | None: ...
-@overload
-def play(
-    handler: Handler[..., Any], params: Mapping[str, Any], round_: Round, meta: str | None
-) -> dict[str, Any] | Written | None: ...
-def play(handler: Any, params: Mapping[str, Any], round_: Round, meta: str | None = None) -> Any:
+def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[str, Any] | None:
     """Run one round of a handler; None if it ended with the signal, whatever the author's code did with that.
-
-    With `meta` what it returned is written at once, as its `answer` says.
 
     Raises:
         McpError: the request has no result.
@@ -45,7 +36,7 @@ def play(handler: Any, params: Mapping[str, Any], round_: Round, meta: str | Non
 
     """
     try:
-        result = handler.call(params, round_) if meta is None else handler.answer(params, meta, round_)
+        result: dict[str, Any] | None = handler.call(params, round_)
     except InputRequired:
         result = None
     except BaseExceptionGroup as group:  # of tasks in an async handler
@@ -64,15 +55,15 @@ def play(handler: Any, params: Mapping[str, Any], round_: Round, meta: str | Non
     return None if round_.ended else result
 
 
-def returned(handler: Handler[..., Any], params: Mapping[str, Any], meta: str) -> dict[str, Any] | Written:
-    """Run a handler that can do nothing but return; `meta` as in its `answer`.
+def returned(handler: Handler[..., Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a handler that can do nothing but return.
 
     Raises:
         McpError, Exception: as `play` says.
 
     """
     try:
-        return handler.answer(params, meta)
+        return handler.call(params, None)
     except BaseExceptionGroup as group:  # of tasks in an async handler
         return handler.failed(_said(group))
     except DeveloperError as error:

@@ -8,7 +8,6 @@ from mcp_functions import arguments, headers, observing, results
 from mcp_functions.arguments import InvalidArgument
 from mcp_functions.errors import DeveloperError, NotAnswered, ToolError
 from mcp_functions.handlers.base import Handler, P, R
-from mcp_functions.messages import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -97,30 +96,6 @@ class Tool(Handler[P, R]):
             return self._result(self._run(self._accepts.bind(params.get("arguments") or {}), round_))
         except (InvalidArgument, ToolError, NotAnswered) as error:
             return self.failed(str(error))
-
-    def answer(self, params: Mapping[str, Any], meta: str, round_: Round | None = None) -> dict[str, Any] | Written:
-        """Run one round likewise; what the tool returned is written at once.
-
-        Raises:
-            InputRequired, DeveloperError: as above.
-
-        """
-        try:
-            return self._written(self._run(self._accepts.bind(params.get("arguments") or {}), round_), meta)
-        except (InvalidArgument, ToolError, NotAnswered) as error:
-            return self.failed(str(error))
-
-    def _written(self, value: Any, meta: str) -> dict[str, Any] | Written:  # noqa: ANN401 - what the function returns
-        promised = self._output
-        if promised is None and type(value) is str:
-            return Written(results.written_text(value, meta))
-        plain = results.structured(value, promised=promised is not None)
-        if plain is results.UNSTRUCTURED:
-            return self._result(value)
-        text = results.written(plain, meta)  # what JSON cannot carry is no value that a schema could judge
-        if promised and type(plain) not in promised.taken:
-            self._check_value(promised, plain)
-        return Written(text)
 
     def _result(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - what the function returns
         result = results.call_tool_result(value, promised=self._output is not None)

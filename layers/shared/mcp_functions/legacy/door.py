@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.eras import Kind
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.legacy.words import Why
-    from mcp_functions.messages import Answer, Forwarded, Request, Written
+    from mcp_functions.messages import Answer, Forwarded, Request
     from mcp_functions.settings import Settings
     from mcp_functions.vault import Vault
 
@@ -50,7 +50,7 @@ class Legacy:
     def __init__(  # noqa: PLR0913 - what one deployment consists of
         self,
         settings: Settings,
-        answer: Callable[[Request], Answer | Written | Forwarded],
+        answer: Callable[[Request], Answer | Forwarded],
         offered: Mapping[str, Any],
         vault: Vault | None,
         *,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import gateway, observing
 from mcp_functions.errors import InsufficientScope, InternalError, McpError, Unauthorized
 from mcp_functions.legacy import lifting
-from mcp_functions.messages import Answer, Forwarded, Request, Written
+from mcp_functions.messages import Answer, Forwarded, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,7 +102,7 @@ class Runner:
 
     def __init__(
         self,
-        answer: Callable[[Request], Answer | Written | Forwarded],
+        answer: Callable[[Request], Answer | Forwarded],
         offered: Mapping[str, Any],
         now: Callable[[], float],
     ) -> None:
@@ -206,9 +206,7 @@ def _noted(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _read(answer: Answer | Written | Forwarded, *, challenging: bool) -> Outcome:
-    if isinstance(answer, Written):
-        return Outcome(json.loads(answer.text), notifications=answer.notifications)
+def _read(answer: Answer | Forwarded, *, challenging: bool) -> Outcome:
     if isinstance(answer, Answer):
         return Outcome(answer.result, notifications=answer.notifications)
     response = answer.response
