@@ -20,6 +20,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from mcp_functions import settings
+from mcp_functions.aws import surroundings
 from mcp_functions.local import agreement
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local.agreement import KEY, TABLE, may_keep_as, may_seal_as
@@ -339,7 +340,7 @@ def test_every_variable_that_the_template_sets_is_read_by_the_toolkit_or_by_boto
     variables = {name: value for block in blocks for name, value in _variables(block).items()}
     endpoints = {name for name in variables if name.startswith("AWS_ENDPOINT_URL_")}
     assert {variables[name] for name in endpoints} == {""}, "deployed, the endpoints are AWS's"
-    read = Path(settings.__file__).read_text(encoding="utf-8")
+    read = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in (settings, surroundings))
     assert [name for name in sorted(variables.keys() - endpoints) if f'"{name}"' not in read] == [
         "POWERTOOLS_METRICS_DISABLED",
         "POWERTOOLS_METRICS_NAMESPACE",
