@@ -35,6 +35,13 @@ test: .venv/.dev .venv-sam/.sam .venv-clients/.clients check ## everything that 
 	.venv/bin/python -m pytest --ignore tests/package --ignore tests/test_own_project.py \
 		--numprocesses $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
+# What calls AWS is tested once more with boto3 in the place of the toolkit's own client.
+.PHONY: test-boto3
+test-boto3: .venv/.dev ## the tests that call AWS, with MCP_AWS_CLIENT=boto3
+	MCP_AWS_CLIENT=boto3 .venv/bin/python -m pytest tests/test_aws.py tests/test_blobs.py tests/test_fleet.py \
+		tests/test_front_door_failures.py tests/test_keys.py tests/test_table.py tests/local/runtime tests/local/test_kms.py \
+		tests/tasks/test_workers.py --numprocesses $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+
 .PHONY: own-project
 own-project: .venv/.dev .venv-sam/.sam ## a project made from the wheel, outside the clone
 	.venv/bin/python -m pytest tests/test_own_project.py $(PYTEST_ARGS)

@@ -1,7 +1,7 @@
 """What `sam deploy` would send: the template is linted, built, translated, and what was built is looked into.
 
 SAM lives in an environment of its own (.venv-sam, made by `make test`). It runs with nothing else on its PATH than the
-system's own tools, because a build must not need Lambda's Python on the machine that builds.
+system's own tools. Layers are built uncompiled, except where a test brings an interpreter to compile them with.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ pytestmark = pytest.mark.skipif(
 TRANSLATE = ROOT / "scripts" / "translate.py"  # as CloudFormation's SAM transform does, offline
 
 
-def run(*command: str | Path, path: str = "") -> str:
+def run(*command: str | Path, path: str = "", uncompiled: str = "1") -> str:
     """Run a program of SAM's environment in the project; its output, and with a failure all it said."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     ours |= {
         "AWS_DEFAULT_REGION": "us-east-1",
         "SAM_CLI_TELEMETRY": "0",
+        "UNCOMPILED": uncompiled,
         "PATH": os.pathsep.join(filter(None, [path, str(SAM_BIN), "/usr/bin", "/bin"])),
     }
     program, *arguments = command
@@ -53,9 +54,9 @@ def run(*command: str | Path, path: str = "") -> str:
     return done.stdout
 
 
-def build(directory: Path, *arguments: str, path: str = "") -> Path:
+def build(directory: Path, *arguments: str, path: str = "", uncompiled: str = "1") -> Path:
     """Build the project, or one resource of it, somewhere else than in .aws-sam."""
-    run("sam", "build", *arguments, "--build-dir", directory / "build", path=path)
+    run("sam", "build", *arguments, "--build-dir", directory / "build", path=path, uncompiled=uncompiled)
     return directory / "build"
 
 
@@ -193,7 +194,7 @@ def test_the_other_processor_gets_its_own_wheels(tmp_path: Path) -> None:
     assert machines(layer) == {MACHINES["arm64"]}
 
 
-# ---- Compiled where Lambda's Python is found, silently not otherwise
+# ---- Compiled by Lambda's Python, and uncompiled only by request
 
 
 def _interpreter(directory: Path, script: str) -> str:
@@ -207,7 +208,7 @@ def _interpreter(directory: Path, script: str) -> str:
 
 def test_modules_ship_compiled_and_their_hashes_are_not_checked(tmp_path: Path) -> None:
     path = _interpreter(tmp_path, f'exec "{sys.executable}" "$@"')
-    layer = build(tmp_path, "SharedLayer", path=path) / "SharedLayer"
+    layer = build(tmp_path, "SharedLayer", path=path, uncompiled="") / "SharedLayer"
     compiled = list(layer.rglob("*.pyc"))
     assert len(compiled) == len(list(layer.rglob("*.py")))
     assert {int.from_bytes(path.read_bytes()[4:8], "little") for path in compiled} == {UNCHECKED_HASH}
@@ -215,9 +216,17 @@ def test_modules_ship_compiled_and_their_hashes_are_not_checked(tmp_path: Path) 
     assert not any(os.fsencode(tmp_path) in path.read_bytes() for path in compiled)
 
 
-def test_an_interpreter_that_is_only_a_shim_is_passed_over(tmp_path: Path) -> None:
-    layer = build(tmp_path, "SharedLayer", path=_interpreter(tmp_path, "exit 127")) / "SharedLayer"
+@pytest.mark.parametrize("layer", ["SharedLayer", "DependenciesLayer"])
+def test_a_build_without_an_interpreter_that_runs_fails_and_says_how_to_get_one(tmp_path: Path, layer: str) -> None:
+    shim = _interpreter(tmp_path, "exit 127")
+    with pytest.raises(pytest.fail.Exception, match=r"uv python install 3\.13.*pyenv install 3\.13.*UNCOMPILED=1"):
+        build(tmp_path, layer, path=shim, uncompiled="")
+
+
+def test_a_layer_ships_uncompiled_where_that_is_asked_for(tmp_path: Path) -> None:
+    layer = build(tmp_path, "SharedLayer", path=_interpreter(tmp_path, "exit 127"), uncompiled="1") / "SharedLayer"
     assert list(layer.rglob("*.py"))
+    assert not list(layer.rglob("*.pyc"))
 
 
 def _runtimes() -> Iterator[str]:

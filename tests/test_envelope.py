@@ -16,14 +16,11 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.cobblestone import Cobblestone256Decryptor, Cobblestone256Encryptor
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives import hashes, hmac
-from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcp_functions
 from mcp_functions import envelope as module
-from mcp_functions.aws import forgetting
 from mcp_functions.envelope import CEILING, Codec, Envelope, describe
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge, TemporarilyUnavailable
 from mcp_functions.keys import Keys, Reason, Scope
@@ -191,7 +188,7 @@ def test_cobblestone_reads_what_we_write_and_we_read_what_cobblestone_writes(siz
     assert reader.update(module.encrypt(KEY, CONTEXT, payload, os.urandom(32))) + reader.finalize() == payload
     writer = Cobblestone256Encryptor(KEY, CONTEXT)
     message = writer.update(payload) + writer.finalize()
-    assert module.decrypt(module.keyed(KEY), CONTEXT, message[:24], message[24:56], message[56:]) == payload
+    assert module.decrypt(KEY, CONTEXT, message[:24], message[24:56], message[56:]) == payload
 
 
 @settings(max_examples=60, deadline=None)
@@ -201,7 +198,7 @@ def test_both_refuse_the_same_damage(size: int, context: bytes, data: st.DataObj
     place = data.draw(st.integers(0, len(message) - 1))
     message[place] ^= data.draw(st.integers(1, 255))
     damaged = bytes(message)
-    refused(lambda: module.decrypt(module.keyed(KEY), context, damaged[:24], damaged[24:56], damaged[56:]))
+    refused(lambda: module.decrypt(KEY, context, damaged[:24], damaged[24:56], damaged[56:]))
     reader = Cobblestone256Decryptor(KEY, context)
     with pytest.raises((InvalidTag, ValueError)):
         reader.update(damaged) + reader.finalize()
@@ -534,17 +531,6 @@ def test_raising_the_generation_kills_every_token_and_nothing_else() -> None:
 # Randomness
 
 
-@given(key=st.binary(min_size=32, max_size=32), salt=st.binary(min_size=24, max_size=24), context=st.binary())
-def test_keys_and_salts_are_derived_as_cryptography_derives_them(key: bytes, salt: bytes, context: bytes) -> None:
-    info = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0" + salt + context
-    assert b"".join(module.derive(module.keyed(key), salt, context)) == HKDFExpand(hashes.SHA512(), 76, info).derive(
-        key
-    )
-    drawn = hmac.HMAC(HKDFExpand(hashes.SHA512(), 32, b"ks1/hedge\0").derive(key), hashes.SHA512())
-    drawn.update(salt + len(context).to_bytes(4, "big") + context + b"payload")
-    assert module.hedged_salt(key, context, b"payload", salt) == drawn.finalize()[:24]
-
-
 def test_with_entropy_that_repeats_different_payloads_still_get_different_salts() -> None:
     salts = {module.hedged_salt(KEY, CONTEXT, b"%d" % number, b"\0" * 32) for number in range(100)}
     assert len(salts) == 100
@@ -620,14 +606,3 @@ def test_the_lint_rule_sees_what_it_forbids(line: str) -> None:
 def test_an_envelope_is_a_codec() -> None:
     codec: Codec = WARM
     assert codec.unseal(codec.seal(b"state")) == b"state"
-
-
-def test_what_is_derived_from_a_data_key_is_forgotten_with_it() -> None:
-    kms = StrictKms()
-    envelope = Envelope(make_keys(kms, kms.create_key()))
-    token = envelope.seal(b"before")
-    assert envelope.unseal(token) == b"before"
-    assert envelope._sealed is not None is not envelope._opened  # noqa: SLF001 - nor may they outlive the process
-    forgetting._reset_all()  # noqa: SLF001 - as before a snapshot, and in a forked child
-    assert envelope._sealed is envelope._opened is None  # noqa: SLF001
-    assert (envelope.unseal(token), envelope.unseal(envelope.seal(b"after"))) == (b"before", b"after")

@@ -250,7 +250,7 @@ def built(machine: Machine, sam: Path, upgraded: Path, tmp_path_factory: pytest.
     shutil.copytree(upgraded, project, ignore=shutil.ignore_patterns(".venv"))
     machine.prepare(project)
     machine.make(project, "new", "KIND=resource", "NAME=my_resource")
-    machine.make(project, "build", f"SAM={sam}")
+    machine.make(project, "build", f"SAM={sam}", "UNCOMPILED=1")
     return project
 
 

@@ -89,7 +89,7 @@ class Sam:
     def _environment(self) -> dict[str, str]:
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "MCP_"))}
         path = os.pathsep.join([str(BIN), os.environ["PATH"]])
-        quiet = {"SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1", "PATH": path}
+        quiet = {"SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "us-east-1", "UNCOMPILED": "1", "PATH": path}
         return {**ours, **quiet, **NOBODY, **self.engine.environment, **self.exported}
 
 

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA512
-from cryptography.hazmat.primitives.hmac import HMAC
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from mcp_functions import observing
 from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge
-from mcp_functions.keys import MAX_WRAPPED, DataKey, Header, Reason, forgetful, name_of
+from mcp_functions.keys import MAX_WRAPPED, Header, Reason, name_of
 from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.keys import Keys
+    from mcp_functions.keys import DataKey, Keys
 
 PREFIX = "ks1."
 SUITE = 0x01
@@ -65,15 +65,6 @@ class _Parts(NamedTuple):
     ciphertext: bytes
 
 
-class _Under(NamedTuple):
-    """A data key at work: what is the same for every token under it is made once, and forgotten with it."""
-
-    key: DataKey
-    head: bytes
-    expands: HMAC  # keyed with the data key
-    hedge: HMAC
-
-
 class Envelope:
     """Seals bytes into a token and opens it again, in one scope and under one label."""
 
@@ -108,13 +99,6 @@ class Envelope:
         self._keys, self._rand = keys, rand
         self._warned = label != STATE_LABEL  # clients carry nothing else
         self._context = label + b"\0" + b"".join(_lp16(part.encode()) for part in keys.scope)
-        self._sealed: _Under | None = None  # the data key that sealed last
-        self._opened: _Under | None = None  # and the one that opened
-        forgetful(self)
-
-    def reset(self) -> None:
-        """Forget what was derived from a data key."""
-        self._sealed = self._opened = None
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
         """Seal `payload` into a token.
@@ -129,18 +113,18 @@ class Envelope:
             Misconfigured: no data key can be had until the operator acts.
 
         """
-        under = self._sealed = _at_work(self._keys.sealing(), self._sealed, self._opened)
-        self._fits(len(payload), len(under.head))
-        context = self._context + about + under.head
-        salt = _salt(under.hedge, context, payload, self._rand(32))
-        return PREFIX + base64url(under.head + _encrypt(under.expands, context, payload, salt))
+        key = self._keys.sealing()
+        head = _head(key)
+        self._fits(len(payload), len(head))
+        sealed = encrypt(key.plaintext, self._context + about + head, payload, self._rand(32))
+        return PREFIX + base64url(head + sealed)
 
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
         """Open a token.
 
         Args:
             token: what a client sent.
-            caller: who pays for an unwrap that leads nowhere: the principal's digest, or the source address.
+            caller: who pays for the unwrap (`request_state.payer`).
             about: as it was when the token was sealed.
 
         Raises:
@@ -151,15 +135,13 @@ class Envelope:
         """
         parts = _parse(token, self.max_chars)
         key = self._keys.opening(parts.header, caller, max_age=self.max_age)
-        under = _at_work(key, self._opened, self._sealed)
         context = self._context + about + parts.head
         try:
-            payload = decrypt(under.expands, context, parts.salt, parts.commitment, parts.ciphertext)
+            payload = decrypt(key.plaintext, context, parts.salt, parts.commitment, parts.ciphertext)
         except InvalidRequestState:
             self._keys.refuted(key, caller)
             raise
         self._keys.proven(key)
-        self._opened = under
         observing.current().jti = parts.commitment[:_JTI]
         return payload
 
@@ -203,11 +185,8 @@ def describe(token: str) -> dict[str, Any]:
 
 def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return salt, commitment and chunks (§4). `entropy` is 32 random bytes; the message hedges them."""
-    return _encrypt(keyed(data_key), context, payload, hedged_salt(data_key, context, payload, entropy))
-
-
-def _encrypt(expands: HMAC, context: bytes, payload: bytes, salt: bytes) -> bytes:
-    key, nonce, commitment = derive(expands, salt, context)
+    salt = hedged_salt(data_key, context, payload, entropy)
+    key, nonce, commitment = derive(data_key, salt, context)
     gcm = AESGCM(key)
     if len(payload) < _CHUNK:
         return salt + commitment + gcm.encrypt(nonce, payload, None)
@@ -219,14 +198,14 @@ def _encrypt(expands: HMAC, context: bytes, payload: bytes, salt: bytes) -> byte
     return salt + commitment + b"".join(chunks)
 
 
-def decrypt(expands: HMAC, context: bytes, salt: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
-    """Return the payload (§4). `expands` is `keyed` with the data key.
+def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
+    """Return the payload (§4).
 
     Raises:
         InvalidRequestState: another key, another context, or a changed bit.
 
     """
-    key, nonce, expected = derive(expands, salt, context)
+    key, nonce, expected = derive(data_key, salt, context)
     # "The commitment is compared, in constant time, before anything is decrypted."
     if not hmac.compare_digest(commitment, expected):
         raise InvalidRequestState(Reason.COMMITMENT)
@@ -243,55 +222,23 @@ def decrypt(expands: HMAC, context: bytes, salt: bytes, commitment: bytes, ciphe
         raise InvalidRequestState(Reason.TAG) from None
 
 
-def derive(expands: HMAC, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return a token's key (32 bytes), base nonce (12) and commitment (32).
-
-    HKDF's second step (RFC 5869 §2.3) is an HMAC for each 64 bytes, here two, and each begins with a hash that is keyed
-    with the data key: `expands` is kept for that. A library's takes the key, and begins anew for every token.
-    """
-    info = _INFO + salt + context
-    first = _mac(expands, info + b"\1")
-    second = _mac(expands, first + info + b"\2")
-    return first[:32], first[32:44], first[44:] + second[:12]
+def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return a token's key (32 bytes), base nonce (12) and commitment (32), by HKDF-Expand (RFC 5869 §2.3)."""
+    derived = HKDFExpand(SHA512(), 76, _INFO + salt + context).derive(data_key)
+    return derived[:32], derived[32:44], derived[44:]
 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return 24 bytes: uniform if `entropy` is; if it repeats, still different for every different message (§4.2)."""
-    return _salt(_hedge(keyed(data_key)), context, payload, entropy)
+    hedge = hmac.new(HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key), digestmod="sha512")
+    for part in (entropy, len(context).to_bytes(4, "big"), context, payload):
+        hedge.update(part)
+    return hedge.digest()[:_SALT]
 
 
-def _hedge(expands: HMAC) -> HMAC:
-    """Make what salts are drawn from: the same for every token under one data key."""
-    return keyed(_mac(expands, b"ks1/hedge\0\1")[:32])  # one block of HKDF, likewise
-
-
-def _salt(hedge: HMAC, context: bytes, payload: bytes, entropy: bytes) -> bytes:
-    return _mac(hedge, b"".join((entropy, len(context).to_bytes(4, "big"), context, payload)))[:_SALT]
-
-
-def keyed(key: bytes) -> HMAC:
-    """Begin HMAC-SHA-512 under a key: what is made of it is made of copies."""
-    return HMAC(key, SHA512())
-
-
-def _mac(begun: HMAC, message: bytes) -> bytes:
-    one = begun.copy()
-    one.update(message)
-    return one.finalize()
-
-
-def _at_work(key: DataKey, *known: _Under | None) -> _Under:
-    """Put a data key to work, or go on with it."""
-    for under in known:
-        if under and under.key is key:
-            return under
-    return _under(key)
-
-
-def _under(key: DataKey) -> _Under:
-    head = _FIXED.pack(SUITE, INLINE, key.born, key.kek, len(key.wrapped)) + key.wrapped
-    expands = keyed(key.plaintext)
-    return _Under(key, head, expands, _hedge(expands))
+def _head(key: DataKey) -> bytes:
+    """Write the part of a token that is in clear: which data key sealed it, wrapped."""
+    return _FIXED.pack(SUITE, INLINE, key.born, key.kek, len(key.wrapped)) + key.wrapped
 
 
 def _parse(token: str, max_chars: int) -> _Parts:

@@ -50,6 +50,7 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
         "MCP_SERVER_VERSION": "local",
         "MCP_TASK_LEASE_SECONDS": "3",  # who kills a worker at a desk will not wait for half a minute
         "MCP_DIALECTS": os.environ.get("MCP_DIALECTS"),  # as the developer's shell has it
+        "MCP_AWS_CLIENT": os.environ.get("MCP_AWS_CLIENT"),  # as the developer's shell has it, too
         "MCP_ALLOWED_ORIGINS": f"http://localhost:{port},http://127.0.0.1:{port}",
     }
 
