@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 64
 LONGEST = 309  # digits of the largest double
-LONGEST_ID = 1024  # characters; each response repeats the id of its request, and a progress token stands in many
+LONGEST_ID = 8192  # characters; each response repeats the id of its request, and a progress token stands in many
 IDS = (str, int)
 MAX_VALUES = 100_000  # in one value that pydantic or `jsonschema` checks
 EXACT = 2**53  # beyond it a double no longer names one integer
