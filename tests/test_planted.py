@@ -505,6 +505,8 @@ class Name(BaseModel):
 
 @tool
 def fail(how: str, *, elicit: Elicit) -> str:
+    if how == "exit":
+        raise SystemExit("{UNSPEAKABLE}")
     name = elicit("name", how + "?", Name).name
     raise LookupError("{UNSPEAKABLE}", how, name)
 
@@ -542,8 +544,10 @@ def test_the_logs_of_the_real_runtime_hold_none(tmp_path: Path, variables: str) 
         state = answers[0]["result"]["requestState"]
         responses = {"name": {"action": "accept", "content": {"name": SECRET}}}
         answers.append(post(harness.url + "/fail", {"how": SECRET}, requestState=state, inputResponses=responses))
+        answers.append(post(harness.url + "/fail", {"how": "exit"}))
     told = [json.loads(line) for line in said if line.startswith("{") and '"outcome"' in line]
-    assert [line["outcome"] for line in told] == ["input_required", "complete", "refused", "crashed"]
+    assert [line["outcome"] for line in told] == ["input_required", "complete", "refused", "crashed", "crashed"]
+    assert [answer["result"]["isError"] for answer in answers[-2:]] == [True, True]
     assert any("_aws" in line for line in said) is bool(variables)
     assert not [line for line in said if "planted-" in line]
     assert UNSPEAKABLE not in str(answers)

@@ -106,6 +106,9 @@ def broken(how: str, *, step: Step) -> str:
         case "bug":
             message = "secret of the author"
             raise RuntimeError(message)
+        case "exit":
+            message = "secret of the author"
+            raise SystemExit(message)
         case "large":
             return "x" * 500_000
         case "steps":
