@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter
 import mcp_functions
 from mcp_functions import Elicit, Question, RequestState, Step, ToolError, prompt, resource, serve, tool
 from mcp_functions.errors import DeveloperError
-from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.gateway import Endpoint, LambdaFunction, WorkFailed
 from mcp_functions.testing import Conversation
 from tests import wire
 from tests.legacy.test_questions import text as legacy_text
@@ -128,6 +128,31 @@ def test_a_client_of_2025_gets_the_same_result(door: str, version: str, caplog: 
     client.initialize(version)
     assert legacy_text(client.call("breaks")) == CRASHED.format("breaks")
     assert [line["outcome"] for line in lines(caplog) if line["levelname"] == "ERROR"] == ["crashed"]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_is_no_tool_is_an_error_of_the_request_of_2025_too(door: str) -> None:
+    @prompt
+    def brief(topic: str) -> str:
+        """Brief."""
+        return topic
+
+    @brief.complete("topic")
+    def topics(_value: str, _arguments: Mapping[str, str]) -> list[str]:
+        raise SystemExit(SECRET)
+
+    client = World(brief, door=door).client()
+    client.initialize("2025-11-25")
+    (event,) = client.send("completion/complete", TOPIC)
+    assert event.data["error"]["code"] == -32603
+    assert client.response["statusCode"] == 200
+
+
+def test_a_worker_that_cannot_be_wired_says_no_more_than_that(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(WorkFailed, match=r"^$"):
+        wired_by(SystemExit(SECRET))({"mcpTask": {"id": "x", "owner": None}}, wire.Context())
+    assert [line["outcome"] for line in lines(caplog)] == ["crashed"]
+    assert SECRET not in caplog.text
 
 
 def test_a_crash_in_a_batch_is_not_hidden_by_what_came_after_it(caplog: pytest.LogCaptureFixture) -> None:

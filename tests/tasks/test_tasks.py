@@ -322,6 +322,7 @@ def test_an_answer_that_does_not_fit_into_the_item_is_refused(world: World, alic
     [
         ("tool", "completed", "no paper"),
         ("bug", "completed", "The tool broken failed unexpectedly. The server's log says why."),
+        ("meta", "completed", "The tool broken failed unexpectedly. The server's log says why."),
         ("exit", "completed", "The tool broken failed unexpectedly. The server's log says why."),
         ("rule", "completed", "The tool broken failed unexpectedly. The server's log says why."),
         ("large", "failed", "The result is larger than a task can keep (about 290 KB)"),
