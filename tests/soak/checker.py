@@ -203,10 +203,8 @@ def _is_honest(delivery: Delivery) -> bool:
             return True
         case (503, error) if error == BUSY:
             return int(delivery.headers.get("retry-after", "0")) > 0
-        case (500, error):
-            return error == INTERNAL
-        case (504, error):
-            return error == LATE
+        case (200, error):
+            return error in (INTERNAL, LATE)
         case (400, error):
             return error == REFUSED
     return False
