@@ -68,7 +68,7 @@ def test_every_fault_befell_somebody(worn: Seen) -> None:
 def test_clients_heard_of_it(worn: Seen) -> None:
     heard = Counter((one.what == "stranger", one.status, bool(one.error)) for one in worn.deliveries)
     assert heard[False, 500, False]  # the endpoint's process died
-    assert heard[False, 500, True]  # a function's
+    assert heard[False, 200, True]  # a function's
     assert heard[True, 400, True]  # a stranger
     assert not heard[True, 200, False]
 
