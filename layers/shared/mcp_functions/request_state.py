@@ -28,7 +28,7 @@ from mcp_functions.errors import (
 )
 from mcp_functions.jsonrpc import CONTAINERS, is_deeper
 from mcp_functions.names import CALLS
-from mcp_functions.writer import PART, base64url, encoded, in_ascii, parts
+from mcp_functions.writer import PART, base64url, dumps, in_ascii, parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -385,7 +385,7 @@ def _equal(claim: str | None, expected: str | None) -> bool:
 def _encode(claims: _Claims) -> bytes:
     """Write the claims as one compact JSON document. A lone surrogate in an answer survives: it is encoded as it is."""
     try:
-        payload = encoded(dict(zip(_CLAIMS, claims, strict=True)), "surrogatepass")
+        payload = dumps(dict(zip(_CLAIMS, claims, strict=True))).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
