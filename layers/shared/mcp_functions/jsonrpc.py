@@ -101,7 +101,7 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
         raise
     except (ValueError, RecursionError) as error:
         raise ParseError(reason=type(error).__name__) from None
-    if string.count("[") + string.count("{") > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
+    if is_deeper(value, MAX_DEPTH):
         message = f"JSON is nested deeper than {MAX_DEPTH} levels"
         raise ParseError(message)
     if "\\ud" in string or "\\uD" in string:
