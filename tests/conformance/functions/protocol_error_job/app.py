@@ -1,4 +1,4 @@
-"""A task that ends as no result can say: its result is larger than a task can keep, which is an error of the protocol."""
+"""A task that ends with an error of the protocol: its result is larger than a task can keep."""
 
 from mcp_functions import serve, tool
 
