@@ -229,7 +229,7 @@ class Elsewhere(BaseModel):
 
 
 class Plain(TypedDict):
-    town: str
+    towns: set[str]
 
 
 class Stubborn:
