@@ -7,13 +7,14 @@ import json
 import tracemalloc
 from io import BytesIO
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import BaseModel
 
 from functions.plan_trip.app import handler as plan_trip
-from mcp_functions import Elicit, front_door, jsonrpc, resource, schemas, serve, serve_catalog, tool
+from mcp_functions import Elicit, front_door, jsonrpc, observing, resource, schemas, serve, serve_catalog, tool
 from mcp_functions import table as tables
 from mcp_functions.errors import ParseError
 from mcp_functions.local.environment import TABLE
@@ -400,3 +401,18 @@ def test_a_handler_that_calls_itself_for_ever_writes_a_short_line(caplog: pytest
     assert "in endless" in line
     assert "in returned" in line, "the frames that it began with are told too"
     assert " more < " in line
+
+
+@pytest.mark.parametrize("depth", [13, 14, 15, 16, 40])
+def test_frames_that_are_left_out_are_counted(depth: int) -> None:
+    def fail(level: int) -> None:
+        if level > 1:
+            fail(level - 1)
+        raise ValueError
+
+    with pytest.raises(ValueError, match="^$") as raised:
+        fail(depth)
+    told = observing.frames(raised.value).split(" < ")
+    more = [int(part.removesuffix(" more")) for part in told if part.endswith(" more")]
+    assert len(told) - len(more) + sum(more) == len(list(walk_tb(raised.value.__traceback__))) == depth + 1
+    assert len(told) <= 15

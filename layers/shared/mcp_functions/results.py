@@ -15,7 +15,7 @@ from mcp_functions.jsonrpc import dumps
 from mcp_functions.values.plain import BYTES, NotJson, named, to_json
 
 TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
-RESOURCE = "a resource returns text, bytes, ResourceContents, a list of these, or a value that JSON can carry"
+RESOURCE = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
 
 
 def call_tool_result(value: Any, *, promised: bool = False, lists: bool = False) -> dict[str, Any]:  # noqa: ANN401
@@ -70,7 +70,7 @@ def get_prompt_result(value: Any, description: str | None) -> dict[str, Any]:  #
 
 
 def read_resource_contents(value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:  # noqa: ANN401
-    """Write what a resource returned as `contents`: text, bytes, ResourceContents, a list of these, or a JSON value.
+    """Write what a resource returned as `contents`: text, bytes, ResourceContents or a list of them, or a JSON value.
 
     Raises:
         DeveloperError: it is none of them.

@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 CRASHED, FAILED = "crashed", "failed"
 WORSE = {"refused": 1, FAILED: 2, CRASHED: 3}
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120 - no pathlib for a path
-MOST_FRAMES = 20  # that a line tells of: a RecursionError has a thousand
 UNKNOWN = "unknown"  # stands for every name and method that is the client's own invention
 # "version "-" trace-id "-" parent-id "-" trace-flags", lower case; ff is no version, and neither id is all zeros (W3C)
 TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
 # Of which API Gateway and Lambda make their ids, and how long one may be.
 ID_LETTERS, LONGEST_ID = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-", 64
-MOST_FRAMES = 15  # of a crash that are told: the innermost, and as many of the outermost
+EACH_END = 7  # frames of a crash that are told: so many of the innermost and of the outermost
 TRACED = "_X_AMZN_TRACE_ID"  # Lambda sets it anew for each invocation
 
 
@@ -183,9 +182,9 @@ def frames(error: BaseException, *, of_author: bool = False) -> str:
     if of_author:
         calls = list(dropwhile(lambda call: call.filename.startswith(PACKAGE), calls)) or calls
     told = [f"{call.filename}:{call.lineno} in {call.name}" for call in calls]
-    if len(told) > MOST_FRAMES:
-        half = MOST_FRAMES // 2
-        told = [*told[:half], f"{len(told) - MOST_FRAMES} more", *told[-half:]]
+    more = len(told) - 2 * EACH_END
+    if more > 0:
+        told = [*told[:EACH_END], f"{more} more", *told[-EACH_END:]]
     return " < ".join(told)
 
 

@@ -124,7 +124,9 @@ def contents(value: Any, uri: str) -> dict[str, Any]:  # noqa: ANN401 - the auth
 
     """
     if role(value) != CONTENTS:
-        message = f"a resource returns text, bytes, JSON or ResourceContents, not {named(value)}"
+        message = (
+            f"{named(value)} is no part of a resource: it returns text, bytes, JSON, ResourceContents or a list of them"
+        )
         raise DeveloperError(message)
     written = _read_contents(value, uri) if name(value) == "ReadResourceContents" else wire(value)
     if not _is_contents(written):
