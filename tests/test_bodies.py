@@ -410,7 +410,7 @@ def test_frames_that_are_left_out_are_counted(depth: int) -> None:
             fail(level - 1)
         raise ValueError
 
-    with pytest.raises(ValueError, match="^$") as raised:
+    with pytest.raises(ValueError, match=r"^$") as raised:
         fail(depth)
     told = observing.frames(raised.value).split(" < ")
     more = [int(part.removesuffix(" more")) for part in told if part.endswith(" more")]
