@@ -408,7 +408,7 @@ def test_a_state_that_cannot_be_kept_is_logged_by_its_rule(caplog: pytest.LogCap
     assert lines(caplog)[-1]["reason"].startswith("request_state: a … that holds this cannot be read again")
 
 
-RULES = {"DeveloperError": 0, "fail": 0, "NotJson": 0, "_Refused": 1}  # what takes a rule, and as which argument
+RULE_AT = {"DeveloperError": 0, "fail": 0, "NotJson": 0, "_Refused": 1}  # what takes a rule, and as which argument
 TYPE_NAMES = {"named", "name", "words.format"}  # functions that return the name of a type
 # Names whose values are such rules: checked where they are made, or texts of NotJson.
 CHECKED = {
@@ -453,8 +453,8 @@ def loose_rules(source: str, file: str) -> list[str]:
     return [
         f"{file}:{call.lineno} {ast.unparse(call)}"
         for call, scope in calls
-        if (name := ast.unparse(call.func).rpartition(".")[2]) in RULES
-        if len(call.args) > RULES[name] and not is_rule(call.args[RULES[name]], scope, CHECKED.get(file, set()))
+        if (name := ast.unparse(call.func).rpartition(".")[2]) in RULE_AT
+        if len(call.args) > RULE_AT[name] and not is_rule(call.args[RULE_AT[name]], scope, CHECKED.get(file, set()))
     ]
 
 

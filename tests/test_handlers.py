@@ -7,10 +7,11 @@ import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+import mcp_types
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, RootModel
@@ -813,6 +814,41 @@ def test_a_hundred_completions_are_sent_and_the_rest_is_counted() -> None:
     found = ticket.completion("project", "", {})["completion"]
     assert (len(found["values"]), found["total"], found["hasMore"]) == (100, 101, True)
     assert projects("", {})[100] == "100"
+
+
+class Tone(Enum):
+    MILD = "mild"
+
+
+def test_numbers_and_choices_complete_as_their_text() -> None:
+    assert completions([3, 0.5, Tone.MILD, "x"]) == ["3", "0.5", "mild", "x"]
+
+
+@pytest.mark.parametrize(
+    ("completed", "named"),
+    [
+        ("abc", "returned str"),
+        ({"a": 1}, "returned dict"),
+        (mcp_types.Completion(values=["a"]), "holds tuple"),
+        ([mcp_types.TextContent(type="text", text="a")], "holds mcp_types._types.TextContent"),
+        ([b"a"], "holds bytes"),
+        ([None], "holds NoneType"),
+        ([True], "holds bool"),
+    ],
+)
+def test_what_is_no_text_is_never_offered_as_a_completion(completed: Any, named: str) -> None:  # noqa: ANN401
+    with pytest.raises(DeveloperError, match=f"a completer returns a list of texts, and this one {named}$"):
+        completions(completed)
+
+
+def completions(completed: Any) -> list[str]:  # noqa: ANN401
+    @prompt
+    def offering(tone: str) -> str:
+        return tone
+
+    offering.complete("tone")(lambda _value, _arguments: completed)
+    values: list[str] = offering.completion("tone", "", {})["completion"]["values"]
+    return values
 
 
 def test_only_an_argument_can_be_completed() -> None:

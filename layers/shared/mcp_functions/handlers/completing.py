@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import Enum
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mcp_functions import arguments
 from mcp_functions.arguments import InvalidArgument
-from mcp_functions.errors import InvalidArguments, InvalidParams, Unanswered
+from mcp_functions.errors import DeveloperError, InvalidArguments, InvalidParams, Unanswered
 from mcp_functions.handlers.base import Handler, P, R, awaited
+from mcp_functions.values.plain import named
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from mcp_functions.rounds import Round
     from mcp_functions.signatures import Signature
@@ -66,6 +69,7 @@ class Completing(Handler[P, R]):
 
         Raises:
             InvalidParams: there is no such argument.
+            DeveloperError: its completer returned something else than texts or numbers.
 
         """
         if argument not in [found.wire for found in self.arguments.every]:
@@ -75,7 +79,10 @@ class Completing(Handler[P, R]):
         completed: Any = completer(value, known) if completer else []
         if isinstance(completed, CoroutineType):
             completed = awaited(completed)
-        values = [str(each) for each in completed]
+        if isinstance(completed, str | Mapping):
+            rule = f"a completer returns a list of texts, and this one returned {named(completed)}"
+            raise DeveloperError(rule)
+        values = [_text(each) for each in completed]
         more = len(values) > MAX_COMPLETIONS
         return {"completion": {"values": values[:MAX_COMPLETIONS], "total": len(values), "hasMore": more}}
 
@@ -88,3 +95,13 @@ class Completing(Handler[P, R]):
             if (text := self.told(error)) is None:
                 raise
             raise Unanswered(text) from None
+
+
+def _text(value: object) -> str:
+    """Write one completion. A model or a dict is refused: its `str()` would be offered to the user."""
+    if isinstance(value, Enum):
+        value = value.value
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        rule = f"a completer returns a list of texts, and this one holds {named(value)}"
+        raise DeveloperError(rule)
+    return str(value)
