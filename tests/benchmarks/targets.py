@@ -76,7 +76,6 @@ TARGETS = (
 )
 STATES = (  # KB, whose table, what it is of, and how many times what mcp + Mangum takes
     (16, "state", "long strings", 0.5),
-    (16, "state-rows", "rows of JSON", 0.5),
     (1024, "state", "long strings", 0.75),
     (1024, "state-rows", "rows of JSON", 0.75),
 )

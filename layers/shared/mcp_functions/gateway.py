@@ -26,7 +26,7 @@ from mcp_functions.errors import (
     is_ctrl_c,
 )
 from mcp_functions.jsonrpc import is_request
-from mcp_functions.messages import Answer, Forwarded, Request, Spoken
+from mcp_functions.messages import Answer, Forwarded, Request
 from mcp_functions.names import CALLS, METHODS, PROTOCOL_VERSION
 from mcp_functions.writer import in_ascii, parts
 
@@ -41,13 +41,14 @@ if TYPE_CHECKING:
 
 Response: TypeAlias = "dict[str, Any]"
 T = TypeVar("T")
-Said: TypeAlias = Answer | Forwarded | Spoken
+Said: TypeAlias = Answer | Forwarded
 Turn: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # what came in a dialect, as the request that it continues
 
 GATEWAY_SECONDS = 30.0  # API Gateway's own limit for an HTTP API
 MEGABYTE = 1024 * 1024
 MAX_RESPONSE = {"2.0": 6 * MEGABYTE, "1.0": 6 * MEGABYTE, "alb": MEGABYTE}  # bytes of what the function returns
 SPARE = 64 * 1024  # for what Lambda adds
+LONGEST_ESCAPE = 3  # characters of ASCII that a byte of a body may become: JSON holds no control characters
 BAD_REQUEST, SERVER_ERROR = 400, 500
 WELL_KNOWN = "/.well-known/"
 WORK = "mcpTask"  # what an event holds that orders work; no gateway writes it
@@ -284,8 +285,6 @@ class WorkFailed(Exception):
 def _note_answer(notes: Notes, answer: Said) -> None:
     if isinstance(answer, Forwarded):
         notes.conclude("forwarded")
-    elif isinstance(answer, Spoken):
-        notes.conclude(answer.outcome)
     elif answer.result.get("resultType") != "input_required":
         notes.conclude("complete")
         notes.tool_error = answer.result.get("isError") is True
@@ -446,8 +445,8 @@ def deadline(http: HttpRequest, last: float, now: float) -> float:
 def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
     if isinstance(answer, Forwarded):
         return dict(answer.response)
-    if isinstance(answer, Spoken):
-        return fitting(http, events.response(http, 200, STREAM if answer.stream else JSON, answer.text))
+    if answer.body:
+        return fitting(http, events.response(http, 200, STREAM if answer.body.is_stream else JSON, answer.body.text))
     message = {"jsonrpc": "2.0", "id": id_, "result": answer.result}
     if answer.notifications and events.takes_stream(http):
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
@@ -475,11 +474,12 @@ def _empty(http: HttpRequest, status: int, more: Mapping[str, str] | None = None
 
 def fitting(http: HttpRequest, response: Response) -> Response:
     """Let nothing out that Lambda would not carry: a crash of the gateway tells a client nothing."""
+    body, most = response["body"], MAX_RESPONSE[http.source] - SPARE
     try:
-        response["body"].encode()
+        size = len(body.encode())
     except UnicodeEncodeError:  # Lambda would crash on it
         raise InternalError(reason="the function returned half of a surrogate pair") from None
-    if _escaped_size(response["body"]) > MAX_RESPONSE[http.source] - SPARE:
+    if size * LONGEST_ESCAPE > most and _escaped_size(body) > most:
         raise ResultTooLarge(MAX_RESPONSE[http.source] // MEGABYTE)
     return response
 

@@ -27,6 +27,7 @@ IDS = (str, int)
 MAX_VALUES = 100_000  # in one value that pydantic or `jsonschema` checks
 EXACT = 2**53  # beyond it a double no longer names one integer
 CONTAINERS = (dict, list, tuple)
+COPIED = (dict, list)
 
 dumps, in_order = writer.dumps, writer.in_order
 
@@ -112,9 +113,9 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
 def fresh(value: Any) -> Any:  # noqa: ANN401 - JSON is any value
     """Copy a JSON value, so that whoever changes the copy changes nothing else."""
     if type(value) is dict:
-        return dict(zip(value, map(fresh, value.values()), strict=True))
+        return {key: fresh(member) if type(member) in COPIED else member for key, member in value.items()}
     if type(value) is list:
-        return list(map(fresh, value))
+        return [fresh(member) if type(member) in COPIED else member for member in value]
     return value
 
 
@@ -128,7 +129,8 @@ def by_level(value: object) -> Iterator[list[Any]]:
     level: list[Any] = [value] if isinstance(value, CONTAINERS) else []
     while level:
         yield level
-        level = [child for each in level for child in _children(each) if isinstance(child, CONTAINERS)]
+        children = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [child for each in children for child in each if isinstance(child, CONTAINERS)]
 
 
 def check_size(value: object) -> None:
@@ -155,10 +157,6 @@ def for_pydantic(value: object) -> bytes:
     """
     check_size(value)
     return writer.encoded(value)
-
-
-def _children(container: Any) -> Any:  # noqa: ANN401 - what is iterated is any value
-    return container.values() if isinstance(container, dict) else container
 
 
 def _decoded(text: str) -> Any:  # noqa: ANN401 - JSON is any value

@@ -62,32 +62,25 @@ class Request(NamedTuple):
             raise MissingRequiredClientCapability({"extensions": {EXTENSION_TASKS: {}}})
 
 
+class Body(NamedTuple):
+    """The body of a response in a dialect, whose messages this revision does not have."""
+
+    text: str
+    is_stream: bool
+
+
 class Answer(NamedTuple):
-    """A result, and the notifications that go before it. The gateway alone turns both into JSON."""
+    """A result, and the notifications that go before it. The gateway writes both, unless a dialect did."""
 
     result: Mapping[str, Any]
     notifications: tuple[Mapping[str, Any], ...] = ()
+    body: Body | None = None
 
 
 class Forwarded(NamedTuple):
     """Another Lambda's HTTP response, to be passed on unchanged."""
 
     response: Mapping[str, Any]
-
-
-class Spoken(NamedTuple):
-    """A response in a dialect, whose messages this revision does not have: its body, as it goes out.
-
-    Attributes:
-        text: of the body.
-        stream: whether that is an event stream, and not JSON.
-        outcome: what it is, for the log.
-
-    """
-
-    text: str
-    stream: bool
-    outcome: str
 
 
 def complete(result: Mapping[str, Any], server: Mapping[str, str]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import catalog, headers, observing
-from mcp_functions.errors import InvalidParams, ResourceNotFound
-from mcp_functions.handlers.playing import returned
+from mcp_functions.errors import Crash, InvalidParams, ResourceNotFound
+from mcp_functions.handlers.playing import crashed, play
 from mcp_functions.jsonrpc import LONGEST_ID, is_id
 from mcp_functions.messages import Answer, complete
 from mcp_functions.names import CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
@@ -102,7 +102,7 @@ class Server:
         carries = "requestState" in params
         if handler.alone and not carries:
             notes.round = 1
-            answer = self._completed(returned(handler, params))
+            answer = self._completed(_returned(handler, params))
         else:
             answer = self._conversations.play(request, handler)
         if "cacheScope" in answer.result and (carries or "inputResponses" in params):
@@ -155,6 +155,14 @@ class Server:
             case _:
                 text = 'params.argument must be {"name": …, "value": …}, both strings'
         raise InvalidParams(text)
+
+
+def _returned(handler: Handler[..., Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a handler that can do nothing but return."""
+    try:
+        return play(handler, params, None) or {}
+    except Crash as crash:
+        return crashed(handler, crash)
 
 
 def _check_shape(method: str, params: Mapping[str, Any]) -> None:

@@ -85,6 +85,8 @@ def state():
 
 
 def rows():
+    from typing import Any
+
     from pydantic import BaseModel
 
     from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, RequestState, serve, tool
@@ -92,22 +94,17 @@ def rows():
     class Seat(BaseModel):
         seat: str
 
-    class Row(BaseModel):
-        id: int
-        name: str
-        price: float
-        free: bool
-
     class Draft(BaseModel):
-        rows: list[Row] = []
+        rows: list[dict[str, Any]] = []
 
     @tool
     def remember(kilobytes: int, *, answers: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
         """Carry so many rows through a question."""
         if answers:
             return f"{len(state.value.rows)} rows, {answers['seat']['content']['seat']}"
-        made = [Row(id=row, name=f"{row:08x}", price=row / 8, free=True) for row in range(kilobytes * 16)]
-        return InputRequiredResult({"seat": ElicitRequest("Where would you like to sit?", Seat)}, Draft(rows=made))
+        every = range(kilobytes * 16)
+        draft = Draft(rows=[{"id": row, "name": f"{row:08x}", "price": row / 8, "free": True} for row in every])
+        return InputRequiredResult({"seat": ElicitRequest("Where would you like to sit?", Seat)}, draft)
 
     return serve(remember)
 

@@ -17,7 +17,7 @@ from mcp_functions.dialects.carrying import Asked, Carried
 from mcp_functions.dialects.speaking import Dialect, asks, declared, event
 from mcp_functions.errors import InvalidParams, InvalidRequestState, StateTooLarge
 from mcp_functions.jsonrpc import dumps
-from mcp_functions.messages import Answer, Spoken
+from mcp_functions.messages import Answer, Body
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +94,7 @@ def turn(place: Place, http: HttpRequest, value: Any) -> Turn:  # noqa: ANN401 -
     return carrying.again(http, carried, _heard({asked.key: carrying.answer(value, asked)}))
 
 
-def _server_request(place: Place, request: Request, said: Answer, wish: Wish) -> Spoken:
+def _server_request(place: Place, request: Request, said: Answer, wish: Wish) -> Answer:
     """Write one request of the server, as an event, and end the stream.
 
     Only one of a round: each response is a POST of its own, and nobody is there to put two of them together. What was
@@ -107,10 +107,10 @@ def _server_request(place: Place, request: Request, said: Answer, wish: Wish) ->
     sealed = carrying.seal(place, NAME, request, carried)
     # "The `state` field is a top-level field of the JSON-RPC message rather than a sub-field of `params`"
     message = {"jsonrpc": "2.0", "id": sealed, "state": _packed(sealed, wish), **wanted}
-    return Spoken("".join(map(event, (*said.notifications, message))), stream=True, outcome=_outcome(requests))
+    return said._replace(body=Body("".join(map(event, (*said.notifications, message))), is_stream=True))
 
 
-def _round(place: Place, request: Request, said: Answer, wish: Wish) -> Spoken:
+def _round(place: Place, request: Request, said: Answer, wish: Wish) -> Answer:
     """Write all requests of a round as one answer, and its state once or with each."""
     requests: Mapping[str, Any] = said.result["inputRequests"]
     state, bodies = said.result["requestState"], list[dict[str, Any]](map(dict, requests.values()))
@@ -128,8 +128,8 @@ def _round(place: Place, request: Request, said: Answer, wish: Wish) -> Spoken:
         told = {"requests": [{"state": packed(question), **body} for question, body in pairs]}
     message = {"jsonrpc": "2.0", "id": request.message["id"], "dependent_requests": told}
     if said.notifications:
-        return Spoken("".join(map(event, (*said.notifications, message))), stream=True, outcome=_outcome(requests))
-    return Spoken(dumps(message), stream=False, outcome=_outcome(requests))
+        return said._replace(body=Body("".join(map(event, (*said.notifications, message))), is_stream=True))
+    return said._replace(body=Body(dumps(message), is_stream=False))
 
 
 def _retried(place: Place, request: Request, wish: Wish) -> Request:
@@ -198,10 +198,6 @@ def _wish(told: Mapping[str, Any]) -> Wish:
     if type(option) is not int or option not in (0, SHARED, EACH) or form not in ("string", "object"):
         raise InvalidParams(WISHES)
     return Wish(option, form == "object")
-
-
-def _outcome(requests: Mapping[str, Any]) -> str:
-    return "input_required" if requests else "shed"
 
 
 DIALECT = Dialect(answer, token=token, turn=turn)

@@ -13,7 +13,7 @@ from mcp_functions.dialects import carrying
 from mcp_functions.dialects.carrying import Asked, Carried
 from mcp_functions.dialects.speaking import Dialect, asks, declared, event
 from mcp_functions.errors import InvalidRequest, StateTooLarge
-from mcp_functions.messages import Answer, Spoken
+from mcp_functions.messages import Answer, Body
 from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def answer(place: Place, request: Request, *, then: Then) -> Said:
     stream += [event({"jsonrpc": "2.0", "id": id_, **wanted}, id_=id_) for id_, (_key, wanted) in requests.items()]
     # "The server then sends its requests … followed by an `input_required` SSE event, and disconnects."
     stream.append(event(name="input_required", id_=event_id))
-    return Spoken("".join(stream), stream=True, outcome="input_required" if requests else "shed")
+    return said._replace(body=Body("".join(stream), is_stream=True))
 
 
 def token(http: HttpRequest, value: Any) -> str | None:  # noqa: ANN401 - JSON is any value

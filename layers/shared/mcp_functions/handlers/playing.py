@@ -37,8 +37,13 @@ class Playable(Protocol):
         """Return the text of an exception that is meant for the model; None if it is not."""
 
 
-def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[str, Any] | None:
+def play(handler: Playable, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any] | None:
     """Run one round of a handler; None if it ended with the signal, whatever the author's code did with that.
+
+    Args:
+        handler: what plays it.
+        params: of the request.
+        round_: None for a handler that can do nothing but return.
 
     Raises:
         McpError: the request has no result. A `Crash` becomes one by `crashed`.
@@ -46,39 +51,24 @@ def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[st
     """
     result: dict[str, Any] | None = None
     try:
-        result = handler.call(params, round_)
+        result = handler.call(params, round_)  # type: ignore[arg-type]  # a handler that can only return takes None
     except InputRequired as signal:
+        if round_ is None:
+            raise Crash(words(handler), _by_hand(signal)) from None
         if not round_.ended:
             round_.broken = round_.broken or _by_hand(signal)
     except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of whatever is raised
         # The round has ended, whatever the author made of the signal; if that is wrong, the last round will say so.
-        if is_ctrl_c(error) or not (round_.ended or round_.broken):
+        if is_ctrl_c(error) or not (round_ and (round_.ended or round_.broken)):
             result = _failed(handler, error)
+    if round_ is None:
+        return result
     round_.close()
     if round_.broken:
         raise Crash(words(handler), round_.broken)
     if round_.gave_up:
         return handler.failed(round_.gave_up)
     return None if round_.ended else result
-
-
-def returned(handler: Handler[..., Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a handler that can do nothing but return.
-
-    Raises:
-        McpError: the request has no result.
-
-    """
-    try:
-        return handler.call(params, None)
-    except InputRequired as signal:
-        crash = Crash(words(handler), _by_hand(signal))
-    except BaseException as error:  # noqa: BLE001 - likewise
-        try:
-            return _failed(handler, error)
-        except Crash as cause:
-            crash = cause
-    return crashed(handler, crash)
 
 
 def crashed(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
