@@ -164,7 +164,7 @@ def _argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: boo
 
 
 def _read(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
-    if not parameter.plain or parameter.name not in hints:
+    if parameter.declared.kind is not parameter.declared.POSITIONAL_OR_KEYWORD or parameter.name not in hints:
         message = "every parameter needs a name (no *args, no /) and a type, which the client is told"
         raise TypeError(message)
     wire = parameter.alias or (camel(parameter.name) if camel_case else parameter.name)

@@ -6,19 +6,18 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from mcp_functions.jsonrpc import dumps
-from mcp_functions.parameters import MISSING, copier
+from mcp_functions.parameters import MISSING, Parameter, copier
 
 if TYPE_CHECKING:
+    import inspect
     from collections.abc import Callable
 
-    from mcp_functions.parameters import Parameter
 
-
-def read(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noqa: ANN401 - an annotation is any value
+def read(declared: inspect.Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noqa: ANN401 - an annotation is any value
     """Read the default of a parameter as pydantic does.
 
     Args:
-        parameter: as the function declares it.
+        declared: the parameter as it stands in the signature.
         annotation: its resolved type hint.
 
     Returns:
@@ -28,6 +27,7 @@ def read(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noq
         TypeError: there are two defaults, one cannot be copied, or `Field` has an option that no parameter can have.
 
     """
+    parameter = Parameter(declared, declared.default)
     if parameter.default is ...:  # to pydantic: required
         parameter = parameter._replace(default=MISSING, is_filled=True)
     metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()

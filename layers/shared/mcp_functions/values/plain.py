@@ -12,7 +12,8 @@ from enum import Enum
 from types import FunctionType, ModuleType
 from typing import Any
 
-SCALARS = (str, int, float, type(None))
+SCALARS = (str, int, float, bool, type(None))
+PLAIN: dict[type, Any] = {str: str.__str__, int: int.__int__, float: float.__float__}  # of an enum's member, too
 BYTES = (bytes, bytearray, memoryview)
 SEQUENCES = (list, tuple, set, frozenset, deque)
 WORDS: dict[type | tuple[type, ...], str] = {
@@ -61,8 +62,11 @@ class _Refused(Exception):
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any value
-    if isinstance(value, SCALARS):
+    if type(value) in SCALARS:
         return value
+    for scalar, make in PLAIN.items():
+        if isinstance(value, scalar):
+            return make(value)
     if isinstance(value, dict):
         return _object(value)
     if isinstance(value, SEQUENCES):
