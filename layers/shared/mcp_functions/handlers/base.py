@@ -31,9 +31,6 @@ R = TypeVar("R")
 # "Names SHOULD be between 1 and 128 characters … A-Z, a-z, 0-9, underscore, hyphen and dot": a header carries them
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
-
-PLAIN = frozenset({str, int, float, bool, type(None), dict, list})  # neither a coroutine nor the end of a round
-
 Mode: TypeAlias = Literal["replay", "reject"]
 MODES = ("replay", "reject")
 SDKS = ("mcp", "fastmcp")
@@ -209,8 +206,6 @@ class Handler(Generic[P, R]):
             # The next round is compared with the arguments as the client sent them, so the function gets copies.
             copies = fresh(arguments)
             value = self.function(**copies, **answers, **made)  # type: ignore[arg-type, call-arg]  # read above
-        if type(value) in PLAIN:
-            return value
         if isinstance(value, CoroutineType):
             value = awaited(value, round_)
         if _ends_round(value):
