@@ -44,6 +44,8 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
             return a + b
 
         return serve(add)
+    if kind == "record":
+        return serve(tool(record()))
     if kind in {"once", "task"}:
         from mcp_functions import Step
 
@@ -77,6 +79,41 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
         return str(elicit("place", f"Where, {a}?", Place).town)  # type: ignore[name-defined]  # noqa: F821
 
     return serve(ask)
+
+
+def record() -> Callable[..., Any]:
+    """Make a function whose arguments and result are of classes that are read without pydantic."""
+    from dataclasses import dataclass
+    from datetime import date, datetime
+    from enum import Enum
+    from typing import Annotated, Literal, NotRequired, TypedDict
+
+    from annotated_types import Ge
+
+    class Colour(Enum):
+        RED = "red"
+
+    @dataclass
+    class Leg:
+        to: Annotated[str, "Where to"]
+        day: date
+        at: datetime | None = None
+        colour: Colour = Colour.RED
+
+    class Note(TypedDict):
+        text: str
+        kind: NotRequired[Literal["a", "b"]]
+
+    def visit(
+        legs: list[Leg], note: Note, places: dict[str, date], seats: Annotated[int, Ge(1)], colour: Colour = Colour.RED
+    ) -> Leg:
+        """Go there."""
+        return Leg(note["text"], places["first"], legs[seats].at, colour)
+
+    for name, value in (("Leg", Leg), ("Note", Note), ("Colour", Colour), ("date", date), ("datetime", datetime)):
+        globals()[name] = value
+    globals().update(Annotated=Annotated, Literal=Literal, NotRequired=NotRequired, Ge=Ge)
+    return visit
 
 
 class Context:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
-from mcp_functions import parameters, signatures
 from mcp_functions import scopes as words
+from mcp_functions import signatures
 from mcp_functions.errors import DeveloperError, NotAnswered, ToolError, Unanswered
 from mcp_functions.jsonrpc import fresh
 
@@ -81,7 +82,7 @@ class Handler(Generic[P, R]):
         update_wrapper(self, function)
         self.function = function
         self.name = name or function.__name__
-        self.description = description or parameters.docstring(function)
+        self.description = description or inspect.getdoc(function)
         self.camel_case = camel_case
         self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
         self.max_sheds = max_sheds
