@@ -1,26 +1,23 @@
-"""A pydantic model as a `requestedSchema`, and the user's content back as the model.
+"""What a user fills in: a type as a `requestedSchema`, and the user's content back as a value of this type.
 
-"Form mode elicitation schemas are limited to flat objects with primitive properties only": what cannot be said in that
-schema is refused when the form is first written, with the reason. pydantic is never imported here: whoever brings a
-model has done so.
+"Form mode elicitation schemas are limited to flat objects with primitive properties only". A type with named fields (a
+dataclass, a TypedDict, a pydantic model) is such an object. Any other type is one value: an object with one property.
+`kinds` reads both. What the restricted schema cannot say is refused when the form is first written, with the reason.
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mcp_functions.errors import DeveloperError
-from mcp_functions.jsonrpc import for_pydantic
-from mcp_functions.kinds import camel, first_reason
+from mcp_functions.kinds import camel, kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from pydantic import BaseModel
-    from pydantic.fields import FieldInfo
-
-    Form = TypeVar("Form", bound=BaseModel)
+    from mcp_functions.kinds import Kind
 
 # PrimitiveSchemaDefinition of schema.ts: what each type of property may say. There is no `pattern`.
 COMMON = {"type", "title", "description", "default"}
@@ -56,109 +53,116 @@ class InvalidAnswer(Exception):
     """An accepted form does not fit; the text says which field and why, for the user to read."""
 
 
-class Titles:
-    """Gives the choices of a Literal or Enum words for people: `Annotated[Literal["a", "b"], Titles("One", "Two")]`."""
+class Form(NamedTuple):
+    """A form, as the client shows it and as its answer is read.
 
-    def __init__(self, *titles: str) -> None:
-        """Take one title for each choice, in their order."""
-        self._titles = titles
+    Attributes:
+        schema: the `requestedSchema`.
+        names: the fields by their names on the wire.
+        read: makes the answer from the fields that the user filled in, or raises ValueError.
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Write `oneOf` with `const` and `title` in place of `enum`; pydantic calls it.
+    """
+
+    schema: dict[str, Any]
+    names: Mapping[str, str]
+    read: Callable[[dict[str, Any]], Any]
+
+    def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
+        """Read what the user filled in.
+
+        Args:
+            content: `ElicitResult.content` as it arrived; keys nobody asked for are ignored.
 
         Raises:
-            DeveloperError: there are not as many titles as choices.
+            InvalidAnswer: it does not fit the form.
 
         """
-        schema: dict[str, Any] = handler.resolve_ref_schema(handler(core_schema))
-        choices = schema.get("enum", [schema["const"]] if "const" in schema else [])
-        if len(choices) != len(self._titles):
-            rule = "Titles has {titles} titles for {choices} choices"
-            raise DeveloperError(rule, titles=len(self._titles), choices=len(choices))
-        titled = [{"const": choice, "title": title} for choice, title in zip(choices, self._titles, strict=True)]
-        return {"type": "string", "oneOf": titled}
+        if not isinstance(content, dict):
+            message = "the form came back without content"
+            raise InvalidAnswer(message)
+        filled = {self.names[name]: value for name, value in content.items() if name in self.names}
+        try:
+            return self.read(filled)
+        except ValueError as error:
+            raise InvalidAnswer(str(error)) from None
 
 
-@lru_cache(maxsize=256)
-def requested_schema(model: type[BaseModel], *, camel_case: bool = False) -> dict[str, Any]:
-    """Write a model as the restricted schema of a form.
-
-    Args:
-        model: a flat pydantic model.
-        camel_case: whether field names go to the wire as camelCase.
-
-    Raises:
-        DeveloperError: the model cannot be expressed; the message names the field and the reason.
-
-    """
-    if not hasattr(model, "model_json_schema"):
-        rule = "{model!r}: a form is a pydantic model, with a field for each thing to fill in"
-        raise DeveloperError(rule, model=model)
-    schema = model.model_json_schema()
-    definitions = schema.get("$defs", {})
-    fields = schema.get("properties", {})
-    names = _wire_names(model, camel_case=camel_case)
-    properties = {
-        names[key]: _property(f"{model.__name__}.{key}", field, definitions, titled=_has_title(model, key))
-        for key, field in fields.items()
-    }
-    required = [names[key] for key in schema.get("required", [])]
-    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
-
-
-def accept(model: type[Form], content: object, *, camel_case: bool = False) -> Form:
-    """Read what the user filled in.
+def form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: ANN401 - an annotation is any value
+    """Write a type as a form.
 
     Args:
-        model: the form that was shown.
-        content: `ElicitResult.content` as it arrived; keys nobody asked for are ignored.
-        camel_case: as when the form was written.
+        annotation: a type with named fields, or the type of one value.
+        key: of the question; it names the property of one value.
+        camel_case: whether the names of properties go to the wire as camelCase.
 
     Raises:
-        InvalidAnswer: it does not fit the form.
+        DeveloperError: no form can say it; the message names the field and the reason.
 
     """
-    if not isinstance(content, dict):
-        message = "the form came back without content"
-        raise InvalidAnswer(message)
-    names = _keys(model, camel_case)
-    known = {names[wire]: value for wire, value in content.items() if wire in names}
+    read = _of_class if isinstance(annotation, type) else _of_type
+    return read(annotation, key, camel_case)
+
+
+def _of_type(annotation: Any, key: str, camel_case: bool) -> Form:  # noqa: ANN401, FBT001 - as above
     try:
-        text = for_pydantic(known)
-    except ValueError as error:
-        raise InvalidAnswer(str(error)) from None
+        expected = kind(annotation)
+    except TypeError as error:
+        rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model or the type of one value: {reason}"
+        raise DeveloperError(rule, key=key, reason=error) from error
+    definitions = expected.schema.get("$defs", {})
+    root = {**definitions.get(expected.schema.get("$ref", "").rpartition("/")[2], {}), **expected.schema}
+    if "properties" in root:
+        return _form(f"{annotation.__name__}.", root, definitions, expected.check, camel_case=camel_case)
+    name = re.sub(r"[^\w-]+", "_", key) or "answer"  # clients may take a dot in it for a path
+    root = {"properties": {name: expected.schema}, "required": [] if _takes_none(expected) else [name]}
+    return _form("", root, definitions, _value(name, expected), camel_case=camel_case)
+
+
+_of_class = lru_cache(maxsize=256)(_of_type)
+
+
+def _form(
+    where: str,
+    root: Mapping[str, Any],
+    definitions: Mapping[str, Any],
+    read: Callable[[dict[str, Any]], Any],
+    *,
+    camel_case: bool,
+) -> Form:
+    wire = {name: camel(name) if camel_case else name for name in root["properties"]}
+    properties = {wire[name]: _property(where, name, field, definitions) for name, field in root["properties"].items()}
+    required = [wire[name] for name in root.get("required", ())]
+    schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
+    return Form(schema, {written: name for name, written in wire.items()}, read)
+
+
+def _value(name: str, expected: Kind) -> Callable[[dict[str, Any]], Any]:
+    def read(filled: dict[str, Any]) -> Any:  # noqa: ANN401 - a value of the kind
+        try:
+            return expected.check(filled.get(name))
+        except ValueError as error:
+            message = f"{name} {error}"
+            raise ValueError(message) from None
+
+    return read
+
+
+def _takes_none(expected: Kind) -> bool:
     try:
-        return model.model_validate_json(text, strict=True)
-    except ValueError as error:
-        raise InvalidAnswer(first_reason(error)) from None
+        expected.check(None)
+    except ValueError:
+        return False
+    return True
 
 
-@lru_cache(maxsize=256)
-def _keys(model: type[BaseModel], camel_case: bool) -> dict[str, str]:  # noqa: FBT001 - as above
-    return {wire: key for key, wire in _wire_names(model, camel_case=camel_case).items()}
-
-
-def _wire_names(model: type[BaseModel], *, camel_case: bool) -> dict[str, str]:
-    keys = [_key(name, field) for name, field in model.model_fields.items()]
-    return {key: camel(key) if camel_case else key for key in keys}
-
-
-def _has_title(model: type[BaseModel], key: str) -> bool:
-    return any(field.title is not None for name, field in model.model_fields.items() if _key(name, field) == key)
-
-
-def _key(name: str, field: FieldInfo) -> str:
-    alias = field.validation_alias or field.alias
-    return alias if isinstance(alias, str) else name
-
-
-def _property(where: str, field: dict[str, Any], definitions: Mapping[str, Any], *, titled: bool) -> dict[str, Any]:
+def _property(where: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    where += name
     # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model
-    if where.rpartition(".")[2].lower().replace("_", "").replace("-", "") in SECRETS:
+    if name.lower().replace("_", "").replace("-", "") in SECRETS:
         _refuse(where, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
     schema = _resolved(field, definitions)
-    if not titled:
-        schema.pop("title", None)  # pydantic's guess from the name; the client can guess as well
+    if schema.get("title") == name.replace("_", " ").title().strip():
+        del schema["title"]  # pydantic's guess from the name; the client can guess as well
     if schema.get("type") == "array":
         schema["items"] = _items(where, _resolved(schema.get("items", {}), definitions))
     return _checked(where, schema)
