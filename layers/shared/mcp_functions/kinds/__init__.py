@@ -1,8 +1,9 @@
 """A type as JSON sees it: its schema, and a check of one value.
 
-JSON's own types (str, int, float, bool, None, Literal, list, dict[str, …] and unions of these) are read here, because
-importing pydantic would cost a scalar tool most of its cold start; any other type is pydantic's. A property test says
-both ways agree. A check never quotes the value: its words go back to the client and may be logged.
+JSON's own types (str, int, float, bool, None, Literal, list, dict[str, …] and unions of these) are read here, with
+limits (`limits`) and common classes (`classes`), because importing pydantic would cost most of a cold start. Any other
+type is pydantic's. A property test says that both ways agree. A check never quotes the value: its words go back to the
+client and may be logged.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_ERRORS = 1000  # of one value that pydantic is asked to explain: it can explain all of them or none
+Read: TypeAlias = "tuple[dict[str, Any], Callable[[Any], Any]]"
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
 
@@ -57,17 +59,11 @@ def kind(annotation: Any) -> Kind:  # noqa: ANN401 - an annotation is any value
         TypeError: nobody knows how to write this type in JSON.
 
     """
-    metadata: tuple[Any, ...] = ()
-    description = None
-    inner = annotation
-    if get_origin(annotation) is Annotated:
-        inner, *extra = get_args(annotation)
-        description = next((item for item in extra if isinstance(item, str)), None)
-        metadata = tuple(item for item in extra if not isinstance(item, str))
-    native = None if any(_is_pydantic(item) for item in metadata) else _native(inner)
-    schema, check = native or _pydantic(annotation)
-    if description:
+    metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    schema, check = _native(annotation) or _pydantic(annotation)
+    if description := _description(metadata):
         schema = {**schema, "description": description}
+    metadata = tuple(item for item in metadata if not isinstance(item, str))
     return Kind(schema, check, schema.get("description"), metadata, TAKEN.get(check, frozenset()))
 
 
@@ -90,18 +86,45 @@ def from_text(expected: Kind, text: str) -> Any:  # noqa: ANN401 - a value of th
         return expected.check(value)
 
 
-def _native(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:  # noqa: ANN401
+def _native(annotation: Any) -> Read | None:  # noqa: ANN401
     if annotation in (Any, object):
         return {}, _same
     if isinstance(annotation, type) and annotation in SCALARS:
         return SCALARS[annotation]
-    return _composed(annotation)
+    if get_origin(annotation) is Annotated:
+        return _annotated(*get_args(annotation))
+    if composed := _composed(annotation):
+        return composed
+    if not isinstance(annotation, type) or annotation.__module__ == "builtins":
+        return None
+    from mcp_functions.kinds import classes  # noqa: PLC0415 - JSON's own types do not need it
+
+    return classes.read(annotation)
 
 
-def _composed(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:  # noqa: ANN401
+def _annotated(inner: Any, *metadata: Any) -> Read | None:  # noqa: ANN401 - as above
+    native = _native(inner)
+    if native is None or any(map(_is_pydantic, metadata)):
+        return None
+    schema, check = native
+    if description := _description(metadata):
+        schema = {**schema, "description": description}
+    given = [item for item in metadata if _home(item) == "annotated_types"]
+    if not given:
+        return schema, check
+    from mcp_functions.kinds import limits  # noqa: PLC0415 - few parameters have one
+
+    return limits.limited(inner, schema, check, given)
+
+
+def _description(metadata: tuple[Any, ...]) -> str | None:
+    return next((item for item in metadata if isinstance(item, str)), None)
+
+
+def _composed(annotation: Any) -> Read | None:  # noqa: ANN401
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Literal:
-        return _literal(args)
+        return literal(args)
     if origin in (Union, types.UnionType):
         return _union(args)
     if annotation is list or origin is list:
@@ -114,7 +137,7 @@ def _composed(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]] | 
 TAKEN: dict[Callable[[Any], Any], frozenset[type]] = {}  # by check
 
 
-def _scalar(name: str, article: str, *accepted: type) -> tuple[dict[str, Any], Callable[[Any], Any]]:
+def _scalar(name: str, article: str, *accepted: type) -> Read:
     def check(value: object) -> object:
         if type(value) not in accepted:
             message = f"must be {article} {name}"
@@ -142,7 +165,7 @@ def _float(value: object) -> float:
 
 TAKEN[_float] = frozenset({float})  # an int is made a float: JSON has one kind of number, and the author said float
 NUMBER = _scalar("number", "a", int, float)
-SCALARS: dict[type, tuple[dict[str, Any], Callable[[Any], Any]]] = {
+SCALARS: dict[type, Read] = {
     str: _scalar("string", "a", str),
     int: _scalar("integer", "an", int),
     float: ({"type": "number"}, _float),
@@ -151,7 +174,8 @@ SCALARS: dict[type, tuple[dict[str, Any], Callable[[Any], Any]]] = {
 }
 
 
-def _literal(values: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
+def literal(values: tuple[Any, ...]) -> Read | None:
+    """Read a choice among values of JSON; None if one of them is not JSON's."""
     if not all(type(value) in (str, int, bool, type(None)) for value in values):
         return None
     accepted = {(type(value), value) for value in values}
@@ -168,13 +192,14 @@ def _literal(values: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], A
     return {**schema, "enum": list(values)}, check
 
 
-def _union(members: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
+def _union(members: tuple[Any, ...]) -> Read | None:
     if set(members) == {int, float}:
         return NUMBER
     kinds = [_native(member) for member in members]
-    if None in kinds:
-        return None
     known = [found for found in kinds if found]
+    makes_floats = any(_mentions(member, float) for member in members)
+    if len(known) < len(kinds) or not (_are_disjoint(known) or _is_json_union(members, makes_floats=makes_floats)):
+        return None
 
     def check(value: object) -> object:
         reasons, made = [], []
@@ -191,15 +216,40 @@ def _union(members: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], An
             return made[0]  # an int stays an int if any member says so, as to pydantic; here none does
         raise ValueError(" or ".join(reasons))
 
-    makes_floats = any(map(_mentions_float, members))
     return {"anyOf": [schema for schema, _check in known]}, check
 
 
-def _mentions_float(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
-    return annotation is float or any(map(_mentions_float, get_args(annotation)))
+def _is_json_union(members: tuple[Any, ...], *, makes_floats: bool) -> bool:
+    """Tell a union of JSON's own types; which of other types that overlap is preferred, is pydantic's affair."""
+    if makes_floats and any(_mentions(member, Any, object, list, dict) for member in members):
+        return False
+    return all(map(_is_json, members))
 
 
-def _array(args: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
+def _is_json(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
+    if annotation in (Any, object, list, dict) or get_origin(annotation) is Literal:
+        return True
+    is_composed = get_origin(annotation) in (list, dict, Union, types.UnionType)
+    return annotation in SCALARS or (is_composed and all(map(_is_json, get_args(annotation))))
+
+
+def _are_disjoint(members: list[Read]) -> bool:
+    names = [name for schema, _check in members for name in _json_types(schema)]
+    return len(names) == len(set(names)) and "any" not in names
+
+
+def _json_types(schema: dict[str, Any]) -> list[str]:
+    """List JSON's types in a schema, its two of numbers as one."""
+    if "anyOf" in schema:
+        return [name for member in schema["anyOf"] for name in _json_types(member)]
+    return [str(schema.get("type", "any")).replace("integer", "number")]
+
+
+def _mentions(annotation: Any, *wanted: Any) -> bool:  # noqa: ANN401 - annotations are any values
+    return annotation in wanted or any(_mentions(inner, *wanted) for inner in get_args(annotation))
+
+
+def _array(args: tuple[Any, ...]) -> Read | None:
     item = _native(args[0]) if args else ({}, _same)
     if item is None:
         return None
@@ -214,7 +264,7 @@ def _array(args: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], Any]]
     return {"type": "array", "items": schema} if schema else {"type": "array"}, check
 
 
-def _object(args: tuple[Any, ...]) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
+def _object(args: tuple[Any, ...]) -> Read | None:
     member = _native(args[1]) if args else ({}, _same)
     if member is None:
         return None
@@ -238,10 +288,14 @@ def _inside(where: str, check: Callable[[Any], Any], value: object) -> Any:  # n
 
 
 def _is_pydantic(item: object) -> bool:
-    return type(item).__module__.partition(".")[0] in ("pydantic", "annotated_types", "pydantic_core")
+    return _home(item) in ("pydantic", "pydantic_core") or hasattr(item, "__get_pydantic_core_schema__")
 
 
-def _pydantic(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]]:  # noqa: ANN401
+def _home(item: object) -> str:
+    return type(item).__module__.partition(".")[0]
+
+
+def _pydantic(annotation: Any) -> Read:  # noqa: ANN401
     from pydantic_core import ValidationError  # noqa: PLC0415 - a scalar tool never pays for it
 
     from mcp_functions import pydantic_kinds  # noqa: PLC0415 - likewise
