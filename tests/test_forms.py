@@ -4,18 +4,21 @@ No `from __future__ import annotations` here: the models below are read as an au
 """
 
 import enum
+from dataclasses import make_dataclass
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
+from annotated_types import Interval
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import _v2026_07_28 as types
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model, field_validator
+from typing_extensions import TypedDict
 
-from mcp_functions import Number, Titles, forms
+from mcp_functions import Between, Format, Length, Number, Title, Titles
 from mcp_functions.errors import DeveloperError
-from mcp_functions.forms import InvalidAnswer
+from mcp_functions.forms import Form, InvalidAnswer, form_of
 
 _primitive: TypeAdapter[Any] = TypeAdapter(types.PrimitiveSchemaDefinition)
 
@@ -33,7 +36,7 @@ def form(annotation: Any, default: Any = ...) -> type[BaseModel]:  # noqa: ANN40
 def dataclass_of(annotation: Any, default: Any = ...) -> Any:  # noqa: ANN401 - an annotation
     if default is ...:
         return make_dataclass("Form", [("field", annotation)])
-    return make_dataclass("Form", [("field", annotation, dataclasses.field(default_factory=lambda: default))])
+    return make_dataclass("Form", [("field", annotation, default)])
 
 
 def typed_dict_of(annotation: Any) -> Any:  # noqa: ANN401 - an annotation
@@ -84,6 +87,21 @@ GOOD: list[tuple[Any, dict[str, Any]]] = [
         Annotated[list[Literal["a", "b"]], Field(min_length=1, max_length=2)],
         {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 2},
     ),
+    (
+        Annotated[str, Length(1, 9), "Why", Title("Reason")],
+        {"type": "string", "minLength": 1, "maxLength": 9, "description": "Why", "title": "Reason"},
+    ),
+    (Annotated[int, Between(1, 9)], {"type": "integer", "minimum": 1, "maximum": 9}),
+    (Annotated[float, Between(None, 0.5)], {"type": "number", "maximum": 0.5}),
+    (Annotated[int | None, Between(1, None), Title("Age")], {"type": "integer", "minimum": 1, "title": "Age"}),
+    (Annotated[int, Interval(ge=1, le=9)], {"type": "integer", "minimum": 1, "maximum": 9}),
+    (
+        Annotated[list[Size], Length(1, 2)],
+        {"type": "array", "items": {"type": "string", "enum": ["small", "large"]}, "minItems": 1, "maxItems": 2},
+    ),
+    (Annotated[str, Format("email")], {"type": "string", "format": "email"}),
+    (Annotated[str | None, Format("uri"), "Why"], {"type": "string", "format": "uri", "description": "Why"}),
+    (Annotated[str, Format("uri"), Field(max_length=9)], {"type": "string", "format": "uri", "maxLength": 9}),
     (Annotated[str, Field(json_schema_extra={"format": "email"})], {"type": "string", "format": "email"}),
     (
         Annotated[Literal["lo", "hi"], Titles("Low", "High")],
@@ -92,6 +110,14 @@ GOOD: list[tuple[Any, dict[str, Any]]] = [
     (
         Annotated[Size, Titles("Small", "Large")],
         {"type": "string", "oneOf": [{"const": "small", "title": "Small"}, {"const": "large", "title": "Large"}]},
+    ),
+    (
+        Annotated[Literal["lo", "hi"] | None, Titles("Low", "High"), "Why"],
+        {
+            "type": "string",
+            "oneOf": [{"const": "lo", "title": "Low"}, {"const": "hi", "title": "High"}],
+            "description": "Why",
+        },
     ),
     (
         list[Annotated[Literal["lo", "hi"], Titles("Low", "High")]],
@@ -104,9 +130,12 @@ GOOD: list[tuple[Any, dict[str, Any]]] = [
 @pytest.mark.parametrize(("annotation", "written"), GOOD)
 def test_what_a_form_can_say_is_said(annotation: Any, written: dict[str, Any], shape: Any) -> None:  # noqa: ANN401
     schema = read(shape(annotation)).schema
+    if shape is form and "Why" in getattr(annotation, "__metadata__", ()):
+        written = {key: value for key, value in written.items() if key != "description"}  # pydantic's is in Field
     assert schema["properties"] == {"field": written}
     # nobody has to fill in a value that may be None; a field that may be None still needs a default
-    is_optional = shape is itself and type(None) in get_args(bare(annotation))
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    is_optional = shape is itself and type(None) in get_args(bare)
     assert schema.get("required", []) == ([] if is_optional else ["field"])
 
 
@@ -117,16 +146,21 @@ def test_what_is_said_is_one_of_the_specifications_primitives(annotation: Any) -
     assert _primitive.dump_python(known, by_alias=True, exclude_none=True) == written
 
 
-@pytest.mark.parametrize("shape", [form, dataclass_of])
 @pytest.mark.parametrize(
-    ("annotation", "default", "written"),
+    ("annotation", "default", "written", "shape"),
     [
-        (str, "x", "x"),
-        (int, 0, 0),
-        (bool, False, False),
-        (Size, Size.L, "large"),
-        (Literal["a", "b"], "b", "b"),
-        (list[Literal["a", "b"]], ["a"], ["a"]),
+        *(
+            (annotation, default, written, shape)
+            for shape in (form, dataclass_of)
+            for annotation, default, written in [
+                (str, "x", "x"),
+                (int, 0, 0),
+                (bool, False, False),
+                (Size, Size.L, "large"),
+                (Literal["a", "b"], "b", "b"),
+            ]
+        ),
+        (list[Literal["a", "b"]], ["a"], ["a"], form),
     ],
 )
 def test_a_default_is_said_and_makes_a_field_optional(
@@ -278,9 +312,6 @@ def test_a_models_own_check_speaks_to_the_user() -> None:
 
     with pytest.raises(InvalidAnswer, match=r"^number only even numbers, please$"):
         read(Even).accept({"number": 3})
-
-
-NATIVE
 
 
 @given(

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
-
-from mcp_functions.errors import DeveloperError
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
 
@@ -34,8 +33,17 @@ class Addition:
         raise NotImplementedError
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Write it for pydantic."""
-        return self.add_to(handler.resolve_ref_schema(handler(core_schema)))
+        """Write it for pydantic, which has a class and its name in another place."""
+
+        def in_place(schema: dict[str, Any]) -> dict[str, Any]:
+            if "anyOf" in schema:
+                schema = {**schema, "anyOf": [in_place(member) for member in schema["anyOf"]]}
+            if "$ref" not in schema:
+                return schema
+            resolved = handler.resolve_ref_schema(schema)
+            return {key: value for key, value in resolved.items() if key != "title"}
+
+        return self.add_to(in_place(handler(core_schema)))
 
 
 class Title(Addition):
@@ -45,8 +53,9 @@ class Title(Addition):
         """Take the title."""
         self._title = title
 
-    def _added(self, _schema: dict[str, Any]) -> dict[str, Any]:
-        return {"title": self._title}
+    def add_to(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Write it beside the description."""
+        return {**schema, "title": self._title}
 
 
 class Titles(Addition):
@@ -60,7 +69,7 @@ class Titles(Addition):
         """Write `oneOf` with `const` and `title` in place of `enum`.
 
         Raises:
-            DeveloperError: there are not as many titles as choices.
+            TypeError: there are not as many titles as choices.
 
         """
         return {key: value for key, value in super().add_to(schema).items() if key not in ("enum", "const")}
@@ -68,8 +77,8 @@ class Titles(Addition):
     def _added(self, schema: dict[str, Any]) -> dict[str, Any]:
         choices = schema.get("enum", [schema["const"]] if "const" in schema else [])
         if len(choices) != len(self._titles):
-            rule = "Titles has {titles} titles for {choices} choices"
-            raise DeveloperError(rule, titles=len(self._titles), choices=len(choices))
+            message = f"Titles has {len(self._titles)} titles for {len(choices)} choices"
+            raise TypeError(message)
         pairs = zip(choices, self._titles, strict=True)
         return {"type": "string", "oneOf": [{"const": choice, "title": title} for choice, title in pairs]}
 
@@ -107,36 +116,46 @@ class Format(Addition):
 
 
 class Limits:
-    """Inclusive limits, `None` for none. pydantic and `kinds` ask it for those of `annotated_types`."""
+    """Inclusive limits, `None` for none: `kinds` and pydantic read what it consists of, as of `annotated_types`."""
 
     __is_annotated_types_grouped_metadata__ = True
+    names: tuple[str, str]
 
     def __init__(self, least: float | None, most: float | None) -> None:
-        """Take both."""
+        """Take the lower and the upper one."""
         self._limits = (least, most)
 
     def __iter__(self) -> Iterator[object]:
-        """List what `annotated_types` calls them."""
-        pairs = zip(self._names(), self._limits, strict=True)
-        return iter([make(limit) for make, limit in pairs if limit is not None])
-
-    def _names(self) -> tuple[Callable[..., object], Callable[..., object]]:
-        raise NotImplementedError
+        """List them. pydantic knows those of `annotated_types` alone, and has imported it."""
+        home = sys.modules.get("annotated_types", sys.modules[__name__])
+        pairs = zip(self.names, self._limits, strict=True)
+        return iter([getattr(home, name)(limit) for name, limit in pairs if limit is not None])
 
 
 class Between(Limits):
     """Limits a number: `Annotated[int, Between(1, 30)]`."""
 
-    def _names(self) -> tuple[Callable[..., object], Callable[..., object]]:
-        from annotated_types import Ge, Le  # noqa: PLC0415 - few parameters have one
-
-        return Ge, Le
+    names = ("Ge", "Le")
 
 
 class Length(Limits):
     """Limits the characters of a string or the items of a list: `Annotated[str, Length(3, 200)]`."""
 
-    def _names(self) -> tuple[Callable[..., object], Callable[..., object]]:
-        from annotated_types import MaxLen, MinLen  # noqa: PLC0415 - likewise
+    names = ("MinLen", "MaxLen")
 
-        return MinLen, MaxLen
+
+# As in `annotated_types`, whose import would cost more than all of a form.
+class Ge(NamedTuple):
+    ge: float
+
+
+class Le(NamedTuple):
+    le: float
+
+
+class MinLen(NamedTuple):
+    min_length: int
+
+
+class MaxLen(NamedTuple):
+    max_length: int

@@ -107,7 +107,7 @@ def _of_type(annotation: Any, key: str, camel_case: bool) -> Form:  # noqa: ANN4
     try:
         expected = kind(annotation)
     except TypeError as error:
-        rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model or the type of one value: {reason}"
+        rule = "{key}: {reason} (a form is a dataclass, a TypedDict, a pydantic model, or the type of one value)"
         raise DeveloperError(rule, key=key, reason=error) from error
     definitions = expected.schema.get("$defs", {})
     root = {**definitions.get(expected.schema.get("$ref", "").rpartition("/")[2], {}), **expected.schema}

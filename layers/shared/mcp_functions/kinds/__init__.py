@@ -106,15 +106,34 @@ def _annotated(inner: Any, *metadata: Any) -> Read | None:  # noqa: ANN401 - as 
     native = _native(inner)
     if native is None or any(map(_is_pydantic, metadata)):
         return None
+    given = [item for item in metadata if _is_limit(item)]
+    if given:
+        from mcp_functions.kinds import limits  # noqa: PLC0415 - few parameters have one
+
+        native = limits.limited(inner, *native, given)
+    if native is None:
+        return None
     schema, check = native
+    for addition in metadata:
+        if _word(addition) == "Addition":
+            schema, check = addition.add_to(schema), _both(check, addition.check)
     if description := _description(metadata):
         schema = {**schema, "description": description}
-    given = [item for item in metadata if _home(item) == "annotated_types"]
-    if not given:
-        return schema, check
-    from mcp_functions.kinds import limits  # noqa: PLC0415 - few parameters have one
+    return schema, check
 
-    return limits.limited(inner, schema, check, given)
+
+def _both(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: second(first(value))
+
+
+def _word(item: object) -> str:
+    """Name the kind of word that an item is, of those in `annotations`; "" if it is none."""
+    base = type(item).__base__
+    return base.__name__ if base and base.__module__ == "mcp_functions.annotations" else ""
+
+
+def _is_limit(item: object) -> bool:
+    return _home(item) == "annotated_types" or _word(item) == "Limits"
 
 
 def _description(metadata: tuple[Any, ...]) -> str | None:
@@ -288,7 +307,10 @@ def _inside(where: str, check: Callable[[Any], Any], value: object) -> Any:  # n
 
 
 def _is_pydantic(item: object) -> bool:
-    return _home(item) in ("pydantic", "pydantic_core") or hasattr(item, "__get_pydantic_core_schema__")
+    is_known = _home(item) in ("mcp_functions", "annotated_types")
+    return not is_known and (
+        _home(item) in ("pydantic", "pydantic_core") or hasattr(item, "__get_pydantic_core_schema__")
+    )
 
 
 def _home(item: object) -> str:
