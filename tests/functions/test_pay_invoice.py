@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Recorded = Callable[[Conversation, list[str]], None]
 
 ASKED = "Pay invoice 2026-001, 1290 EUR?"
-YES = {"pay": True}
+YES = True
 
 
 class Bank:

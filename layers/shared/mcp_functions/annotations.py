@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import namedtuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,17 +146,7 @@ class Length(Limits):
 
 
 # As in `annotated_types`, whose import would cost more than all of a form.
-class Ge(NamedTuple):
-    ge: float
-
-
-class Le(NamedTuple):
-    le: float
-
-
-class MinLen(NamedTuple):
-    min_length: int
-
-
-class MaxLen(NamedTuple):
-    max_length: int
+Ge = namedtuple("Ge", "ge")  # noqa: PYI024 - read by `kinds.limits`, which needs no types
+Le = namedtuple("Le", "le")  # noqa: PYI024
+MinLen = namedtuple("MinLen", "min_length")  # noqa: PYI024
+MaxLen = namedtuple("MaxLen", "max_length")  # noqa: PYI024

@@ -171,11 +171,8 @@ def _read(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -
     found = kind(hints[parameter.name])
     if header := next((item for item in found.metadata if isinstance(item, Header)), None):
         found = found._replace(schema={**found.schema, "x-mcp-header": header.name})
-    if (
-        parameter.default is not MISSING
-        and (default := defaults.as_json(parameter.default, found.check)) is not MISSING
-    ):
-        found = found._replace(schema={**found.schema, "default": default})
+    if parameter.default is not MISSING:
+        found = found._replace(schema={**found.schema, **defaults.published(parameter.default, found.check)})
     return Argument(parameter.name, wire, found, parameter.required, parameter.fresh, parameter.title)
 
 

@@ -133,7 +133,8 @@ class Elicit(Capability):
             key: names the question in `inputRequests`; keep it across deployments, and it keeps its answers.
             message: what the user reads. It must say the same in every round: an answer belongs to these words.
             form: a dataclass, a TypedDict or a pydantic model with a field for each thing to fill in; or the type of
-                one value: `str`, `bool`, `int`, `float`, a Literal or Enum of strings, a list of these, `date`, `datetime`.
+                one value: `str`, `bool`, `int`, `float`, `date`, `datetime`, a Literal or Enum of strings, a list of
+                such choices.
 
         Raises:
             Declined: the user said no.

@@ -40,8 +40,8 @@ def read(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noq
     return parameter, annotation
 
 
-def as_json(default: Any, check: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - a default; JSON
-    """Write a default in the form in which an argument would arrive; MISSING if JSON cannot say it.
+def published(default: Any, check: Callable[[Any], Any]) -> dict[str, Any]:  # noqa: ANN401 - a default is any value
+    """Write the `default` of a schema in the form in which an argument would arrive; nothing if JSON cannot say it.
 
     Args:
         default: of a parameter.
@@ -53,8 +53,8 @@ def as_json(default: Any, check: Callable[[Any], Any]) -> Any:  # noqa: ANN401 -
         if value != default:  # JSON has nothing like it: its form may be another one than that of arguments
             check(value)
     except ValueError:
-        return MISSING
-    return value
+        return {}
+    return {"default": value}
 
 
 def _json(value: Any) -> Any:  # noqa: ANN401, PLR0911 - JSON is any value, of seven kinds
@@ -74,9 +74,9 @@ def _json(value: Any) -> Any:  # noqa: ANN401, PLR0911 - JSON is any value, of s
             return sorted(map(_json, value), key=dumps)  # a set has another order in every process
         case dict() if all(type(key) is str for key in value):
             return {key: _json(member) for key, member in value.items()}
-    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - JSON's own types never pay for it
+    from mcp_functions.values.plain import to_json  # noqa: PLC0415 - few defaults are of another type
 
-    return _json(to_jsonable_python(value, by_alias=True))
+    return _json(to_json(value))
 
 
 def _is_field(item: object) -> bool:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, get_type_hints
 
 from mcp_functions.errors import DeveloperError
-from mcp_functions.kinds import camel, kind
+from mcp_functions.kinds import camel, inside, kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.kinds import Kind
 
@@ -46,6 +46,7 @@ SECRETS = {
     "cvc",
 }
 FORMATS = {"email", "uri", "date", "date-time"}
+UNREADABLE = (TypeError, NameError, AttributeError, SyntaxError)  # an annotation is any value
 ITEMS = ({"type", "enum"}, {"anyOf"})
 
 
@@ -54,18 +55,37 @@ class InvalidAnswer(Exception):
 
 
 class Form(NamedTuple):
-    """A form, as the client shows it and as its answer is read.
+    """A type that a user fills in.
 
     Attributes:
-        schema: the `requestedSchema`.
-        names: the fields by their names on the wire.
+        where: stands before the name of a field, in a complaint to the author.
+        fields: the schema of each field.
+        required: the fields that have to be filled in.
+        definitions: what the schemas refer to.
+        wire: the name of each field on the wire.
         read: makes the answer from the fields that the user filled in, or raises ValueError.
 
     """
 
-    schema: dict[str, Any]
-    names: Mapping[str, str]
+    where: str
+    fields: Mapping[str, dict[str, Any]]
+    required: Sequence[str]
+    definitions: Mapping[str, Any]
+    wire: Mapping[str, str]
     read: Callable[[dict[str, Any]], Any]
+
+    def schema(self) -> dict[str, Any]:
+        """Write the `requestedSchema`.
+
+        Raises:
+            DeveloperError: it cannot be expressed; the message names the field and the reason.
+
+        """
+        properties = {
+            self.wire[name]: _property(self.where, name, field, self.definitions) for name, field in self.fields.items()
+        }
+        required = [self.wire[name] for name in self.required]
+        return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
         """Read what the user filled in.
@@ -80,7 +100,7 @@ class Form(NamedTuple):
         if not isinstance(content, dict):
             message = "the form came back without content"
             raise InvalidAnswer(message)
-        filled = {self.names[name]: value for name, value in content.items() if name in self.names}
+        filled = {name: content[wire] for name, wire in self.wire.items() if wire in content}
         try:
             return self.read(filled)
         except ValueError as error:
@@ -88,7 +108,7 @@ class Form(NamedTuple):
 
 
 def form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: ANN401 - an annotation is any value
-    """Write a type as a form.
+    """Read a type as a form.
 
     Args:
         annotation: a type with named fields, or the type of one value.
@@ -96,55 +116,40 @@ def form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: AN
         camel_case: whether the names of properties go to the wire as camelCase.
 
     Raises:
-        DeveloperError: no form can say it; the message names the field and the reason.
+        DeveloperError: JSON knows no such type.
 
     """
-    read = _of_class if isinstance(annotation, type) else _of_type
-    return read(annotation, key, camel_case)
-
-
-def _of_type(annotation: Any, key: str, camel_case: bool) -> Form:  # noqa: ANN401, FBT001 - as above
     try:
-        expected = kind(annotation)
-    except TypeError as error:
-        rule = "{key}: {reason} (a form is a dataclass, a TypedDict, a pydantic model, or the type of one value)"
-        raise DeveloperError(rule, key=key, reason=error) from error
+        expected = _kind_of_class(annotation) if isinstance(annotation, type) else kind(annotation)
+    except UNREADABLE as error:
+        rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
+        raise DeveloperError(rule, key=key, reason=_culprit(annotation) or error) from error
     definitions = expected.schema.get("$defs", {})
     root = {**definitions.get(expected.schema.get("$ref", "").rpartition("/")[2], {}), **expected.schema}
-    if "properties" in root:
-        return _form(f"{annotation.__name__}.", root, definitions, expected.check, camel_case=camel_case)
-    name = re.sub(r"[^\w-]+", "_", key) or "answer"  # clients may take a dot in it for a path
-    root = {"properties": {name: expected.schema}, "required": [] if _takes_none(expected) else [name]}
-    return _form("", root, definitions, _value(name, expected), camel_case=camel_case)
-
-
-_of_class = lru_cache(maxsize=256)(_of_type)
-
-
-def _form(
-    where: str,
-    root: Mapping[str, Any],
-    definitions: Mapping[str, Any],
-    read: Callable[[dict[str, Any]], Any],
-    *,
-    camel_case: bool,
-) -> Form:
+    where, read = f"{getattr(annotation, '__name__', '')}.", expected.check
+    if "properties" not in root:
+        name = re.sub(r"[^\w-]+", "_", key) or "answer"  # clients may take a dot in it for a path
+        root = {"properties": {name: expected.schema}, "required": [] if _takes_none(expected) else [name]}
+        where, read = "", lambda filled: inside(name, expected.check, filled.get(name))
     wire = {name: camel(name) if camel_case else name for name in root["properties"]}
-    properties = {wire[name]: _property(where, name, field, definitions) for name, field in root["properties"].items()}
-    required = [wire[name] for name in root.get("required", ())]
-    schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
-    return Form(schema, {written: name for name, written in wire.items()}, read)
+    return Form(where, root["properties"], root.get("required", ()), definitions, wire, read)
 
 
-def _value(name: str, expected: Kind) -> Callable[[dict[str, Any]], Any]:
-    def read(filled: dict[str, Any]) -> Any:  # noqa: ANN401 - a value of the kind
+_kind_of_class = lru_cache(maxsize=256)(kind)
+
+
+def _culprit(annotation: Any) -> str:  # noqa: ANN401 - as above
+    """Name the field that cannot be read, and why; "" if that is not known."""
+    try:
+        hints = get_type_hints(annotation, include_extras=True) if isinstance(annotation, type) else {}
+    except UNREADABLE:
+        return ""
+    for name, hint in hints.items():
         try:
-            return expected.check(filled.get(name))
-        except ValueError as error:
-            message = f"{name} {error}"
-            raise ValueError(message) from None
-
-    return read
+            kind(hint)
+        except UNREADABLE as error:
+            return f"{annotation.__name__}.{name}: {error}"
+    return ""
 
 
 def _takes_none(expected: Kind) -> bool:

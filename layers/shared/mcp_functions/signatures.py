@@ -251,11 +251,14 @@ def _declared(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, came
         annotation, *metadata = get_args(hints[parameter.name])
         members = tuple(member for member in _members(annotation) if member is not type(None))
         metadata.remove(marker)
-        bare = Union[members]  # of members that are only known now
-        form = Annotated[(bare, *metadata)] if metadata else bare
+        form: Any = Union.__getitem__(members)  # of members that are only known now
+        if metadata:
+            form = Annotated[(form, *metadata)]
         from mcp_functions.asking import Question  # noqa: PLC0415 - who wrote Ask has imported it
 
-        question = Question(camel(parameter.name) if camel_case else parameter.name, marker.message, form)
+        question: Question[Any] = Question(
+            camel(parameter.name) if camel_case else parameter.name, marker.message, form
+        )
         _check_form(parameter.name, question, camel_case=camel_case)
         found.append(Declared(parameter.name, question, optional=members != _members(annotation)))
     return tuple(found)

@@ -60,7 +60,10 @@ def kind(annotation: Any) -> Kind:  # noqa: ANN401 - an annotation is any value
 
     """
     metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    schema, check = _native(annotation) or _pydantic(annotation)
+    try:
+        schema, check = native(annotation) or _pydantic(annotation)
+    except RecursionError:  # a class that holds itself
+        schema, check = _pydantic(annotation)
     if description := _description(metadata):
         schema = {**schema, "description": description}
     metadata = tuple(item for item in metadata if not isinstance(item, str))
@@ -86,7 +89,8 @@ def from_text(expected: Kind, text: str) -> Any:  # noqa: ANN401 - a value of th
         return expected.check(value)
 
 
-def _native(annotation: Any) -> Read | None:  # noqa: ANN401
+def native(annotation: Any) -> Read | None:  # noqa: ANN401 - an annotation is any value
+    """Read an annotation without pydantic; None if only pydantic reads it."""
     if annotation in (Any, object):
         return {}, _same
     if isinstance(annotation, type) and annotation in SCALARS:
@@ -103,20 +107,24 @@ def _native(annotation: Any) -> Read | None:  # noqa: ANN401
 
 
 def _annotated(inner: Any, *metadata: Any) -> Read | None:  # noqa: ANN401 - as above
-    native = _native(inner)
-    if native is None or any(map(_is_pydantic, metadata)):
+    if any(map(is_pydantic, metadata)):
         return None
     given = [item for item in metadata if _is_limit(item)]
-    if given:
+    members = get_args(inner)
+    if given and type(None) in members:  # what is limited is the other one
+        inner = Annotated[(Union.__getitem__(tuple(member for member in members if member is not type(None))), *given)]
+        inner, given = inner | None, []
+    bare = native(inner)
+    if bare and given:
         from mcp_functions.kinds import limits  # noqa: PLC0415 - few parameters have one
 
-        native = limits.limited(inner, *native, given)
-    if native is None:
+        bare = limits.limited(inner, *bare, given)
+    if bare is None:
         return None
-    schema, check = native
-    for addition in metadata:
-        if _word(addition) == "Addition":
-            schema, check = addition.add_to(schema), _both(check, addition.check)
+    schema, check = bare
+    for item in metadata:
+        if hasattr(item, "add_to"):  # of `annotations`
+            schema, check = item.add_to(schema), _both(check, item.check)
     if description := _description(metadata):
         schema = {**schema, "description": description}
     return schema, check
@@ -126,14 +134,8 @@ def _both(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable
     return lambda value: second(first(value))
 
 
-def _word(item: object) -> str:
-    """Name the kind of word that an item is, of those in `annotations`; "" if it is none."""
-    base = type(item).__base__
-    return base.__name__ if base and base.__module__ == "mcp_functions.annotations" else ""
-
-
 def _is_limit(item: object) -> bool:
-    return _home(item) == "annotated_types" or _word(item) == "Limits"
+    return _home(item) == "annotated_types" or hasattr(item, "__is_annotated_types_grouped_metadata__")
 
 
 def _description(metadata: tuple[Any, ...]) -> str | None:
@@ -214,7 +216,7 @@ def literal(values: tuple[Any, ...]) -> Read | None:
 def _union(members: tuple[Any, ...]) -> Read | None:
     if set(members) == {int, float}:
         return NUMBER
-    kinds = [_native(member) for member in members]
+    kinds = [native(member) for member in members]
     known = [found for found in kinds if found]
     makes_floats = any(_mentions(member, float) for member in members)
     if len(known) < len(kinds) or not (_are_disjoint(known) or _is_json_union(members, makes_floats=makes_floats)):
@@ -269,7 +271,7 @@ def _mentions(annotation: Any, *wanted: Any) -> bool:  # noqa: ANN401 - annotati
 
 
 def _array(args: tuple[Any, ...]) -> Read | None:
-    item = _native(args[0]) if args else ({}, _same)
+    item = native(args[0]) if args else ({}, _same)
     if item is None:
         return None
     schema, inner = item
@@ -278,13 +280,13 @@ def _array(args: tuple[Any, ...]) -> Read | None:
         if not isinstance(value, list):
             message = "must be an array"
             raise ValueError(message)  # noqa: TRY004 - every refusal of a value is a ValueError
-        return [_inside(f"item {index}", inner, element) for index, element in enumerate(value)]
+        return [inside(f"item {index}", inner, element) for index, element in enumerate(value)]
 
     return {"type": "array", "items": schema} if schema else {"type": "array"}, check
 
 
 def _object(args: tuple[Any, ...]) -> Read | None:
-    member = _native(args[1]) if args else ({}, _same)
+    member = native(args[1]) if args else ({}, _same)
     if member is None:
         return None
     schema, inner = member
@@ -293,12 +295,18 @@ def _object(args: tuple[Any, ...]) -> Read | None:
         if not isinstance(value, dict):
             message = "must be an object"
             raise ValueError(message)  # noqa: TRY004 - every refusal of a value is a ValueError
-        return {key: _inside("a value", inner, element) for key, element in value.items()}
+        return {key: inside("a value", inner, element) for key, element in value.items()}
 
     return {"type": "object", "additionalProperties": schema} if schema else {"type": "object"}, check
 
 
-def _inside(where: str, check: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401
+def inside(where: str, check: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401 - of any type
+    """Check a part of a value.
+
+    Raises:
+        ValueError: it does not fit; the text begins with `where` it stands.
+
+    """
     try:
         return check(value)
     except ValueError as error:
@@ -306,10 +314,11 @@ def _inside(where: str, check: Callable[[Any], Any], value: object) -> Any:  # n
         raise ValueError(message) from None
 
 
-def _is_pydantic(item: object) -> bool:
-    is_known = _home(item) in ("mcp_functions", "annotated_types")
-    return not is_known and (
-        _home(item) in ("pydantic", "pydantic_core") or hasattr(item, "__get_pydantic_core_schema__")
+def is_pydantic(item: object) -> bool:
+    """Tell what pydantic reads, in an annotation or in a class."""
+    is_ours = hasattr(item, "add_to")  # of `annotations`
+    return _home(item) in ("pydantic", "pydantic_core") or (
+        hasattr(item, "__get_pydantic_core_schema__") and not is_ours
     )
 
 

@@ -1,4 +1,4 @@
-"""Classes as JSON sees them: enums, dates and datetimes, read as pydantic reads them.
+"""Classes as JSON sees them: enums, dates, datetimes, dataclasses and TypedDicts, read as pydantic reads them.
 
 Only a function that uses such a class imports this module. What has a rule of its own is pydantic's (None says so).
 """
@@ -24,13 +24,20 @@ OWN = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydant
 
 def read(cls: type) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
     """Read a class, or say by None that it is pydantic's."""
-    if any(hasattr(cls, name) for name in OWN):
+    bases = cls.__mro__
+    if any(hasattr(cls, name) for name in OWN) or any(
+        kinds.is_pydantic(item) for base in bases for item in vars(base).values()
+    ):
         return None
     if issubclass(cls, Enum):
         return _enum(cls)
     if (cls.__module__, cls.__name__) in DATES:
         return DATES[cls.__module__, cls.__name__]
-    return None
+    if not (hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__required_keys__")):
+        return None
+    from mcp_functions.kinds import records  # noqa: PLC0415 - few functions need it
+
+    return records.read(cls)
 
 
 def _enum(cls: type[Enum]) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:

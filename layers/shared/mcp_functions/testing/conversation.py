@@ -6,10 +6,10 @@ import copy
 import json
 import logging
 import os
+from collections.abc import Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from threading import get_ident
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local import environment
@@ -130,7 +130,7 @@ class Conversation:
         return self._begin("resources/read", {"uri": uri})
 
     def accept(self, **answers: Any) -> Self:  # noqa: ANN401 - JSON values
-        """Fill in forms: `accept(original={"id": 7})`. Where a form is one value, this will do: `accept(agree=True)`."""
+        """Fill in forms: `accept(original={"id": 7})`. Of a form with one value, just that: `accept(agree=True)`."""
         filled = {key: self._filled(key, content) for key, content in answers.items()}
         return self.answer(**{key: {"action": "accept", "content": content} for key, content in filled.items()})
 

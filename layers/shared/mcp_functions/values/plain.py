@@ -1,7 +1,7 @@
 """A value of an author as plain JSON values. A value that JSON cannot carry is refused; it never becomes its `str()`.
 
-JSON's own types, dataclasses and enums are read here. Dates, UUIDs, paths and decimals are pydantic's, which is
-imported for them alone.
+JSON's own types, dataclasses, enums, dates and datetimes are read here. UUIDs, paths and decimals are pydantic's, which
+is imported for them alone.
 """
 
 from __future__ import annotations
@@ -78,6 +78,9 @@ def _of_class(value: Any) -> Any:  # noqa: ANN401 - JSON is any value
         return _of_dataclass(value)
     if isinstance(value, Enum):
         return _plain(value.value)
+    if type(value).__module__ == "datetime" and type(value).__name__ in ("date", "datetime"):
+        text: str = value.isoformat()
+        return f"{text[:-6]}Z" if text.endswith("+00:00") else text
     return _by_pydantic(value)
 
 
