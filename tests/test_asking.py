@@ -90,7 +90,7 @@ def test_who_takes_the_form_for_the_message_is_told_what_a_form_is(blamed: Calla
     def swapped(*, elicit: Elicit) -> str:
         return elicit("guest", Name, "Who?").name  # type: ignore[arg-type]
 
-    assert blamed(talk_to(swapped).call()).startswith("'Who?': a form is a pydantic model, with a field for each thing")
+    assert blamed(talk_to(swapped).call()).startswith("guest: a form is a dataclass, a TypedDict, a pydantic model")
 
 
 def test_two_questions_under_one_key_are_refused_by_name(blamed: Callable[[Conversation], str]) -> None:
@@ -365,7 +365,7 @@ def test_a_helper_may_ask_the_same_for_a_thousand_rows() -> None:
     assert talk_to(convert).call().accept(currency=ANN).text == "3000"
 
 
-@pytest.mark.parametrize("form", [str, dict, Any, 7])
+@pytest.mark.parametrize("form", [object(), dict, Any, 7])
 def test_a_form_that_is_none_is_refused_even_by_those_who_catch_everything(
     form: Any,  # noqa: ANN401 - that is what is tried
     blamed: Callable[[Conversation], str],
@@ -376,7 +376,7 @@ def test_a_form_that_is_none_is_refused_even_by_those_who_catch_everything(
             return str(elicit("it", "Well?", form))
         return "well"
 
-    assert "a form is a pydantic model" in blamed(talk_to(careless).call())
+    assert blamed(talk_to(careless).call()).startswith("it: a form ")
 
 
 def test_a_page_that_no_browser_opens_is_refused_even_by_those_who_catch_everything(

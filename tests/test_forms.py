@@ -1,21 +1,24 @@
-"""A pydantic model as a form: all that the specification's restricted schema can say, and a clear no to the rest.
+"""A type as a form: all that the specification's restricted schema can say, and a clear no to the rest.
 
 No `from __future__ import annotations` here: the models below are read as an author writes them.
 """
 
 import enum
+from dataclasses import make_dataclass
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
+from annotated_types import Interval
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import _v2026_07_28 as types
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model, field_validator
+from typing_extensions import TypedDict
 
-from mcp_functions import Number, Titles, forms
+from mcp_functions import Between, Format, Length, Number, Title, Titles
 from mcp_functions.errors import DeveloperError
-from mcp_functions.forms import InvalidAnswer
+from mcp_functions.forms import Form, InvalidAnswer, form_of
 
 _primitive: TypeAdapter[Any] = TypeAdapter(types.PrimitiveSchemaDefinition)
 
@@ -30,9 +33,30 @@ def form(annotation: Any, default: Any = ...) -> type[BaseModel]:  # noqa: ANN40
     return made
 
 
+def dataclass_of(annotation: Any, default: Any = ...) -> Any:  # noqa: ANN401 - an annotation
+    if default is ...:
+        return make_dataclass("Form", [("field", annotation)])
+    return make_dataclass("Form", [("field", annotation, default)])
+
+
+def typed_dict_of(annotation: Any) -> Any:  # noqa: ANN401 - an annotation
+    return TypedDict("Form", {"field": annotation})  # type: ignore[operator]
+
+
+def itself(annotation: Any) -> Any:  # noqa: ANN401 - an annotation
+    return annotation
+
+
+# Four ways to ask for the same: each is a form with one property, `field`.
+SHAPES = [form, dataclass_of, typed_dict_of, itself]
+
+
+def read(annotation: Any, *, camel_case: bool = False) -> Form:  # noqa: ANN401 - an annotation
+    return form_of(annotation, "field", camel_case=camel_case)
+
+
 def field(annotation: Any, default: Any = ...) -> dict[str, Any]:  # noqa: ANN401 - an annotation
-    schema = forms.requested_schema(form(annotation, default))
-    found: dict[str, Any] = schema["properties"]["field"]
+    found: dict[str, Any] = read(form(annotation, default)).schema()["properties"]["field"]
     return found
 
 
@@ -63,6 +87,21 @@ GOOD: list[tuple[Any, dict[str, Any]]] = [
         Annotated[list[Literal["a", "b"]], Field(min_length=1, max_length=2)],
         {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 2},
     ),
+    (
+        Annotated[str, Length(1, 9), "Why", Title("Reason")],
+        {"type": "string", "minLength": 1, "maxLength": 9, "description": "Why", "title": "Reason"},
+    ),
+    (Annotated[int, Between(1, 9)], {"type": "integer", "minimum": 1, "maximum": 9}),
+    (Annotated[float, Between(None, 0.5)], {"type": "number", "maximum": 0.5}),
+    (Annotated[int | None, Between(1, None), Title("Age")], {"type": "integer", "minimum": 1, "title": "Age"}),
+    (Annotated[int, Interval(ge=1, le=9)], {"type": "integer", "minimum": 1, "maximum": 9}),
+    (
+        Annotated[list[Size], Length(1, 2)],
+        {"type": "array", "items": {"type": "string", "enum": ["small", "large"]}, "minItems": 1, "maxItems": 2},
+    ),
+    (Annotated[str, Format("email")], {"type": "string", "format": "email"}),
+    (Annotated[str | None, Format("uri"), "Why"], {"type": "string", "format": "uri", "description": "Why"}),
+    (Annotated[str, Format("uri"), Field(max_length=9)], {"type": "string", "format": "uri", "maxLength": 9}),
     (Annotated[str, Field(json_schema_extra={"format": "email"})], {"type": "string", "format": "email"}),
     (
         Annotated[Literal["lo", "hi"], Titles("Low", "High")],
@@ -73,15 +112,31 @@ GOOD: list[tuple[Any, dict[str, Any]]] = [
         {"type": "string", "oneOf": [{"const": "small", "title": "Small"}, {"const": "large", "title": "Large"}]},
     ),
     (
+        Annotated[Literal["lo", "hi"] | None, Titles("Low", "High"), "Why"],
+        {
+            "type": "string",
+            "oneOf": [{"const": "lo", "title": "Low"}, {"const": "hi", "title": "High"}],
+            "description": "Why",
+        },
+    ),
+    (
         list[Annotated[Literal["lo", "hi"], Titles("Low", "High")]],
         {"type": "array", "items": {"anyOf": [{"const": "lo", "title": "Low"}, {"const": "hi", "title": "High"}]}},
     ),
 ]
 
 
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("annotation", "written"), GOOD)
-def test_what_a_form_can_say_is_said(annotation: Any, written: dict[str, Any]) -> None:  # noqa: ANN401
-    assert field(annotation) == written
+def test_what_a_form_can_say_is_said(annotation: Any, written: dict[str, Any], shape: Any) -> None:  # noqa: ANN401
+    schema = read(shape(annotation)).schema()
+    if shape is form and "Why" in getattr(annotation, "__metadata__", ()):
+        written = {key: value for key, value in written.items() if key != "description"}  # pydantic's is in Field
+    assert schema["properties"] == {"field": written}
+    # nobody has to fill in a value that may be None; a field that may be None still needs a default
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    is_optional = shape is itself and type(None) in get_args(bare)
+    assert schema.get("required", []) == ([] if is_optional else ["field"])
 
 
 @pytest.mark.parametrize("annotation", [annotation for annotation, _written in GOOD])
@@ -92,20 +147,32 @@ def test_what_is_said_is_one_of_the_specifications_primitives(annotation: Any) -
 
 
 @pytest.mark.parametrize(
-    ("annotation", "default", "written"),
+    ("annotation", "default", "written", "shape"),
     [
-        (str, "x", "x"),
-        (int, 0, 0),
-        (bool, False, False),
-        (Size, Size.L, "large"),
-        (Literal["a", "b"], "b", "b"),
-        (list[Literal["a", "b"]], ["a"], ["a"]),
+        *(
+            (annotation, default, written, shape)
+            for shape in (form, dataclass_of)
+            for annotation, default, written in [
+                (str, "x", "x"),
+                (int, 0, 0),
+                (bool, False, False),
+                (Size, Size.L, "large"),
+                (Literal["a", "b"], "b", "b"),
+            ]
+        ),
+        (list[Literal["a", "b"]], ["a"], ["a"], form),
     ],
 )
-def test_a_default_is_said_and_makes_a_field_optional(annotation: Any, default: Any, written: Any) -> None:  # noqa: ANN401
-    schema = forms.requested_schema(form(annotation, default))
-    assert schema["properties"]["field"]["default"] == written
-    assert "required" not in schema
+def test_a_default_is_said_and_makes_a_field_optional(
+    annotation: Any,  # noqa: ANN401
+    default: Any,  # noqa: ANN401
+    written: Any,  # noqa: ANN401
+    shape: Any,  # noqa: ANN401
+) -> None:
+    known = read(shape(annotation, default))
+    assert known.schema()["properties"]["field"]["default"] == written
+    assert "required" not in known.schema()
+    assert known.accept({}).field == default
 
 
 def test_none_is_no_default_that_a_form_could_show() -> None:
@@ -116,10 +183,11 @@ GRAMMAR = "a form holds strings, numbers, booleans and choices; nothing nested"
 CHOICE = "a list in a form is a choice among fixed strings"
 
 
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     ("annotation", "reason"),
     [
-        (form(str), GRAMMAR),
+        (list[form(str)] | None, CHOICE),  # type: ignore[misc]
         (dict[str, str], GRAMMAR),
         (Any, GRAMMAR),
         (str | int, GRAMMAR),
@@ -139,10 +207,10 @@ CHOICE = "a list in a form is a choice among fixed strings"
         (bytes, "a form knows the formats date, date-time, email, uri"),
     ],
 )
-def test_what_a_form_cannot_say_is_refused_with_field_and_reason(annotation: Any, reason: str) -> None:  # noqa: ANN401
+def test_what_a_form_cannot_say_is_refused_with_field_and_reason(annotation: Any, reason: str, shape: Any) -> None:  # noqa: ANN401
     with pytest.raises(DeveloperError) as caught:
-        field(annotation)
-    assert str(caught.value).startswith(f"Form.field: {reason}")
+        read(shape(annotation)).schema()
+    assert str(caught.value).startswith(f"{'field' if shape is itself else 'Form.field'}: {reason}")
 
 
 @pytest.mark.parametrize("titles", [("Low",), ("Low", "Middle", "High")])
@@ -162,7 +230,7 @@ class Original(BaseModel):
 
 
 def test_a_model_is_a_flat_object() -> None:
-    assert forms.requested_schema(Original) == {
+    assert read(Original).schema() == {
         "type": "object",
         "properties": {
             "duplicate_of_id": {"type": "number", "description": "Work item ID"},
@@ -174,24 +242,24 @@ def test_a_model_is_a_flat_object() -> None:
 
 
 def test_camel_case_renames_the_fields() -> None:
-    schema = forms.requested_schema(Original, camel_case=True)
+    schema = read(Original, camel_case=True).schema()
     assert list(schema["properties"]) == ["duplicateOfId", "kind", "when"]
     assert schema["required"] == ["duplicateOfId"]
-    assert forms.accept(Original, {"duplicateOfId": 7}, camel_case=True) == Original(duplicate_of_id=7)
+    assert read(Original, camel_case=True).accept({"duplicateOfId": 7}) == Original(duplicate_of_id=7)
     with pytest.raises(InvalidAnswer):
-        forms.accept(Original, {"duplicate_of_id": 7}, camel_case=True)
+        read(Original, camel_case=True).accept({"duplicate_of_id": 7})
 
 
 @pytest.mark.parametrize("name", [{"alias": "wire-name"}, {"validation_alias": "wire-name"}])
 def test_an_alias_is_the_wire_name(name: dict[str, str]) -> None:
     model = form(str, Field(**name))  # type: ignore[call-overload]
-    assert list(forms.requested_schema(model)["properties"]) == ["wire-name"]
-    assert forms.accept(model, {"wire-name": "x"}).model_dump() == {"field": "x"}
+    assert list(read(model).schema()["properties"]) == ["wire-name"]
+    assert read(model).accept({"wire-name": "x"}).model_dump() == {"field": "x"}
 
 
 def test_an_answer_is_read_as_the_model() -> None:
     content = {"duplicate_of_id": 4301, "kind": "task", "when": "2026-07-28", "nobody": "asked"}
-    assert forms.accept(Original, content) == Original(duplicate_of_id=4301, kind="task", when=date(2026, 7, 28))
+    assert read(Original).accept(content) == Original(duplicate_of_id=4301, kind="task", when=date(2026, 7, 28))
 
 
 def test_what_nobody_asked_for_is_ignored_even_where_the_model_forbids_it() -> None:
@@ -200,13 +268,13 @@ def test_what_nobody_asked_for_is_ignored_even_where_the_model_forbids_it() -> N
 
         name: str
 
-    assert forms.accept(Strict, {"name": "x", "more": 1}) == Strict(name="x")
+    assert read(Strict).accept({"name": "x", "more": 1}) == Strict(name="x")
 
 
 @pytest.mark.parametrize("content", [None, [], "x", 7])
 def test_an_accepted_form_has_content(content: object) -> None:
     with pytest.raises(InvalidAnswer, match=r"^the form came back without content$"):
-        forms.accept(Original, content)
+        read(Original).accept(content)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +287,7 @@ def test_an_accepted_form_has_content(content: object) -> None:
 )
 def test_an_answer_that_does_not_fit_is_refused_without_quoting_it(content: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidAnswer) as caught:
-        forms.accept(Original, content)
+        read(Original).accept(content)
     assert str(caught.value) == text
     assert "hunter2" not in repr(caught.value.__cause__)
 
@@ -227,7 +295,7 @@ def test_an_answer_that_does_not_fit_is_refused_without_quoting_it(content: dict
 @pytest.mark.parametrize(("annotation", "content"), [(int, "1"), (str, 1), (bool, 1), (bool, "true"), (Size, "SMALL")])
 def test_an_answer_is_read_strictly(annotation: Any, content: object) -> None:  # noqa: ANN401
     with pytest.raises(InvalidAnswer):
-        forms.accept(form(annotation), {"field": content})
+        read(form(annotation)).accept({"field": content})
 
 
 def test_a_models_own_check_speaks_to_the_user() -> None:
@@ -243,7 +311,7 @@ def test_a_models_own_check_speaks_to_the_user() -> None:
             return number
 
     with pytest.raises(InvalidAnswer, match=r"^number only even numbers, please$"):
-        forms.accept(Even, {"number": 3})
+        read(Even).accept({"number": 3})
 
 
 @given(
@@ -252,5 +320,5 @@ def test_a_models_own_check_speaks_to_the_user() -> None:
     )
 )
 def test_what_the_form_allows_is_accepted(content: dict[str, Any]) -> None:
-    read = forms.accept(Original, content)
-    assert read.model_dump(include=set(content)) == content
+    accepted = read(Original).accept(content)
+    assert accepted.model_dump(include=set(content)) == content

@@ -563,7 +563,7 @@ def e_header_name(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[
         (e_state, "state: RequestState needs its model in brackets, as in RequestState[Draft]"),
         (
             e_form,
-            "parameter 'city': dict[str, test_handlers.City]: a form is a pydantic model, with a field for each thing",
+            "parameter 'city': city: a form holds strings, numbers, booleans and choices; nothing nested",
         ),
         (e_unknown, "parameter 'x': name 'Nowhere' is not defined"),
         (e_returns, "collections.abc.Callable[[], int] cannot be written as JSON"),

@@ -282,7 +282,7 @@ def r_asked(*, x: Annotated[dict[str, str], Ask("?")]) -> str: ...  # type: igno
         (r_copy, "its default cannot be copied for each call: never"),
         (r_keys, "a dict with keys of type 'tuple': the names in a JSON object are strings"),
         (r_nested, "an AliasPath cannot be said in a schema"),
-        (r_asked, "a form is"),
+        (r_asked, "x: a form holds"),
     ],
 )
 def test_what_a_field_cannot_mean_is_refused_with_file_line_function_and_parameter(

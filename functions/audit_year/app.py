@@ -3,15 +3,9 @@
 import time
 from calendar import month_name
 
-from pydantic import BaseModel, Field
-
 from mcp_functions import Elicit, Progress, Step, serve, tool
 
 SECONDS = 0.4  # that the books of a month take
-
-
-class Verdict(BaseModel):
-    write_off: bool = Field(description="Write the difference off")
 
 
 def difference(year: int, month: int) -> int:
@@ -29,7 +23,7 @@ def audit_year(year: int, *, step: Step, elicit: Elicit, progress: Progress) -> 
         total += step(f"month-{month}", difference, year, month)
         if month_name[month] == "June" and total:
             asked = f"The first half of {year} differs by {total} cents. Write that off?"
-            total = 0 if elicit("write_off", asked, Verdict).write_off else total
+            total = 0 if elicit("write_off", asked, bool) else total
     return f"{year} is audited: {total} cents remain."
 
 

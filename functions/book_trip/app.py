@@ -1,22 +1,18 @@
 """A booking in steps: reserve, confirm, charge. However often a round is repeated, the user pays once."""
 
-from pydantic import BaseModel, Field
+from typing import TypedDict
 
 from mcp_functions import Elicit, Step, serve, tool
 
 
-class Flight(BaseModel):
+class Flight(TypedDict):
     number: str
     euros: int
 
 
-class Consent(BaseModel):
-    book: bool = Field(description="Book it, and charge me")
-
-
 def reserve(city: str) -> Flight:
     """Stand in for an airline: it holds a seat for an hour, and then gives it to somebody else."""
-    return Flight(number=f"MF {100 + len(city)}", euros=70 * len(city))
+    return {"number": f"MF {100 + len(city)}", "euros": 70 * len(city)}
 
 
 def pay(euros: int, key: str) -> str:
@@ -28,11 +24,10 @@ def pay(euros: int, key: str) -> str:
 def book_trip(city: str, *, elicit: Elicit, step: Step) -> str:
     """Book a flight to a city, once the user agrees to its price."""
     flight = step("reserve", reserve, city)
-    asked = f"Flight {flight.number} to {city} costs {flight.euros} EUR. Book it?"
-    if not elicit("consent", asked, Consent).book:
+    if not elicit("consent", f"Flight {flight['number']} to {city} costs {flight['euros']} EUR. Book it?", bool):
         return "Nothing was booked."
-    receipt = step.keyed("charge", pay, flight.euros)
-    return f"Booked {flight.number} to {city}: {receipt}."
+    receipt = step.keyed("charge", pay, flight["euros"])
+    return f"Booked {flight['number']} to {city}: {receipt}."
 
 
 handler = serve(book_trip)

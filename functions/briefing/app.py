@@ -1,15 +1,15 @@
 """A prompt that asks for its audience before it is written."""
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
-
-from mcp_functions import Elicit, prompt, serve
+from mcp_functions import Between, Elicit, prompt, serve
 
 
-class Audience(BaseModel):
-    audience: Literal["engineers", "executives", "customers"] = Field(description="Who will read it")
-    minutes: int = Field(default=5, ge=1, le=30, description="How long they have to read it")
+@dataclass
+class Audience:
+    audience: Annotated[Literal["engineers", "executives", "customers"], "Who will read it"]
+    minutes: Annotated[int, Between(1, 30), "How long they have to read it"] = 5
 
 
 @prompt

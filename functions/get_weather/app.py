@@ -1,11 +1,11 @@
 """SEP-2322's first example: a tool that needs to know who asks."""
 
-from pydantic import BaseModel
+from typing import TypedDict
 
 from mcp_functions import Elicit, serve, tool
 
 
-class GitHubLogin(BaseModel):
+class GitHubLogin(TypedDict):
     name: str
 
 

@@ -2,8 +2,6 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel
-
 from mcp_functions import Ask, resource, serve
 
 RULES = {
@@ -12,15 +10,13 @@ RULES = {
     "Português": "Sem sapatos. Silêncio depois das dez. Não se dá comida ao gato.",
 }
 
-
-class Language(BaseModel):
-    language: Literal["English", "Deutsch", "Português"]
+Language = Literal["English", "Deutsch", "Português"]
 
 
 @resource("house://rules", mime_type="text/plain")
 def house_rules(*, reader: Annotated[Language | None, Ask("In which language would you like to read them?")]) -> str:
     """Read the rules of the house."""
-    return RULES[reader.language if reader else "English"]
+    return RULES[reader or "English"]
 
 
 handler = serve(house_rules)

@@ -1,14 +1,8 @@
 """A payment. However its rounds are repeated, raced, reordered or rewound, the invoice is paid once."""
 
-from pydantic import BaseModel, Field
-
 from mcp_functions import Elicit, Step, serve, tool
 
 INVOICES = {"2026-001": 1290, "2026-002": 75}
-
-
-class Approval(BaseModel):
-    pay: bool = Field(description="Pay it now")
 
 
 def transfer(number: str, euros: int, key: str) -> str:
@@ -22,7 +16,7 @@ def pay_invoice(number: str, *, elicit: Elicit, step: Step) -> str:
     if number not in INVOICES:
         return f"There is no invoice {number}."
     euros = INVOICES[number]
-    if not elicit("approval", f"Pay invoice {number}, {euros} EUR?", Approval).pay:
+    if not elicit("approval", f"Pay invoice {number}, {euros} EUR?", bool):
         return f"Invoice {number} was not paid."
     return f"Paid: {step.keyed('transfer', transfer, number, euros)}."
 

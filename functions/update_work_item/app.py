@@ -1,21 +1,15 @@
 """SEP-2322's real-world example: a tool in two rounds, the second depending on the first."""
 
 from datetime import timedelta
-from typing import Literal
-
-from pydantic import BaseModel, Field
+from typing import Annotated, Literal, TypedDict
 
 from mcp_functions import Elicit, Number, serve, tool
 
-
-class Resolution(BaseModel):
-    resolution: Literal["Fixed", "Won't Fix", "Duplicate", "By Design"] = Field(
-        description="Resolution type for this bug"
-    )
+Resolution = Annotated[Literal["Fixed", "Won't Fix", "Duplicate", "By Design"], "Resolution type for this bug"]
 
 
-class Original(BaseModel):
-    duplicate_of_id: Number = Field(description="Work item ID of the original bug")
+class Original(TypedDict):
+    duplicate_of_id: Annotated[Number, "Work item ID of the original bug"]
 
 
 @tool(camel_case=True, answer_within=timedelta(days=7))
@@ -26,12 +20,12 @@ def update_work_item(work_item_id: int, fields: dict[str, str], *, elicit: Elici
         return f"{bug} updated: {', '.join(fields) or 'nothing to change'}."
 
     asked = f"Resolving {bug} requires a resolution. How was this bug resolved?"
-    resolution = elicit("resolution", asked, Resolution).resolution
+    resolution = elicit("resolution", asked, Resolution)
     if resolution != "Duplicate":
         return f"{bug} resolved as {resolution}. State set to Resolved."
 
     asked = "Since this is a duplicate, which work item is the original?"
-    original = elicit("duplicate_of", asked, Original).duplicate_of_id
+    original = elicit("duplicate_of", asked, Original)["duplicate_of_id"]
     return f"{bug} resolved as Duplicate of Bug #{original}. State set to Resolved and duplicate link created."
 
 

@@ -390,7 +390,7 @@ def test_whatever_happens_to_a_conversation_can_be_said(page: dict[str, Any], cl
 
 
 def test_each_round_can_have_a_process_of_its_own() -> None:
-    talk = Conversation(book_trip.handler, fresh=True).call(city="Lisbon").accept(consent={"book": True})
+    talk = Conversation(book_trip.handler, fresh=True).call(city="Lisbon").accept(consent=True)
     assert talk.text.startswith("Booked MF 106 to Lisbon")
 
 

@@ -36,7 +36,7 @@ def test_an_audit_asks_in_the_middle_and_goes_on(recorded: Recorded, moment: Cal
     recorded(talk, ["call"])
     talk.poll()
     assert talk.asked == ["write_off"]
-    talk.accept(write_off={"write_off": True})
+    talk.accept(write_off=True)
     assert talk.done
     assert talk.text == AUDITED
 
@@ -49,7 +49,7 @@ def test_a_month_is_audited_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return (31 * year + 17 * month) % 7
 
     monkeypatch.setattr(app, "difference", difference)
-    begin().poll().accept(write_off={"write_off": False})
+    begin().poll().accept(write_off=False)
     assert audited == list(range(1, 13))
 
 

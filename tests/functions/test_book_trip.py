@@ -49,14 +49,14 @@ def test_a_trip_is_reserved_confirmed_and_charged(recorded: Recorded, moment: Ca
     assert talk.asked == ["consent"]
     assert talk.requests["consent"]["params"]["message"] == ASKED
     assert bank.calls == 0
-    talk.accept(consent={"book": True})
+    talk.accept(consent=True)
     assert talk.text == "Booked MF 106 to Lisbon: receipt 1."
     assert list(bank.charged.values()) == [420]
     recorded(talk, ["call", "consent"])
 
 
 def test_a_client_that_lost_the_receipt_asks_again_and_pays_once(bank: Bank) -> None:
-    talk = Conversation(handler).call(city="Lisbon").accept(consent={"book": True})
+    talk = Conversation(handler).call(city="Lisbon").accept(consent=True)
     said = talk.text
     assert talk.retry().text == said
     assert bank.calls == 2  # nothing was recorded behind the last answer, so the step ran again
@@ -65,7 +65,7 @@ def test_a_client_that_lost_the_receipt_asks_again_and_pays_once(bank: Bank) -> 
 
 def test_two_bookings_are_two_charges(bank: Bank) -> None:
     for number in (1, 2):
-        talk = Conversation(handler).call(city="Lisbon").accept(consent={"book": True})
+        talk = Conversation(handler).call(city="Lisbon").accept(consent=True)
         assert talk.text == f"Booked MF 106 to Lisbon: receipt {number}."
     assert list(bank.charged.values()) == [420, 420]
 
@@ -73,12 +73,12 @@ def test_two_bookings_are_two_charges(bank: Bank) -> None:
 def test_the_flight_that_is_charged_is_the_one_that_was_confirmed(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
     talk = Conversation(handler).call(city="Lisbon")
     monkeypatch.setattr(app, "reserve", dearer)
-    assert talk.accept(consent={"book": True}).text == "Booked MF 106 to Lisbon: receipt 1."
+    assert talk.accept(consent=True).text == "Booked MF 106 to Lisbon: receipt 1."
     assert list(bank.charged.values()) == [420]
 
 
 def test_who_says_no_pays_nothing(bank: Bank) -> None:
-    talk = Conversation(handler).call(city="Lisbon").accept(consent={"book": False})
+    talk = Conversation(handler).call(city="Lisbon").accept(consent=False)
     assert talk.text == "Nothing was booked."
     assert bank.calls == 0
 
@@ -92,7 +92,7 @@ def test_who_does_not_answer_pays_nothing_either(bank: Bank) -> None:
 
 
 def test_an_answer_in_another_conversation_books_nothing(bank: Bank) -> None:
-    agreed = {"action": "accept", "content": {"book": True}}
+    agreed = {"action": "accept", "content": {"consent": True}}
     talk = Conversation(handler).call(city="Porto")
     other = Conversation(handler).call(city="Lisbon")
     other.tamper(lambda _state: talk.state)

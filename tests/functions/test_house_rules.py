@@ -20,7 +20,7 @@ URI = "house://rules"
 def test_the_rules_are_read_in_the_readers_language(recorded: Recorded, moment: Callable[[], Moment]) -> None:
     talk = Conversation(handler, moment=moment).read(URI)
     assert talk.requests["reader"]["params"]["message"] == "In which language would you like to read them?"
-    talk.accept(reader={"language": "Deutsch"})
+    talk.accept(reader="Deutsch")
     assert talk.result["contents"] == [{"uri": URI, "mimeType": "text/plain", "text": RULES["Deutsch"]}]
     recorded(talk, ["read", "reader"])
 
@@ -31,13 +31,13 @@ def test_who_declines_or_closes_the_question_reads_english() -> None:
 
 
 def test_a_language_that_there_is_not_is_asked_for_again() -> None:
-    talk = Conversation(handler).read(URI).accept(reader={"language": "Latin"})
+    talk = Conversation(handler).read(URI).accept(reader="Latin")
     assert talk.asked == ["reader"]
-    assert talk.accept(reader={"language": "Português"}).text == RULES["Português"]
+    assert talk.accept(reader="Português").text == RULES["Português"]
 
 
 def test_what_one_reader_chose_may_not_be_cached_for_another() -> None:
-    talk = Conversation(handler).read(URI).accept(reader={"language": "Deutsch"})
+    talk = Conversation(handler).read(URI).accept(reader="Deutsch")
     assert (talk.result["ttlMs"], talk.result["cacheScope"]) == (0, "private")
 
 
@@ -49,4 +49,4 @@ def test_another_uri_is_another_resource() -> None:
 def test_every_language_that_is_offered_has_its_rules() -> None:
     talk = Conversation(handler).read(URI)
     form = talk.requests["reader"]["params"]["requestedSchema"]
-    assert form["properties"]["language"]["enum"] == list(RULES)
+    assert form["properties"]["reader"]["enum"] == list(RULES)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Recorded = Callable[[Conversation, list[str]], None]
 
 ASKED = "Pay invoice 2026-001, 1290 EUR?"
-YES = {"pay": True}
+YES = True
 
 
 class Bank:
@@ -77,8 +77,8 @@ def test_who_lost_the_receipt_asks_again_and_gets_the_same(bank: Bank) -> None:
 def test_who_approved_cannot_go_back_and_decline_nor_who_declined_approve(bank: Bank, *, first: bool) -> None:
     talk = Conversation(handler).call(number="2026-001")
     rewound = twin(talk)
-    said = talk.accept(approval={"pay": first}).text
-    assert rewound.accept(approval={"pay": not first}).error["message"] == "Invalid or expired requestState"
+    said = talk.accept(approval=first).text
+    assert rewound.accept(approval=not first).error["message"] == "Invalid or expired requestState"
     assert rewound.status == 400
     assert talk.retry().text == said
     assert len(bank.transfers) == first
@@ -110,7 +110,7 @@ def test_two_invoices_are_two_payments(bank: Bank) -> None:
 
 
 def test_without_approval_and_without_an_invoice_nothing_is_paid(bank: Bank) -> None:
-    assert Conversation(handler).call(number="2026-001").accept(approval={"pay": False}).text == (
+    assert Conversation(handler).call(number="2026-001").accept(approval=False).text == (
         "Invoice 2026-001 was not paid."
     )
     assert Conversation(handler).call(number="1999-001").text == "There is no invoice 1999-001."

@@ -109,7 +109,7 @@ def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason() -> None:
     assert talk.asked == ["resolution"]
     message = talk.requests["resolution"]["params"]["message"]
     assert message.startswith("Resolving Bug #4522 requires a resolution. How was this bug resolved? (Please answer")
-    assert "'Fixed', \"Won't Fix\", 'Duplicate' or 'By Design'" in message
+    assert 'resolution must be one of "Fixed", "Won\'t Fix", "Duplicate", "By Design"' in message
     assert "Meh" not in message
     assert talk.accept(resolution={"resolution": "Fixed"}).text.startswith("Bug #4522 resolved as Fixed")
 

@@ -10,6 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mcp_functions.annotations import Between as Between
+    from mcp_functions.annotations import Format as Format
+    from mcp_functions.annotations import Length as Length
+    from mcp_functions.annotations import Title as Title
+    from mcp_functions.annotations import Titles as Titles
     from mcp_functions.asking import Ask as Ask
     from mcp_functions.asking import Cancelled as Cancelled
     from mcp_functions.asking import Declined as Declined
@@ -33,7 +38,6 @@ if TYPE_CHECKING:
     from mcp_functions.content import Text as Text
     from mcp_functions.errors import NotAnswered as NotAnswered
     from mcp_functions.errors import ToolError as ToolError
-    from mcp_functions.forms import Titles as Titles
     from mcp_functions.front_door import serve_catalog as serve_catalog
     from mcp_functions.input_requests import CreateMessageRequest as CreateMessageRequest
     from mcp_functions.input_requests import ElicitRequest as ElicitRequest
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from mcp_functions.steps import Step as Step
 
 WORDS = {
+    "annotations": ("Between", "Format", "Length", "Title", "Titles"),
     "asking": (
         "Ask",
         "Cancelled",
@@ -75,7 +80,6 @@ WORDS = {
         "Text",
     ),
     "errors": ("NotAnswered", "ToolError"),
-    "forms": ("Titles",),
     "front_door": ("serve_catalog",),
     "input_requests": (
         "CreateMessageRequest",

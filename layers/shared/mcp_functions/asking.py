@@ -21,13 +21,13 @@ from mcp_functions.rounds import Asking
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pydantic import BaseModel
+    from typing_extensions import TypeForm
 
     from mcp_functions.rounds import Round
     from mcp_functions.schema import JSONObject
     from mcp_functions.values.protocol_types import Model
 
-Form = TypeVar("Form", bound="BaseModel")
+Form = TypeVar("Form")
 Answer = TypeVar("Answer", covariant=True)  # noqa: PLC0105 - short where it is used
 A = TypeVar("A")
 B = TypeVar("B")
@@ -73,16 +73,17 @@ class Question(NamedTuple, Generic[Form]):
 
     key: str
     message: str
-    form: type[Form]
+    form: TypeForm[Form]
 
     def asking(self, *, camel_case: bool) -> Asking:
         """Say what to ask, and how to read the response."""
+        form = forms.form_of(self.form, self.key, camel_case=camel_case)
 
-        def read(response: Mapping[str, Any]) -> Form:
+        def read(response: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the type that the form was made of
             _check_accepted(self.key, self.message, response)
-            return forms.accept(self.form, response.get("content"), camel_case=camel_case)
+            return form.accept(response.get("content"))
 
-        return Asking(self.key, form_request(self.message, self.form, camel_case=camel_case), read)
+        return Asking(self.key, form_request(self.message, form), read)
 
     def answer(self) -> Form:
         """Exist for type checkers alone."""
@@ -121,17 +122,19 @@ class RootsQuestion:
 
 
 class Elicit(Capability):
-    """Asks the user: `answer = elicit("key", "What do you want to know?", Model)`."""
+    """Asks the user: `seat = elicit("seat", "Where would you like to sit?", Literal["window", "aisle"])`."""
 
     asks = True
 
-    def __call__(self, key: str, message: str, form: type[Form]) -> Form:
-        """Return the user's answer as the model, in this round or a later one.
+    def __call__(self, key: str, message: str, form: TypeForm[Form]) -> Form:
+        """Return the user's answer as a value of the form's type, in this round or a later one.
 
         Args:
             key: names the question in `inputRequests`; keep it across deployments, and it keeps its answers.
             message: what the user reads. It must say the same in every round: an answer belongs to these words.
-            form: a flat pydantic model.
+            form: a dataclass, a TypedDict or a pydantic model with a field for each thing to fill in; or the type of
+                one value: `str`, `bool`, `int`, `float`, `date`, `datetime`, a Literal or Enum of strings, a list of
+                such choices.
 
         Raises:
             Declined: the user said no.
@@ -142,8 +145,8 @@ class Elicit(Capability):
         accepted: Form = answer
         return accepted
 
-    def outcome(self, key: str, message: str, form: type[Form]) -> Form | Declined | Cancelled:
-        """Ask likewise, and return what the user did, to `match` on: the model, or Declined, or Cancelled."""
+    def outcome(self, key: str, message: str, form: TypeForm[Form]) -> Form | Declined | Cancelled:
+        """Ask likewise, and return what the user did, to `match` on: the answer, or Declined, or Cancelled."""
         try:
             return self(key, message, form)
         except (Declined, Cancelled) as outcome:

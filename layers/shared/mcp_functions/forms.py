@@ -1,26 +1,23 @@
-"""A pydantic model as a `requestedSchema`, and the user's content back as the model.
+"""What a user fills in: a type as a `requestedSchema`, and the user's content back as a value of this type.
 
-"Form mode elicitation schemas are limited to flat objects with primitive properties only": what cannot be said in that
-schema is refused when the form is first written, with the reason. pydantic is never imported here: whoever brings a
-model has done so.
+"Form mode elicitation schemas are limited to flat objects with primitive properties only". A type with named fields (a
+dataclass, a TypedDict, a pydantic model) is such an object. Any other type is one value: an object with one property.
+`kinds` reads both. What the restricted schema cannot say is refused when the form is first written, with the reason.
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, get_type_hints
 
 from mcp_functions.errors import DeveloperError
-from mcp_functions.jsonrpc import for_pydantic
-from mcp_functions.kinds import camel, first_reason
+from mcp_functions.kinds import camel, inside, kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pydantic import BaseModel
-    from pydantic.fields import FieldInfo
-
-    Form = TypeVar("Form", bound=BaseModel)
+    from mcp_functions.kinds import Kind
 
 # PrimitiveSchemaDefinition of schema.ts: what each type of property may say. There is no `pattern`.
 COMMON = {"type", "title", "description", "default"}
@@ -49,6 +46,7 @@ SECRETS = {
     "cvc",
 }
 FORMATS = {"email", "uri", "date", "date-time"}
+UNREADABLE = (TypeError, NameError, AttributeError, SyntaxError)  # an annotation is any value
 ITEMS = ({"type", "enum"}, {"anyOf"})
 
 
@@ -56,109 +54,120 @@ class InvalidAnswer(Exception):
     """An accepted form does not fit; the text says which field and why, for the user to read."""
 
 
-class Titles:
-    """Gives the choices of a Literal or Enum words for people: `Annotated[Literal["a", "b"], Titles("One", "Two")]`."""
+class Form(NamedTuple):
+    """A type that a user fills in.
 
-    def __init__(self, *titles: str) -> None:
-        """Take one title for each choice, in their order."""
-        self._titles = titles
+    Attributes:
+        where: stands before the name of a field, in a complaint to the author.
+        fields: the schema of each field.
+        required: the fields that have to be filled in.
+        definitions: what the schemas refer to.
+        wire: the name of each field on the wire.
+        read: makes the answer from the fields that the user filled in, or raises ValueError.
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Write `oneOf` with `const` and `title` in place of `enum`; pydantic calls it.
+    """
+
+    where: str
+    fields: Mapping[str, dict[str, Any]]
+    required: Sequence[str]
+    definitions: Mapping[str, Any]
+    wire: Mapping[str, str]
+    read: Callable[[dict[str, Any]], Any]
+
+    def schema(self) -> dict[str, Any]:
+        """Write the `requestedSchema`.
 
         Raises:
-            DeveloperError: there are not as many titles as choices.
+            DeveloperError: it cannot be expressed; the message names the field and the reason.
 
         """
-        schema: dict[str, Any] = handler.resolve_ref_schema(handler(core_schema))
-        choices = schema.get("enum", [schema["const"]] if "const" in schema else [])
-        if len(choices) != len(self._titles):
-            rule = "Titles has {titles} titles for {choices} choices"
-            raise DeveloperError(rule, titles=len(self._titles), choices=len(choices))
-        titled = [{"const": choice, "title": title} for choice, title in zip(choices, self._titles, strict=True)]
-        return {"type": "string", "oneOf": titled}
+        properties = {
+            self.wire[name]: _property(self.where, name, field, self.definitions) for name, field in self.fields.items()
+        }
+        required = [self.wire[name] for name in self.required]
+        return {"type": "object", "properties": properties, **({"required": required} if required else {})}
+
+    def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
+        """Read what the user filled in.
+
+        Args:
+            content: `ElicitResult.content` as it arrived; keys nobody asked for are ignored.
+
+        Raises:
+            InvalidAnswer: it does not fit the form.
+
+        """
+        if not isinstance(content, dict):
+            message = "the form came back without content"
+            raise InvalidAnswer(message)
+        filled = {name: content[wire] for name, wire in self.wire.items() if wire in content}
+        try:
+            return self.read(filled)
+        except ValueError as error:
+            raise InvalidAnswer(str(error)) from None
 
 
-@lru_cache(maxsize=256)
-def requested_schema(model: type[BaseModel], *, camel_case: bool = False) -> dict[str, Any]:
-    """Write a model as the restricted schema of a form.
-
-    Args:
-        model: a flat pydantic model.
-        camel_case: whether field names go to the wire as camelCase.
-
-    Raises:
-        DeveloperError: the model cannot be expressed; the message names the field and the reason.
-
-    """
-    if not hasattr(model, "model_json_schema"):
-        rule = "{model!r}: a form is a pydantic model, with a field for each thing to fill in"
-        raise DeveloperError(rule, model=model)
-    schema = model.model_json_schema()
-    definitions = schema.get("$defs", {})
-    fields = schema.get("properties", {})
-    names = _wire_names(model, camel_case=camel_case)
-    properties = {
-        names[key]: _property(f"{model.__name__}.{key}", field, definitions, titled=_has_title(model, key))
-        for key, field in fields.items()
-    }
-    required = [names[key] for key in schema.get("required", [])]
-    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
-
-
-def accept(model: type[Form], content: object, *, camel_case: bool = False) -> Form:
-    """Read what the user filled in.
+def form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: ANN401 - an annotation is any value
+    """Read a type as a form.
 
     Args:
-        model: the form that was shown.
-        content: `ElicitResult.content` as it arrived; keys nobody asked for are ignored.
-        camel_case: as when the form was written.
+        annotation: a type with named fields, or the type of one value.
+        key: of the question; it names the property of one value.
+        camel_case: whether the names of properties go to the wire as camelCase.
 
     Raises:
-        InvalidAnswer: it does not fit the form.
+        DeveloperError: JSON knows no such type.
 
     """
-    if not isinstance(content, dict):
-        message = "the form came back without content"
-        raise InvalidAnswer(message)
-    names = _keys(model, camel_case)
-    known = {names[wire]: value for wire, value in content.items() if wire in names}
     try:
-        text = for_pydantic(known)
-    except ValueError as error:
-        raise InvalidAnswer(str(error)) from None
+        expected = _kind_of_class(annotation) if isinstance(annotation, type) else kind(annotation)
+    except UNREADABLE as error:
+        rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
+        raise DeveloperError(rule, key=key, reason=_culprit(annotation) or error) from error
+    definitions = expected.schema.get("$defs", {})
+    root = {**definitions.get(expected.schema.get("$ref", "").rpartition("/")[2], {}), **expected.schema}
+    where, read = f"{getattr(annotation, '__name__', '')}.", expected.check
+    if "properties" not in root:
+        name = re.sub(r"[^\w-]+", "_", key) or "answer"  # clients may take a dot in it for a path
+        root = {"properties": {name: expected.schema}, "required": [] if _takes_none(expected) else [name]}
+        where, read = "", lambda filled: inside(name, expected.check, filled.get(name))
+    wire = {name: camel(name) if camel_case else name for name in root["properties"]}
+    return Form(where, root["properties"], root.get("required", ()), definitions, wire, read)
+
+
+_kind_of_class = lru_cache(maxsize=256)(kind)
+
+
+def _culprit(annotation: Any) -> str:  # noqa: ANN401 - as above
+    """Name the field that cannot be read, and why; "" if that is not known."""
     try:
-        return model.model_validate_json(text, strict=True)
-    except ValueError as error:
-        raise InvalidAnswer(first_reason(error)) from None
+        hints = get_type_hints(annotation, include_extras=True) if isinstance(annotation, type) else {}
+    except UNREADABLE:
+        return ""
+    for name, hint in hints.items():
+        try:
+            kind(hint)
+        except UNREADABLE as error:
+            return f"{annotation.__name__}.{name}: {error}"
+    return ""
 
 
-@lru_cache(maxsize=256)
-def _keys(model: type[BaseModel], camel_case: bool) -> dict[str, str]:  # noqa: FBT001 - as above
-    return {wire: key for key, wire in _wire_names(model, camel_case=camel_case).items()}
+def _takes_none(expected: Kind) -> bool:
+    try:
+        expected.check(None)
+    except ValueError:
+        return False
+    return True
 
 
-def _wire_names(model: type[BaseModel], *, camel_case: bool) -> dict[str, str]:
-    keys = [_key(name, field) for name, field in model.model_fields.items()]
-    return {key: camel(key) if camel_case else key for key in keys}
-
-
-def _has_title(model: type[BaseModel], key: str) -> bool:
-    return any(field.title is not None for name, field in model.model_fields.items() if _key(name, field) == key)
-
-
-def _key(name: str, field: FieldInfo) -> str:
-    alias = field.validation_alias or field.alias
-    return alias if isinstance(alias, str) else name
-
-
-def _property(where: str, field: dict[str, Any], definitions: Mapping[str, Any], *, titled: bool) -> dict[str, Any]:
+def _property(where: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    where += name
     # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model
-    if where.rpartition(".")[2].lower().replace("_", "").replace("-", "") in SECRETS:
+    if name.lower().replace("_", "").replace("-", "") in SECRETS:
         _refuse(where, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
     schema = _resolved(field, definitions)
-    if not titled:
-        schema.pop("title", None)  # pydantic's guess from the name; the client can guess as well
+    if schema.get("title") == name.replace("_", " ").title().strip():
+        del schema["title"]  # pydantic's guess from the name; the client can guess as well
     if schema.get("type") == "array":
         schema["items"] = _items(where, _resolved(schema.get("items", {}), definitions))
     return _checked(where, schema)

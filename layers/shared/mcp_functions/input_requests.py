@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pydantic import BaseModel
+    from typing_extensions import TypeForm
 
     from mcp_functions import schema
     from mcp_functions.schema import JSONObject
@@ -36,7 +37,7 @@ class InputRequest:
 
     __slots__ = ()
 
-    def wire(self, *, camel_case: bool = False) -> schema.InputRequest:
+    def wire(self, key: str = "answer", *, camel_case: bool = False) -> schema.InputRequest:
         """Write it as the specification does."""
         raise NotImplementedError
 
@@ -46,7 +47,7 @@ class ElicitRequest(InputRequest):
     """Asks the user to fill in a form, or (`ElicitRequest.url`) to open a page (client/elicitation)."""
 
     message: str
-    form: type[BaseModel] | None
+    form: TypeForm[Any] | None
     page: str | None = None
 
     @classmethod
@@ -54,15 +55,15 @@ class ElicitRequest(InputRequest):
         """Ask the user to open `url`. An accept is consent to open it, not completion of what happens there."""
         return cls(message, None, url)
 
-    def wire(self, *, camel_case: bool = False) -> schema.InputRequest:
+    def wire(self, key: str = "answer", *, camel_case: bool = False) -> schema.InputRequest:
         """Write it as ElicitRequest.
 
         Raises:
             DeveloperError: the form cannot be expressed, or the URL is none that a client could open.
 
         """
-        if self.form:
-            return form_request(self.message, self.form, camel_case=camel_case)
+        if self.form is not None:
+            return form_request(self.message, forms.form_of(self.form, key, camel_case=camel_case))
         if not self.page or not _can_be_opened(self.page):
             message = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
             raise DeveloperError(message)
@@ -85,7 +86,7 @@ class CreateMessageRequest(InputRequest):
     max_tokens: int
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def wire(self, *, camel_case: bool = False) -> schema.InputRequest:  # noqa: ARG002 - the wire names are the protocol's
+    def wire(self, key: str = "answer", *, camel_case: bool = False) -> schema.InputRequest:  # noqa: ARG002 - the wire names are the protocol's
         """Write it as CreateMessageRequest.
 
         Raises:
@@ -105,7 +106,7 @@ class CreateMessageRequest(InputRequest):
 class ListRootsRequest(InputRequest):
     """Asks the client which folders it works in (client/roots)."""
 
-    def wire(self, *, camel_case: bool = False) -> schema.InputRequest:  # noqa: ARG002 - one shape for all three
+    def wire(self, key: str = "answer", *, camel_case: bool = False) -> schema.InputRequest:  # noqa: ARG002 - one shape for all three
         """Write it as ListRootsRequest."""
         return {"method": "roots/list", "params": {}}
 
@@ -173,15 +174,14 @@ def _check_tool_results(messages: Sequence[JSONObject]) -> None:
         raise DeveloperError(text)
 
 
-def form_request(message: str, form: type[BaseModel], *, camel_case: bool) -> schema.InputRequest:
+def form_request(message: str, form: forms.Form) -> schema.InputRequest:
     """Write the question that shows a form.
 
     Raises:
         DeveloperError: the form cannot be expressed.
 
     """
-    requested = forms.requested_schema(form, camel_case=camel_case)
-    params: schema.ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": requested}
+    params: schema.ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": form.schema()}
     return {"method": "elicitation/create", "params": params}
 
 

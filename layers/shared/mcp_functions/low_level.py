@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from typing import Self
 
     from pydantic import BaseModel
+    from typing_extensions import TypeForm
 
     from mcp_functions.rounds import Round
     from mcp_functions.schema import JSONObject
 
-    Form = TypeVar("Form", bound=BaseModel)
-
+Answer = TypeVar("Answer")
 State = TypeVar("State", bound="BaseModel")
 
 
@@ -52,15 +52,16 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
         """Answers to nothing that this server can prove it asked."""
         return self._round.unproven
 
-    def accepted(self, key: str, form: type[Form]) -> Form | None:
+    def accepted(self, key: str, form: TypeForm[Answer]) -> Answer | None:
         """Return an accepted form; None if it is missing, was declined or cancelled, or does not fit."""
         answer = self.get(key, {})
         if answer.get("action") != "accept":
             return None
         try:
-            return forms.accept(form, answer.get("content"), camel_case=self._round.camel_case)
+            accepted: Answer = forms.form_of(form, key, camel_case=self._round.camel_case).accept(answer.get("content"))
         except InvalidAnswer:
             return None
+        return accepted
 
 
 class RequestState(Capability, Generic[State]):

@@ -256,7 +256,7 @@ class Round:
         if not result.input_requests and result.request_state is None:
             self.fail("an InputRequiredResult needs input_requests or a request_state")
         for key, asked in result.input_requests.items():
-            self.requests[key] = asked.wire(camel_case=self.camel_case)
+            self.requests[key] = asked.wire(key, camel_case=self.camel_case)
             self._seen[key] = fingerprint(self.requests[key])
             self._answers.pop(key, None)  # asked anew, so answered anew
         self._state = None if result.request_state is None else self._dumped(result.request_state)

@@ -1,6 +1,6 @@
 """What an author's signature says: what the client sends, what the function may do, what is asked, what it promises.
 
-Before `*` stands what the client sends. After it stand capabilities, by their types, and questions (`Annotated[Model,
+Before `*` stands what the client sends. After it stand capabilities, by their types, and questions (`Annotated[Form,
 Ask("…")]`). Whatever is wrong is said where the function is decorated, with its file and line.
 """
 
@@ -254,13 +254,19 @@ def _declared(
             message = f"{parameter.name}: what is asked of the user stands after *"
             raise TypeError(message)
         _check_message(parameter.name, marker.message, parameters)
-        members = _members(get_args(hints[parameter.name])[0])
-        model = next(member for member in members if member is not type(None))
+        annotation, *metadata = get_args(hints[parameter.name])
+        members = tuple(member for member in _members(annotation) if member is not type(None))
+        metadata.remove(marker)
+        form: Any = Union.__getitem__(members)  # of members that are only known now
+        if metadata:
+            form = Annotated[(form, *metadata)]
         from mcp_functions.asking import Question  # noqa: PLC0415 - who wrote Ask has imported it
 
-        question = Question(camel(parameter.name) if camel_case else parameter.name, marker.message, model)
+        question: Question[Any] = Question(
+            camel(parameter.name) if camel_case else parameter.name, marker.message, form
+        )
         _check_form(parameter.name, question, camel_case=camel_case)
-        found.append(Declared(parameter.name, question, optional=len(members) > 1))
+        found.append(Declared(parameter.name, question, optional=members != _members(annotation)))
     return tuple(found)
 
 

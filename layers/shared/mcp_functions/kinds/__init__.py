@@ -101,18 +101,35 @@ def native(annotation: Any) -> Read | None:  # noqa: ANN401 - an annotation is a
 
 
 def _annotated(inner: Any, *metadata: Any) -> Read | None:  # noqa: ANN401 - as above
+    if any(map(is_pydantic, metadata)):
+        return None
+    given = [item for item in metadata if _is_limit(item)]
+    members = get_args(inner)
+    if given and type(None) in members:  # what is limited is the other one
+        inner = Annotated[(Union.__getitem__(tuple(member for member in members if member is not type(None))), *given)]
+        inner, given = inner | None, []
     bare = native(inner)
-    if bare is None or any(map(is_pydantic, metadata)):
+    if bare and given:
+        from mcp_functions.kinds import limits  # noqa: PLC0415 - few parameters have one
+
+        bare = limits.limited(inner, *bare, given)
+    if bare is None:
         return None
     schema, check = bare
+    for item in metadata:
+        if hasattr(item, "add_to"):  # of `annotations`
+            schema, check = item.add_to(schema), _both(check, item.check)
     if description := _description(metadata):
         schema = {**schema, "description": description}
-    given = [item for item in metadata if _home(item) == "annotated_types"]
-    if not given:
-        return schema, check
-    from mcp_functions.kinds import limits  # noqa: PLC0415 - few parameters have one
+    return schema, check
 
-    return limits.limited(inner, schema, check, given)
+
+def _both(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: second(first(value))
+
+
+def _is_limit(item: object) -> bool:
+    return _home(item) == "annotated_types" or hasattr(item, "__is_annotated_types_grouped_metadata__")
 
 
 def _description(metadata: tuple[Any, ...]) -> str | None:
@@ -288,7 +305,10 @@ def inside(where: str, check: Callable[[Any], Any], value: object) -> Any:  # no
 
 def is_pydantic(item: object) -> bool:
     """Tell what pydantic reads, in an annotation or in a class."""
-    return _home(item) in ("pydantic", "pydantic_core") or hasattr(item, "__get_pydantic_core_schema__")
+    is_ours = hasattr(item, "add_to")  # of `annotations`
+    return _home(item) in ("pydantic", "pydantic_core") or (
+        hasattr(item, "__get_pydantic_core_schema__") and not is_ours
+    )
 
 
 def _home(item: object) -> str:

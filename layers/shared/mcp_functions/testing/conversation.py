@@ -6,6 +6,7 @@ import copy
 import json
 import logging
 import os
+from collections.abc import Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from threading import get_ident
@@ -28,7 +29,7 @@ from mcp_functions.observing import Notes, listener
 from mcp_functions.testing.containers import Cold, Context, Warm, orders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mcp_functions.gateway import LambdaFunction
 
@@ -128,9 +129,10 @@ class Conversation:
         """Read a resource."""
         return self._begin("resources/read", {"uri": uri})
 
-    def accept(self, **answers: Mapping[str, Any]) -> Self:
-        """Fill in forms: `accept(resolution={"resolution": "Fixed"})`."""
-        return self.answer(**{key: {"action": "accept", "content": dict(content)} for key, content in answers.items()})
+    def accept(self, **answers: Any) -> Self:  # noqa: ANN401 - JSON values
+        """Fill in forms: `accept(original={"id": 7})`. Of a form with one value, just that: `accept(agree=True)`."""
+        filled = {key: self._filled(key, content) for key, content in answers.items()}
+        return self.answer(**{key: {"action": "accept", "content": content} for key, content in filled.items()})
 
     def decline(self, *keys: str) -> Self:
         """Say no to the questions named, or to all of them."""
@@ -299,6 +301,12 @@ class Conversation:
         outside = "" if os.environ.get("MCP_STACK") else OUTSIDE
         message = f"no {part}, but HTTP {self.status} {there}{why}{outside}"
         raise AssertionError(message)
+
+    def _filled(self, key: str, content: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+        if isinstance(content, Mapping):
+            return dict(content)
+        form = self.requests.get(key, {}).get("params", {}).get("requestedSchema", {})
+        return {next(iter(form.get("properties", [key]))): content}
 
     def _bodies(self) -> list[dict[str, Any]]:
         return [_message(response) for _event, response in self.rounds]
