@@ -267,6 +267,38 @@ def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
         assert aws.find({**harness, name: "/etc/ssl/certs/ours.pem"}, "kms") is not None
 
 
+def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[ssl.SSLContext] = []
+    read = ssl.create_default_context
+
+    def counted() -> ssl.SSLContext:
+        made.append(read())
+        return made[-1]
+
+    monkeypatch.setattr(ssl, "create_default_context", counted)
+    asked: list[ssl.SSLContext | None] = []
+
+    def connect(_host: str, _port: int, context: ssl.SSLContext | None, **_limits: object) -> None:
+        asked.append(context)
+        message = "nobody"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(connection, "connect", connect)
+    connection.trusted.cache_clear()
+    deadline = connection.Deadline.after(10)
+    for service in ("kms", "dynamodb", "lambda"):
+        target = aws.find(LAMBDA, service)
+        assert target is not None
+        assert target.tls
+        aws.prepare(target)
+        with pytest.raises(Exception, match="nobody"):
+            connection.Connections(target, connect_seconds=1, read_seconds=1).post("/", {}, b"", deadline)
+    assert len(made) == 1
+    assert asked == made * 3
+
+
 def test_a_proxy_that_the_endpoint_is_kept_from_does_not_count() -> None:
     harness = {**LAMBDA, "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001", "http_proxy": "http://proxy:3128"}
     assert aws.find(harness, "kms") is None
