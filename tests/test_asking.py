@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime  # noqa: TC003 - read at run time, from annotations
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
 from threading import Barrier, BrokenBarrierError
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 from uuid import uuid4
 
 import pytest
@@ -16,6 +18,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from mcp_functions import (
     Ask,
+    Between,
     Cancelled,
     CreateMessageRequest,
     Declined,
@@ -30,6 +33,7 @@ from mcp_functions import (
     Sample,
     SampleQuestion,
     Step,
+    Titles,
     ToolError,
     prompt,
     resource,
@@ -403,6 +407,118 @@ def test_a_rule_broken_in_an_async_task_is_told_too(blamed: Callable[[Conversati
         return "done"
 
     assert "under the key 'guest'" in blamed(talk_to(forgetful).call())
+
+
+# Forms that need no pydantic.
+
+
+class Meal(StrEnum):
+    FISH = "fish"
+    BEANS = "beans"
+
+
+@dataclass
+class Guest:
+    name: str
+    nights: Annotated[int, Between(1, 7)] = 1
+
+    def __post_init__(self) -> None:
+        if self.name == "nobody":
+            message = "nobody cannot come"
+            raise ValueError(message)
+
+
+class Room(TypedDict):
+    beds: int
+
+
+Seat = Literal["window", "aisle"]
+
+
+@pytest.mark.parametrize(
+    ("form", "content", "answer"),
+    [
+        (bool, {"it": False}, False),
+        (str, {"it": "Ann"}, "Ann"),
+        (int, {"it": 7}, 7),
+        (float, {"it": 7}, 7.0),
+        (Seat, {"it": "aisle"}, "aisle"),
+        (Meal, {"it": "beans"}, Meal.BEANS),
+        (list[Meal], {"it": ["beans", "fish"]}, [Meal.BEANS, Meal.FISH]),
+        (date, {"it": "2026-07-28"}, date(2026, 7, 28)),
+        (str | None, {}, None),
+        (Guest, {"name": "Ann"}, Guest("Ann", 1)),
+        (Room, {"beds": 2}, {"beds": 2}),
+    ],
+)
+def test_an_answer_has_the_type_of_its_form(form: Any, content: dict[str, Any], answer: object) -> None:  # noqa: ANN401
+    @tool
+    def ask(*, elicit: Elicit) -> str:
+        one, two = elicit("it", "It?", form), elicit.outcome("it", "It?", form)
+        (three,) = elicit.together(Question("it", "It?", form))
+        return repr([one, two, three])
+
+    assert talk_to(ask).call().accept(it=content).text == repr([answer] * 3)
+
+
+@pytest.mark.parametrize(
+    ("form", "content", "reason"),
+    [
+        (bool, {"it": "yes"}, "it must be a boolean"),
+        (int, {"it": 1.5}, "it must be an integer"),
+        (Seat, {"it": "roof"}, 'it must be one of "window", "aisle"'),
+        (Seat, {}, 'it must be one of "window", "aisle"'),
+        (Meal, {"it": "meat"}, 'it must be one of "fish", "beans"'),
+        (Guest, {"name": "Ann", "nights": 8}, "nights must be at most 7"),
+        (Guest, {"name": "nobody"}, "nobody cannot come"),
+        (Guest, {"nights": 2}, "name is missing"),
+        (Room, {"beds": "two"}, "beds must be an integer"),
+    ],
+)
+def test_an_answer_that_is_not_of_its_type_is_asked_for_again(form: Any, content: dict[str, Any], reason: str) -> None:  # noqa: ANN401
+    @tool
+    def ask(*, elicit: Elicit) -> str:
+        return repr(elicit("it", "It?", form))
+
+    talk = talk_to(ask).call().answer(it={"action": "accept", "content": content})
+    assert talk.messages == {"it": f"It? (Please answer again: {reason}.)"}
+
+
+@pytest.mark.parametrize(
+    ("key", "camel_case", "name"),
+    [("write_off", False, "write_off"), ("write_off", True, "writeOff"), ("guest no. 1", False, "guest_no_1")],
+)
+def test_one_value_is_a_property_named_by_its_key(key: str, name: str, *, camel_case: bool) -> None:
+    @tool(camel_case=camel_case)
+    def ask(*, elicit: Elicit) -> str:
+        return repr(elicit(key, "Sure?", bool))
+
+    talk = talk_to(ask).call()
+    assert talk.requests[key]["params"]["requestedSchema"] == {
+        "type": "object",
+        "properties": {name: {"type": "boolean"}},
+        "required": [name],
+    }
+    assert talk.accept(**{key: True}).text == "True"
+
+
+def test_a_signature_declares_one_value_with_its_titles() -> None:
+    @tool
+    def sit(
+        *,
+        seat: Annotated[Seat, Titles("At the window", "At the aisle"), "For the whole flight", Ask("Where?")],
+        day: Annotated[date | None, Ask("When?")],
+    ) -> str:
+        return f"{seat} {day!r}"
+
+    talk = talk_to(sit).call()
+    assert talk.requests["seat"]["params"]["requestedSchema"]["properties"]["seat"] == {
+        "type": "string",
+        "oneOf": [{"const": "window", "title": "At the window"}, {"const": "aisle", "title": "At the aisle"}],
+        "description": "For the whole flight",
+    }
+    assert talk.accept(seat="aisle", day="2026-07-28").text == "aisle datetime.date(2026, 7, 28)"
+    assert talk_to(sit).call().answer(seat=accepted(seat="aisle"), day={"action": "decline"}).text == "aisle None"
 
 
 # Answers.

@@ -3,6 +3,7 @@
 No `from __future__ import annotations` here: the models below are read as an author writes them.
 """
 
+import dataclasses
 import enum
 from dataclasses import make_dataclass
 from datetime import date, datetime
@@ -312,6 +313,99 @@ def test_a_models_own_check_speaks_to_the_user() -> None:
 
     with pytest.raises(InvalidAnswer, match=r"^number only even numbers, please$"):
         read(Even).accept({"number": 3})
+
+
+@pytest.mark.parametrize("content", ["x@", "@y", "x y@z", "", 7])
+def test_what_has_another_format_is_asked_for_again(content: object) -> None:
+    for annotation in (Annotated[str, Format("email")], form(Annotated[str, Format("email")])):
+        assert read(annotation).accept({"field": "x@y"})
+        with pytest.raises(InvalidAnswer):
+            read(annotation).accept({"field": content})
+
+
+def test_a_format_that_no_form_knows_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^Format\('ipv4'\): the formats are email and uri$"):
+        Format("ipv4")
+
+
+class Nothing:
+    """No type of JSON."""
+
+
+@dataclasses.dataclass
+class Booking:
+    """A docstring is for the author, and stays here."""
+
+    city: str
+    seat: Nothing
+
+
+@pytest.mark.parametrize(
+    ("annotation", "reason"),
+    [
+        (Nothing, "<class '"),
+        (Booking, "Booking.seat: <class '"),
+        (Booking("Rome", Nothing()), "'Booking' object"),
+        (Annotated[Literal["a", "b"], Titles("A")], "Titles has 1 titles for 2 choices"),
+    ],
+)
+def test_what_json_does_not_know_is_refused_with_the_field(annotation: Any, reason: str) -> None:  # noqa: ANN401
+    with pytest.raises(DeveloperError) as caught:
+        read(annotation)
+    choice = "field: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value"
+    assert str(caught.value).startswith(f"{choice} ({reason}")
+
+
+# What pydantic makes of the same fields.
+
+NUMBERS = st.one_of(st.booleans(), st.integers(-3, 12), st.sampled_from([0.5, 1.0, 8.5]))
+VALUES = st.one_of(
+    st.none(),
+    NUMBERS,
+    st.sampled_from(["", "a", "b", "lo", "small", "1", "true", "x@y", "a:b", "2026-02-29", "2026-07-28"]),
+    st.sampled_from(["2026-07-28T09:30:00Z", "2026-07-28T09:30", "2026-07-28 09:30:00.5+02:00"]),
+    st.lists(st.sampled_from(["a", "b", "lo", "small", 1]), max_size=4),
+)
+ANNOTATIONS = st.sampled_from([annotation for annotation, _written in GOOD])
+FIELDS = st.dictionaries(st.sampled_from(["first", "second_one", "third"]), ANNOTATIONS, min_size=1)
+
+
+def untitled(schema: dict[str, Any]) -> dict[str, Any]:
+    properties = {name: {**field, "title": "", "description": ""} for name, field in schema["properties"].items()}
+    return {**schema, "properties": properties}
+
+
+def outcome(known: Form, content: dict[str, Any]) -> dict[str, Any] | None:
+    """Read an answer; its fields with their types, because 1 == 1.0."""
+    try:
+        accepted = known.accept(content)
+    except InvalidAnswer:
+        return None
+    fields = accepted if isinstance(accepted, dict) else vars(accepted)
+    return {name: (type(value), value) for name, value in fields.items()}
+
+
+@given(FIELDS, st.data(), st.booleans())
+def test_other_forms_are_read_as_pydantic_reads_a_model(
+    fields: dict[str, Any],
+    data: st.DataObject,
+    camel_case: bool,  # noqa: FBT001
+) -> None:
+    model = create_model("Form", **{name: (annotation, ...) for name, annotation in fields.items()})  # type: ignore[call-overload]
+    shapes = [model, make_dataclass("Form", list(fields.items())), TypedDict("Form", fields)]  # type: ignore[operator]
+    expected, *others = (read(shape, camel_case=camel_case) for shape in shapes)
+    content = data.draw(st.fixed_dictionaries({}, optional=dict.fromkeys(expected.wire.values(), VALUES)))
+    for other in others:
+        assert untitled(other.schema()) == untitled(expected.schema())
+        assert outcome(other, content) == outcome(expected, content)
+
+
+@given(ANNOTATIONS, VALUES)
+def test_one_value_is_read_as_pydantic_reads_the_only_field_of_a_model(annotation: Any, value: Any) -> None:  # noqa: ANN401
+    expected, other = read(form(annotation)), read(annotation)
+    assert untitled(other.schema())["properties"] == untitled(expected.schema())["properties"]
+    one = other._replace(read=lambda filled: {"field": other.read(filled)})
+    assert outcome(one, {"field": value}) == outcome(expected, {"field": value})
 
 
 @given(

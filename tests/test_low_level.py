@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date  # noqa: TC003 - read at run time, from annotations
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
@@ -154,6 +154,19 @@ def test_who_reads_an_answer_may_ask_more_of_it_than_a_form_can_say() -> None:
     talk = talk_to(strict).call().accept(name={"name": "Ann"})
     assert talk.asked == ["name"]
     assert talk.accept(name={"name": "AB"}).text == "AB"
+
+
+def test_a_form_may_be_the_type_of_one_value() -> None:
+    @tool
+    def sits(*, input_responses: InputResponses) -> str | InputRequiredResult:
+        seat = input_responses.accepted("seat", Literal["window", "aisle"])
+        return seat or InputRequiredResult({"seat": ElicitRequest("Where?", Literal["window", "aisle"])})
+
+    talk = talk_to(sits).call().accept(seat="roof")
+    assert talk.requests["seat"]["params"]["requestedSchema"]["properties"] == {
+        "seat": {"type": "string", "enum": ["window", "aisle"]}
+    }
+    assert talk.accept(seat="aisle").text == "aisle"
 
 
 @pytest.mark.parametrize(

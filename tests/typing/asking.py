@@ -1,19 +1,25 @@
 """An answer has the type of its form. This file is read by type checkers and never runs."""
 
-from typing import Annotated, Any, Literal, assert_never, assert_type
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypedDict, assert_never, assert_type
 
 from pydantic import BaseModel, Field
 
 from mcp_functions import (
     Ask,
+    Between,
     Cancelled,
     CreateMessageRequest,
     Declined,
     Elicit,
     ElicitRequest,
+    Format,
     InputRequest,
     InputRequiredResult,
     InputResponses,
+    Length,
     ListRoots,
     ListRootsRequest,
     NotAnswered,
@@ -22,6 +28,7 @@ from mcp_functions import (
     RootsQuestion,
     Sample,
     SampleQuestion,
+    Title,
     Titles,
     tool,
 )
@@ -34,6 +41,21 @@ class City(BaseModel):
 
 class Month(BaseModel):
     month: int = Field(ge=1, le=12)
+
+
+@dataclass
+class Guest:
+    name: Annotated[str, Length(1, 40), Title("Name")]
+    mail: Annotated[str | None, Format("email")] = None
+
+
+class Room(TypedDict):
+    beds: Annotated[int, Between(1, 4), "How many can sleep in it"]
+
+
+class Meal(StrEnum):
+    FISH = "fish"
+    BEANS = "beans"
 
 
 class Draft(BaseModel):
@@ -57,6 +79,23 @@ def inline(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
     while not city.name:
         elicit.url("login", "Please sign in", "https://example.com")
     return city.name
+
+
+@tool
+def without_pydantic(*, elicit: Elicit) -> str:
+    assert_type(elicit("agree", "Pay 1,290 EUR?", bool), bool)
+    assert_type(elicit("seat", "Where?", Literal["window", "aisle"]), Literal["window", "aisle"])
+    assert_type(elicit("meal", "Which?", Meal), Meal)
+    assert_type(elicit("meals", "Which?", list[Meal]), list[Meal])
+    assert_type(elicit("day", "When?", date), date)
+    assert_type(elicit("mail", "Where to?", Annotated[str, Format("email")]), str)
+    assert_type(elicit("note", "Anything else?", str | None), str | None)
+    assert_type(elicit("guest", "Who?", Guest), Guest)
+    assert_type(elicit("room", "Which?", Room)["beds"], int)
+    assert_type(elicit.outcome("agree", "Sure?", bool), bool | Declined | Cancelled)
+    where, who = Question("where", "Where?", Literal["window", "aisle"]), Question("who", "Who?", Guest)
+    assert_type(elicit.together(where, who), tuple[Literal["window", "aisle"], Guest])
+    return elicit("name", "Who?", str)
 
 
 @tool
@@ -102,14 +141,19 @@ def together(*, elicit: Elicit) -> str:
 
 @tool
 def declared(
-    day: str, *, city: Annotated[City, Ask("Where?")], month: Annotated[Month | None, Ask("When, from {day}?")]
+    day: str,
+    *,
+    city: Annotated[City, Ask("Where?")],
+    month: Annotated[Month | None, Ask("When, from {day}?")],
+    seat: Annotated[Literal["window", "aisle"] | None, Titles("Window", "Aisle"), Ask("Where do you sit?")],
 ) -> str:
+    assert_type(seat, Literal["window", "aisle"] | None)
     assert_type(city, City)
     assert_type(month, Month | None)
     return day
 
 
-assert_type(declared("Monday", city=City(name="Rome"), month=None), str)
+assert_type(declared("Monday", city=City(name="Rome"), month=None, seat="aisle"), str)
 
 
 # The low level.
@@ -124,10 +168,12 @@ def low(*, responses: InputResponses, state: RequestState[Draft]) -> str | Input
     assert_type(responses.unproven, dict[str, dict[str, Any]])
     city = responses.accepted("city", City)
     assert_type(city, City | None)
+    assert_type(responses.accepted("seat", Literal["window", "aisle"]), Literal["window", "aisle"] | None)
     if city:
         return city.name
     requests: dict[str, InputRequest] = {
         "city": ElicitRequest("Where?", City),
+        "seat": ElicitRequest("Where?", Literal["window", "aisle"]),
         "page": ElicitRequest.url("Please sign in", "https://example.com"),
         "model": CreateMessageRequest("Say something", 10, {"temperature": 0.5}),
         "roots": ListRootsRequest(),

@@ -6,7 +6,7 @@ The first line keeps it out of `make check`; tests/test_typing.py takes that lin
 # ruff: noqa: ANN401, B018, RUF059 - mistakes are what it is for
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -97,7 +97,8 @@ def numbers(value: str, arguments: Mapping[str, str]) -> int:
 
 @tool
 def asking(*, elicit: Elicit, sample: Sample, log: Log, progress: Progress) -> str:
-    elicit("city", "Where?", Plain)  # E: type-var
+    elicit("seat", "Where?", ["window", "aisle"])  # E: arg-type
+    elicit("seat", "Where?", Literal["window"]).city  # E: attr-defined
     elicit("city", "Where?", City(name="Rome"))  # E: arg-type
     elicit("city", "Where?")  # E: call-arg
     elicit("city", "Where?", City).nme  # E: attr-defined
@@ -133,7 +134,7 @@ def low(*, responses: InputResponses, state: RequestState[Draft]) -> str | Input
     state.value.stp  # E: attr-defined
     responses["city"] = {}  # E: index
     responses.accepted("city", City).name  # E: union-attr
-    responses.accepted("city", Plain)  # E: type-var
+    responses.accepted("city", 7)  # E: arg-type
     InputRequiredResult({"city": "Where?"})  # E: dict-item
     InputRequiredResult({}, {"step": 1})  # E: arg-type
     ElicitRequest("Where?")  # E: call-arg
