@@ -1,5 +1,7 @@
 """A payment. However its rounds are repeated, raced, reordered or rewound, the invoice is paid once."""
 
+import os
+
 from pydantic import BaseModel, Field
 
 from mcp_functions import Elicit, Step, serve, tool
@@ -11,9 +13,17 @@ class Approval(BaseModel):
     pay: bool = Field(description="Pay it now")
 
 
+def bank_token() -> str:
+    """Read the secret that BANK_SECRET names; where it names none, as on your machine, the stand-in needs none."""
+    from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415 - it brings boto3, which only paying needs
+
+    secret = os.environ.get("BANK_SECRET")
+    return str(parameters.get_secret(secret, max_age=300)) if secret else "local"
+
+
 def transfer(number: str, euros: int, key: str) -> str:
-    """Stand in for a bank: it knows a transfer by its key, and makes each once."""
-    return f"transfer {key[:8]} of {euros} EUR for {number}"
+    """Stand in for a bank: it knows us by our token and a transfer by its key, and makes each once."""
+    return f"transfer {key[:8]} of {euros} EUR for {number}" if bank_token() else "nothing: we are strangers"
 
 
 @tool(single_use="replay")

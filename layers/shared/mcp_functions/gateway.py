@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.events import HttpRequest
     from mcp_functions.handlers import Handler
-    from mcp_functions.observing import Notes, Observer
+    from mcp_functions.observing import Logger, Notes
     from mcp_functions.schema import JSONRPCNotification, JSONRPCRequest, RequestId
     from mcp_functions.settings import Settings
 
@@ -129,14 +129,15 @@ class LambdaFunction:
         *,
         now: Callable[[], float] = time.time,
         again: Callable[..., LambdaFunction] | None = None,
-        observe: Observer = observing.tell,
+        logger: Logger | None = None,
     ) -> None:
         """Hold what is needed; `wire` is called at the first event, with the Lambda's physical name."""
+        self.__name__ = "handler"  # decorators read the name of what they wrap: Powertools' Tracer names a segment so
         self.handlers = handlers
         self.now = now
         self._wire = wire
         self._again = again
-        self._observe = observe
+        self._logger = logger
         self._endpoint: Endpoint | None = None
         self._wiring = Lock()
         self._cold = True
@@ -157,14 +158,15 @@ class LambdaFunction:
             return self._work(event[WORK], context)
         http = events.read(event)
         notes = self._notes(http, context)
-        before, began = observing.take(notes), time.perf_counter()
-        try:
-            response = self._response(http, event, context, notes)
-        finally:
-            notes.seconds = time.perf_counter() - began
-            observing.put_back(before)
-        _note_response(notes, response)
-        self._tell(notes)
+        with observing.correlated(self._logger, notes):
+            before, began = observing.take(notes), time.perf_counter()
+            try:
+                response = self._response(http, event, context, notes)
+            finally:
+                notes.seconds = time.perf_counter() - began
+                observing.put_back(before)
+            _note_response(notes, response)
+            self._tell(notes)
         return response
 
     def _wired(self, name: str) -> Endpoint:
@@ -175,7 +177,7 @@ class LambdaFunction:
 
     def _tell(self, notes: Notes) -> None:
         try:  # noqa: SIM105 - what `suppress` takes for each request
-            self._observe(notes)
+            observing.tell(notes, self._logger)
         except Exception:  # noqa: BLE001, S110 - an answer stands, whatever becomes of the line about it
             pass
         if hear := observing.listener.get():
@@ -268,9 +270,9 @@ class LambdaFunction:
     def fresh(self, *, now: Callable[[], float] | None = None) -> LambdaFunction:
         """Make the same function as in a new container: nothing read, nothing kept; tests bring a clock."""
         clock = now or self.now
-        made = self._again(now=clock) if self._again else LambdaFunction(self._wire, self.handlers, now=clock)
-        made._observe = self._observe  # noqa: SLF001 - one of us
-        return made
+        if self._again:
+            return self._again(now=clock)
+        return LambdaFunction(self._wire, self.handlers, now=clock, logger=self._logger)
 
 
 def _note_message(notes: Notes, message: JSONRPCRequest | JSONRPCNotification) -> None:
