@@ -96,10 +96,13 @@ def orders(worker: str) -> Iterator[dict[str, Any]]:
 
 @dataclass
 class Context:
-    """Lambda's context object, as far as the toolkit reads it."""
+    """Lambda's context object, as far as the toolkit and Powertools read it."""
 
     function_name: str = "local-function"
     remaining_ms: int = 29_000
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = ""
+    aws_request_id: str = ""
 
     def get_remaining_time_in_millis(self) -> int:
         """Say how long the function may still run."""
