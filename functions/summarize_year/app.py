@@ -6,7 +6,7 @@ from aws_lambda_powertools import Logger, Metrics
 
 from mcp_functions import Progress, Step, serve, tool
 
-logger, metrics = Logger(), Metrics()
+logger, metrics = Logger(), Metrics(namespace="mcp-functions")
 
 
 def count_tickets(year: int, month: int) -> int:
