@@ -677,8 +677,12 @@ def test_an_outage_of_kms_is_counted_by_call(counts: Counts) -> None:
 
 def test_an_authors_own_lines_are_not_counted() -> None:
     out = Output()
-    mine = out.logger.inject_lambda_context(lambda _event, _context: out.logger.info("mine"))
-    mine({}, wire.Context())
+
+    @out.logger.inject_lambda_context
+    def handler(_event: object, _context: object) -> None:
+        out.logger.info("mine")
+
+    handler({}, wire.Context())
     assert "cold_start" in out.lines[0]
     assert filters.counted([{**line, "cold_start": True} for line in out.lines]) == {}
 

@@ -12,13 +12,14 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
     IdempotencyItemAlreadyExistsError,
     IdempotencyItemNotFoundError,
 )
-from aws_lambda_powertools.utilities.idempotency.persistence.base import BasePersistenceLayer, DataRecord
+from aws_lambda_powertools.utilities.idempotency.persistence.base import BasePersistenceLayer
 from aws_lambda_powertools.utilities.parameters import base
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pytest
+    from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import DataRecord
 
 _services = count()
 
@@ -65,7 +66,7 @@ class Store(BasePersistenceLayer):
     """A table of idempotency records, in memory."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.records: dict[str, DataRecord] = {}
         self.reads = 0
 
@@ -99,12 +100,13 @@ def secrets(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> list[str]
     asked: list[str] = []
 
     class Provider(base.BaseProvider):
-        def _get(self, asked_for: str, **_options: object) -> str:
-            asked.append(asked_for)
-            return {name: value}[asked_for]
+        def _get(self, name: str, **_options: Any) -> str:  # noqa: ANN401 - as its base has it
+            asked.append(name)
+            return known[name]
 
-        def _get_multiple(self, path: str, **_options: object) -> dict[str, str]:
+        def _get_multiple(self, path: str, **_options: Any) -> dict[str, str]:  # noqa: ANN401 - likewise
             raise LookupError(path)
 
-    monkeypatch.setitem(base.DEFAULT_PROVIDERS, "secrets", Provider())
+    known = {name: value}
+    monkeypatch.setitem(base.DEFAULT_PROVIDERS, "secrets", Provider())  # type: ignore[attr-defined, no-untyped-call]
     return asked

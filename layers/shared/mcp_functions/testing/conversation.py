@@ -58,7 +58,7 @@ class Conversation:
 
     def __init__(  # noqa: PLR0913 - who talks, with whom, and how
         self,
-        handler: LambdaFunction,
+        handler: Callable[..., Any],
         *,
         function: str | None = None,
         principal: Principal | str | None = None,
@@ -206,7 +206,7 @@ class Conversation:
         self._ahead += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
         return self.upgrade(self._handler)
 
-    def upgrade(self, handler: LambdaFunction) -> Self:
+    def upgrade(self, handler: Callable[..., Any]) -> Self:
         """Deploy another version: it answers from the next round on."""
         self._handler: LambdaFunction = unwrap(handler)
         if self._fresh:
