@@ -1,4 +1,4 @@
-"""What is told of a request: one line, and metrics if they are wanted; and who tells it.
+"""What is told of a request: one line, who writes it, and what operators count in it.
 
 No `from __future__ import annotations` here: the functions below are read as an author writes them.
 """
@@ -9,30 +9,25 @@ import logging
 import os
 import subprocess
 import sys
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
+from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[import-untyped]  # it has no types
 from pydantic import BaseModel
 
-from mcp_functions import Elicit, Step, catalog, gateway, observing, prompt, resource, serve, single_use, tool
+from mcp_functions import Elicit, Step, catalog, observing, prompt, resource, serve, serve_catalog, single_use, tool
 from mcp_functions.errors import Busy, Misconfigured, TemporarilyUnavailable
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.gateway import Endpoint, LambdaFunction
-from mcp_functions.local import agreement
-from mcp_functions.observing import Notes, writing
-from mcp_functions.observing.measures import measured
+from mcp_functions.local import template
 from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
-from tests import wire
+from tests import filters, wire
+from tests.docs import powertools
 
+ROOT = Path(__file__).parent.parent
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
 ALWAYS = {"outcome", "status", "request_bytes", "response_bytes", "duration_ms", "kms_calls", "kms_ms", "cold_start"}
@@ -318,7 +313,8 @@ def test_what_kms_refuses_is_told_and_counted(lines: Lines, failure: Exception, 
     Conversation(serve(book, wrapping=[Vault(failure)])).call(city="Lisbon")
     (line,) = lines()
     assert (line["outcome"], line["reason"], line["status"], line["at"]) == ("failed", reason, status, "ERROR")
-    assert (line["kms_calls"], line.get("misconfigured")) == (1, True if status == 500 else None)
+    assert (line["kms_calls"], line["kms_failures"]) == (1, 1)
+    assert line.get("misconfigured") is (True if status == 500 else None)
     assert "hunter2" not in str(line)
 
 
@@ -328,26 +324,19 @@ def test_kms_is_counted_in_the_request_that_waited_for_it(lines: Lines) -> None:
     assert lines()[0]["kms_ms"] > 0
 
 
-def test_a_failure_of_kms_that_an_older_key_bridges_is_counted_all_the_same() -> None:
-    notes: list[Notes] = []
+def test_a_failure_of_kms_that_an_older_key_bridges_is_counted_all_the_same(lines: Lines) -> None:
     vault, clock = Vault(OSError()), [1_785_000_000.0]
     vault.failure = None
     function = serve(book, wrapping=[vault], now=lambda: clock[0])
-    function._observe = notes.append  # noqa: SLF001 - what the line does not say, the metrics do
     for _ in range(2):
         send(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}})
         vault.failure = OSError()
         clock[0] += 1000
-    assert [(note.outcome, note.kms_failures) for note in notes] == [("input_required", 0), ("input_required", 1)]
-
-
-def test_who_observes_costs_nobody_an_answer() -> None:
-    def fail(_notes: Notes) -> None:
-        raise OSError
-
-    function = serve(add)
-    function._observe = fail  # noqa: SLF001 - as a closed stdout would
-    assert send(function, "tools/call", {"name": "add", "arguments": {"a": 1}})["statusCode"] == 200
+    told = [line for line in lines() if "outcome" in line]
+    assert [(line["outcome"], line.get("kms_failures")) for line in told] == [
+        ("input_required", None),
+        ("input_required", 1),
+    ]
 
 
 def test_only_the_first_request_of_an_environment_is_cold(lines: Lines) -> None:
@@ -463,110 +452,12 @@ def test_the_endpoint_says_how_long_it_waited_in_vain(lines: Lines) -> None:
     assert line["forward_ms"] > 0
 
 
-# ---- The metrics
+# ---- Who writes it
 
-
-def test_a_request_that_went_well_makes_one_blob() -> None:
-    notes = Notes.of(method="tools/call", handler="add", round=1, outcome="complete", status=200, seconds=0.0125)
-    assert list(measured(notes, endpoint=False)) == [
-        ({"handler": "add"}, {"Requests": ("Count", 1), "Latency": ("Milliseconds", 12.5)})
-    ]
-
-
-@pytest.mark.parametrize(
-    ("notes", "dimensions", "metrics"),
-    [
-        (Notes.of(outcome="complete", round=3, flow="x", status=200), {"handler": "none"}, {"Rounds": 3}),
-        (Notes.of(outcome="input_required", round=3, flow="x", status=200), {"handler": "none"}, {"Rounds": 0}),
-        (Notes.of(outcome="failed", status=503, kms_calls=2, kms_failures=2, kms_seconds=0.5), {},
-            {"Failed": 1, "KmsFailures": 2, "KmsLatency": 500, "Misconfigured": 0, "Crashed": 0}),
-        (Notes.of(outcome="failed", status=500, misconfigured=True), {}, {"Failed": 1, "Misconfigured": 1}),
-        (Notes.of(outcome="crashed", status=500), {}, {"Failed": 1, "Crashed": 1, "Misconfigured": 0}),
-        (Notes.of(outcome="failed", status=200), {}, {"Failed": 1}),  # as clients of 2025 are answered
-        (Notes.of(outcome="complete", status=200, cold_start=True), {}, {"ColdStarts": 1, "Failed": 0}),
-        (Notes.of(outcome="refused", status=400, code=-32602), {"code": "-32602"}, {"Refused": 1}),
-        (Notes.of(outcome="refused", status=200, code=-32602), {"code": "-32602"}, {"Refused": 1}),
-        (Notes.of(outcome="refused", status=405), {"code": "http"}, {"Refused": 1}),
-    ],
-)  # fmt: skip
-def test_what_happened_is_counted_where_an_alarm_finds_it(
-    notes: Notes, dimensions: dict[str, str], metrics: dict[str, float]
-) -> None:
-    found = dict[str, tuple[str, float]]()
-    for under, measures in measured(notes, endpoint=False):
-        if under == dimensions:
-            found |= measures
-    assert {name: found.get(name, ("", 0))[1] for name in metrics} == metrics
-
-
-def test_the_endpoint_counts_under_a_name_of_its_own() -> None:
-    told = Notes.of(handler="add", outcome="forwarded", status=200)
-    ((dimensions, _measures), *_rest) = measured(told, endpoint=True)
-    assert dimensions == {"handler": "endpoint"}
-
-
-# ---- Who is paged
-
-
-def paging() -> set[str]:
-    """Name the metrics of functions that an alarm of template.yaml looks at."""
-    alarms = agreement.read(Path(__file__).parent.parent).of_type("AWS::CloudWatch::Alarm").values()
-    return {alarm["MetricName"] for alarm in alarms if alarm["Namespace"] == "mcp-functions"}
-
-
-@pytest.fixture
-def counted() -> Iterator[Counter[str]]:
-    """Count what the metrics without a dimension of their own count of a test's requests."""
-    counts = Counter[str]()
-
-    def count(notes: Notes) -> None:
-        for dimensions, measures in measured(notes, endpoint=False):
-            counts.update({name: int(value) for name, (_unit, value) in measures.items() if not dimensions})
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gateway.LambdaFunction, "_tell", lambda _function, notes: count(notes))
-        yield counts
-
-
-@tool(single_use="replay")
-def pay(*, elicit: Elicit, step: Step) -> str:
-    elicit("seat", "Which?", Seat)
-    return str(step("pay", lambda: "paid"))
-
-
-def test_what_clients_cause_pages_nobody(counted: Counter[str]) -> None:
-    function = serve(book).fresh()
-    talk = Conversation(function).call(city="Lisbon")
-    for at in range(60, 84, 4):
-        talk.tamper(lambda token, at=at: f"{token[:at]}{'AAAA' if token[at] != 'A' else 'BBBB'}{token[at + 4 :]}")  # type: ignore[misc]
-    assert [response["statusCode"] for _event, response in talk.rounds[1:]] == [400, 400, 400, 503, 503, 503]
-    Conversation(function, capabilities={}).call(city="Lisbon")
-    Conversation(function).call(city=7)
-    busy = Conversation(serve(pay)).call().go_on()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(single_use, "_claim", refuse)
-        busy.accept(seat={"seat": "window"})
-    assert busy.status == 503
-    assert {name for name in paging() if counted[name]} == set()
-
-
-def refuse(*_asked: object, **_more: object) -> None:
-    raise Busy("used_busy")  # noqa: EM101 - an enumerated word
-
-
-def test_what_the_server_does_wrong_pages_somebody(counted: Counter[str]) -> None:
-    Conversation(serve(broken)).call(a=1)
-    assert {name for name in paging() if counted[name]} == {"Failed"}
-    Conversation(serve(book, wrapping=[Vault(OSError())])).call(city="Lisbon")
-    Conversation(serve(book, wrapping=[Vault(Misconfigured("kms:AccessDeniedException"))])).call(city="Lisbon")
-    assert {name for name in paging() if counted[name]} == {"Failed", "Misconfigured", "KmsFailures"}
-
-
-# ---- Who tells it: the environment decides, when the function is loaded
 
 SHOP = '''
 from mcp_functions import serve, tool
-{more}
+
 @tool
 def add(a: int) -> str:
     """Add."""
@@ -575,181 +466,269 @@ def add(a: int) -> str:
 handler = serve(add)
 '''
 RUN = """
-import json, sys
+import json, logging, sys
 import app
 loaded = set(sys.modules)
-event, context = json.loads(sys.stdin.read()), type("C", (), {{
-    "function_name": "shop-add", "aws_request_id": "id", "get_remaining_time_in_millis": lambda self: 9000}})()
-{before}
-statuses = [app.handler(event, context)["statusCode"] for _ in range(2)]
-after = sorted(set(sys.modules) - loaded)
-sys.stderr.write(json.dumps({{"status": statuses, "at_init": sorted(loaded), "after": after}}))
-"""
-LINES = {"POWERTOOLS_LOG_LEVEL": "INFO"}
-METRICS = {"POWERTOOLS_METRICS_NAMESPACE": "mcp-functions"}
-JSON_LOGS = """
-import logging
+event, context = json.loads(sys.stdin.read()), type("C", (), {
+    "function_name": "shop-add", "aws_request_id": "id", "get_remaining_time_in_millis": lambda self: 9000})()
 from awslambdaric.lambda_runtime_log_utils import JsonFormatter
 to = logging.StreamHandler(sys.stdout)
 to.setFormatter(JsonFormatter()); to.terminator = ""
-logging.root.addHandler(to); logging.root.setLevel("INFO")
+logging.root.addHandler(to); logging.root.setLevel(sys.argv[1])
+before = set(sys.modules)
+statuses = [app.handler(event, context)["statusCode"] for _ in range(2)]
+late = [name for name in set(sys.modules) - before if name.startswith("mcp_functions.observing")]
+sys.stderr.write(json.dumps({"status": statuses, "loaded": sorted(loaded), "late": late}))
 """
 
 
-class Ran:
-    """What a function wrote in a process of its own, for two requests."""
+@pytest.mark.parametrize(("level", "told"), [("INFO", 2), ("WARNING", 0)])
+def test_lambdas_own_formatter_writes_the_lines_and_nothing_is_imported_for_it(
+    tmp_path: Path, level: str, told: int
+) -> None:
+    (tmp_path / "app.py").write_text(SHOP, encoding="utf-8")
+    event = wire.event(wire.message("tools/call", {"name": "add", "arguments": {"a": 1}}))
+    ran = subprocess.run(  # noqa: S603 - ourselves
+        [sys.executable, "-W", "error", "-c", RUN, level],
+        input=json.dumps(event), capture_output=True, check=True, text=True, cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "MCP_STACK": "shop", "MCP_AUTH_MODE": "none"},
+    )  # fmt: skip
+    report = json.loads(ran.stderr[ran.stderr.index('{"status"') :])
+    assert (report["status"], report["late"]) == ([200, 200], [])
+    never = ("aws_lambda_powertools", "aws_xray_sdk", "boto3", "pydantic", "asyncio")
+    assert not [name for name in report["loaded"] if name.startswith(never)]
+    written = [json.loads(line) for line in ran.stdout.splitlines() if '"outcome"' in line]
+    assert [line["cold_start"] for line in written] == [True, False][:told]
+    for line in written:
+        assert (line["level"], line["logger"], line["handler"]) == ("INFO", "mcp_functions", "add")
 
-    def __init__(self, folder: Path, variables: dict[str, str], more: str = "", before: str = "") -> None:
-        (folder / "app.py").write_text(SHOP.format(more=more), encoding="utf-8")
-        event = wire.event(wire.message("tools/call", {"name": "add", "arguments": {"a": 1}}))
-        ran = subprocess.run(  # noqa: S603 - ourselves
-            [sys.executable, "-W", "error", "-c", RUN.format(before=before)],
-            input=json.dumps(event), capture_output=True, check=True, text=True, cwd=folder,
-            env={"PATH": os.environ["PATH"], "MCP_STACK": "shop", "MCP_AUTH_MODE": "none", **variables},
-        )  # fmt: skip
-        report = json.loads(ran.stderr[ran.stderr.index('{"status"') :])
-        assert report["status"] == [200, 200]
-        self.at_init, self.after = set(report["at_init"]), set(report["after"])
-        written = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-        self.blobs = [line for line in written if "_aws" in line]
-        self.lines = [line for line in written if "outcome" in line]
-        self.others = [line for line in written if line not in self.blobs + self.lines]
+
+class Output:
+    """A Powertools Logger of a service of its own, and what it wrote."""
+
+    def __init__(self) -> None:
+        self._to = io.StringIO()
+        self.logger = powertools.logger(stream=self._to)
 
     @property
-    def fields(self) -> set[str]:
-        formats = {"timestamp", "level", "logger", "service", "requestId"}
-        return set(self.lines[0]) - formats
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._to.getvalue().splitlines()]
+
+
+def test_an_authors_logger_writes_the_line_with_its_fields_as_keys(lines: Lines) -> None:
+    out = Output()
+    send(
+        serve(add, logger=out.logger),
+        "tools/call",
+        {"name": "add", "arguments": {"a": 40}},
+        context={"requestId": "J="},
+    )
+    send(serve(add), "tools/call", {"name": "add", "arguments": {"a": 40}}, context={"requestId": "J="})
+    (theirs,), (ours,) = out.lines, lines()[-1:]
+    assert theirs.keys() >= ours.keys() - {"said", "at"}
+    assert (theirs["service"], theirs["logger"], theirs["level"]) == (out.logger.service, "mcp_functions", "INFO")
+    assert (theirs["message"], theirs["handler"], theirs["correlation_id"]) == ("answered: complete", "add", "J=")
+
+
+def test_a_crash_is_an_error_of_the_authors_logger_too() -> None:
+    out = Output()
+    send(serve(broken, logger=out.logger), "tools/call", {"name": "broken", "arguments": {"a": 7}})
+    (line,) = out.lines
+    assert (line["level"], line["outcome"], line["reason"]) == ("ERROR", "crashed", "LookupError")
+    assert "exception" not in line
+
+
+def test_a_logger_of_logging_writes_the_line_too(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "shop"):
+        send(serve(add, logger=logging.getLogger("shop")), "tools/list")
+    told = [(record.name, hasattr(record, "outcome")) for record in caplog.records]
+    assert told == [("mcp_functions", False), ("shop", True)]  # AuthMode none is no word on this request
+
+
+def test_the_endpoints_line_goes_through_the_authors_logger(tmp_path: Path) -> None:
+    out = Output()
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog.of([add], "add")), encoding="utf-8")
+    with deployed():
+        send(serve_catalog(tmp_path / "catalog.json", logger=out.logger), "tools/list")
+    assert [(line["method"], line["outcome"]) for line in out.lines] == [("tools/list", "complete")]
+
+
+def test_what_an_author_logs_in_a_request_has_its_correlation_id_and_what_comes_later_has_not() -> None:
+    out = Output()
+    out.logger.append_keys(order=7)
+
+    @tool
+    def note_down() -> str:
+        out.logger.info("mine")
+        return str(out.logger.get_correlation_id())
+
+    function = serve(note_down, logger=out.logger)
+    for request_id in ("first=", "second=", "no id"):
+        send(function, "tools/call", {"name": "note_down"}, context={"requestId": request_id})
+    out.logger.info("between requests")
+    told = [line.get("correlation_id") for line in out.lines]
+    assert told == ["first=", "first=", "second=", "second=", None, None, None]
+    assert {line["order"] for line in out.lines} == {7}  # the author's own keys are there, before and after
+    assert [line["message"] for line in out.lines][::2] == ["mine", "mine", "mine", "between requests"]
+
+
+def test_a_correlation_id_of_the_authors_own_is_there_again_after_a_request() -> None:
+    out = Output()
+    out.logger.set_correlation_id("batch-7")
+    send(serve(add, logger=out.logger), "tools/list", context={"requestId": "J="})
+    out.logger.info("mine")
+    assert [line["correlation_id"] for line in out.lines] == ["J=", "batch-7"]
+
+
+class Broken:
+    """A logger of which nothing works."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def fail(*_args: object, **_options: object) -> None:
+            raise OSError(name)
+
+        return fail
+
+
+def test_a_logger_that_raises_costs_nobody_an_answer() -> None:
+    function = serve(add, logger=Broken())
+    context = {"requestId": "J="}
+    assert send(function, "tools/call", {"name": "add", "arguments": {"a": 1}}, context=context)["statusCode"] == 200
+
+
+def test_a_conversation_hears_what_went_wrong_whoever_writes_the_line() -> None:
+    wrapping = [Vault(Misconfigured("kms:AccessDeniedException"))]
+    talk = Conversation(serve(book, wrapping=wrapping, logger=Output().logger)).call(city="Lisbon")
+    with pytest.raises(AssertionError, match="kms:AccessDeniedException"):
+        talk.result  # noqa: B018 - there is none, and it says why
+
+
+# ---- What operators count: the metric filters of template.yaml, on lines that were written
+
+
+def by_lambda(record: logging.LogRecord) -> str:
+    """Format a record as Lambda's runtime does, for a function with LogFormat JSON."""
+    record.aws_request_id = "00000000-0000-0000-0000-000000000000"
+    return str(JsonFormatter().format(record))
+
+
+@pytest.fixture(params=["lambda", "powertools"])
+def counts(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> Callable[..., dict[str, float]]:
+    """Answers requests, and says what the template's filters count in the lines of these."""
+
+    def count(*handlers: Any, requests: Callable[[LambdaFunction], object], **options: Any) -> dict[str, float]:  # noqa: ANN401 - what serve takes
+        out = Output()
+        logger = out.logger if request.param == "powertools" else None
+        with caplog.at_level(logging.INFO, "mcp_functions"):
+            caplog.clear()
+            requests(serve(*handlers, logger=logger, **options))
+        written = out.lines if logger else [json.loads(by_lambda(record)) for record in caplog.records]
+        assert [line for line in written if "outcome" in line]
+        return filters.counted(written)
+
+    return count
+
+
+Counts = Callable[..., dict[str, float]]
+
+
+def calling(name: str, **arguments: object) -> Callable[[LambdaFunction], object]:
+    return lambda function: send(function, "tools/call", {"name": name, "arguments": arguments})
+
+
+def test_a_request_that_went_well_counts_as_nothing_but_a_cold_start(counts: Counts) -> None:
+    assert counts(add, requests=calling("add", a=1)) == {"ColdStarts": 1}
+
+
+def test_only_the_first_of_three_is_a_cold_start(counts: Counts) -> None:
+    assert counts(add, requests=lambda function: [send(function, "tools/list") for _ in range(3)]) == {"ColdStarts": 1}
 
 
 @pytest.mark.parametrize(
-    ("variables", "lines", "blobs"),
+    "request_",
     [
-        ({}, 0, 0),
-        ({"AWS_LAMBDA_LOG_LEVEL": "WARN"}, 0, 0),
-        ({"POWERTOOLS_LOG_LEVEL": "WARNING"}, 0, 0),
-        ({**METRICS, "POWERTOOLS_METRICS_DISABLED": "true", "POWERTOOLS_LOG_LEVEL": "WARNING"}, 0, 0),
-        ({**METRICS, "POWERTOOLS_DEV": "true"}, 0, 0),
-        ({**LINES, "AWS_LAMBDA_LOG_LEVEL": "ERROR"}, 0, 0),
-        (LINES, 2, 0),
-        ({"POWERTOOLS_LOG_LEVEL": "debug", "AWS_LAMBDA_LOG_LEVEL": "INFO"}, 2, 0),
-        (METRICS, 0, 3),
-        ({**METRICS, "AWS_LAMBDA_LOG_LEVEL": "INFO"}, 2, 3),
-        ({**METRICS, "AWS_LAMBDA_LOG_LEVEL": "INFO", "POWERTOOLS_LOG_LEVEL": "WARNING"}, 0, 3),
+        calling("hunter2"),
+        lambda function: send(function, "tools/list", http_method="GET"),
+        lambda function: send(function, "tools/list", headers={"mcp-protocol-version": "1999-01-01"}),
+        lambda function: send(function, "hunter2/call"),
     ],
 )
-def test_the_environment_says_who_tells_and_powertools_is_never_imported(
-    tmp_path: Path, variables: dict[str, str], *, lines: int, blobs: int
+def test_what_a_client_does_wrong_is_refused_and_no_more(
+    counts: Counts, request_: Callable[[LambdaFunction], object]
 ) -> None:
-    ran = Ran(tmp_path, variables)
-    assert (len(ran.lines), len(ran.blobs)) == (lines, blobs)
-    assert not [name for name in ran.after if name.startswith("mcp_functions.observing")]
-    never = ("aws_lambda_powertools", "aws_xray_sdk", "boto3", "pydantic", "asyncio")
-    assert not [name for name in ran.at_init | ran.after if name.startswith(never)]
+    assert counts(add, requests=request_) == {"Refused": 1, "ColdStarts": 1}
 
 
-def test_lines_and_metrics_have_the_form_that_cloudwatch_reads(tmp_path: Path) -> None:
-    ran = Ran(tmp_path, {**LINES, **METRICS, "POWERTOOLS_SERVICE_NAME": "a-shop"})
-    cold, warm = ran.lines
-    assert (cold["level"], cold["logger"], cold["service"], cold["handler"]) == (
-        "INFO",
-        "mcp_functions",
-        "a-shop",
-        "add",
-    )
-    assert (cold["cold_start"], warm["cold_start"]) == (True, False)
-    assert cold["timestamp"].endswith("+00:00")
-    requests, started, _again = ran.blobs
-    (directive,) = requests["_aws"]["CloudWatchMetrics"]
-    assert directive["Namespace"] == "mcp-functions"
-    assert [sorted(names) for names in directive["Dimensions"]] == [["handler", "service"]]
-    assert (requests["service"], requests["handler"], requests["Requests"]) == ("a-shop", "add", [1.0])
-    assert (started["service"], started["ColdStarts"]) == ("a-shop", [1.0])
-    assert [names for directive in started["_aws"]["CloudWatchMetrics"] for names in directive["Dimensions"]] == [
-        ["service"]
-    ]
+def test_a_crash_counts_as_one_and_as_failed(counts: Counts) -> None:
+    assert counts(broken, requests=calling("broken", a=1)) == {"Crashed": 1, "Failed": 1, "ColdStarts": 1}
 
 
-def test_lambdas_own_formatter_says_the_same(tmp_path: Path) -> None:
-    ours = Ran(tmp_path, {**LINES, **METRICS})
-    lambdas = Ran(tmp_path, {"AWS_LAMBDA_LOG_LEVEL": "INFO"}, "", JSON_LOGS)
-    both = Ran(tmp_path, {**LINES, "AWS_LAMBDA_LOG_LEVEL": "INFO"}, "", JSON_LOGS)
-    assert ours.fields == lambdas.fields == both.fields
-    assert {line["logger"] for line in lambdas.lines} == {"mcp_functions"}
-    assert (len(both.lines), lambdas.blobs) == (2, [])  # none is written twice
+def test_a_denial_of_kms_is_the_operators_business(counts: Counts) -> None:
+    wrapping = [Vault(Misconfigured("kms:AccessDeniedException"))]
+    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
+    assert told == {"Misconfigured": 1, "KmsFailures": 1, "Failed": 1, "ColdStarts": 1}
 
 
-KEYS = {"method": "tools/call", "handler": "add", "code": -32602, "kms_ms": 1.5, "cold_start": True, "flow": "é\u2028"}
+def test_an_outage_of_kms_is_counted_by_call(counts: Counts) -> None:
+    wrapping = [Vault(TemporarilyUnavailable("kms:ThrottlingException"))]
+    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
+    assert told == {"KmsFailures": 1, "Failed": 1, "ColdStarts": 1}
 
 
-@pytest.mark.parametrize("traced", [None, "Root=1-6a17f3c2-0f7a2bd61f3a1f0c2e4d5b6a;Parent=5;Sampled=1"])
-def test_a_line_is_what_powertools_logger_would_write(monkeypatch: pytest.MonkeyPatch, traced: str | None) -> None:
-    monkeypatch.delenv("_X_AMZN_TRACE_ID", raising=False)
-    if traced:
-        monkeypatch.setenv("_X_AMZN_TRACE_ID", traced)
-    to = io.StringIO()
-    logger = Logger(service=f"shop{traced}", use_rfc3339=True, utc=True, location=None, level="INFO", stream=to)
-    logger.append_keys(service="shop", logger="mcp_functions")
-    logger.error("refused: -32602 expired", extra=KEYS)
-    theirs = json.loads(to.getvalue())
-    at = datetime.fromisoformat(theirs["timestamp"]).timestamp() + 0.0004  # of a millisecond nothing is told
-    assert json.loads(writing.line("shop", "ERROR", "refused: -32602 expired", at, KEYS)) == theirs
+def test_an_authors_own_lines_are_not_counted() -> None:
+    out = Output()
+
+    @out.logger.inject_lambda_context
+    def handler(_event: object, _context: object) -> None:
+        out.logger.info("mine")
+
+    handler({}, wire.Context())
+    assert "cold_start" in out.lines[0]
+    assert filters.counted([{**line, "cold_start": True} for line in out.lines]) == {}
 
 
-def test_metrics_are_what_powertools_would_write() -> None:
-    theirs = AmazonCloudWatchEMFProvider(namespace="tools", service="shop")
-    theirs.add_dimension("handler", "add")
-    theirs.add_metric("Requests", "Count", 1)
-    theirs.add_metric("Latency", "Milliseconds", 12.5)
-    at = time.time()
-    theirs.set_timestamp(int(at * 1000))
-    measures = {"Requests": ("Count", 1.0), "Latency": ("Milliseconds", 12.5)}
-    ours = writing.blob("tools", "shop", {"handler": "add"}, measures, at)
-    assert json.loads(ours) == theirs.serialize_metric_set()
+@tool(single_use="replay")
+def pay(*, elicit: Elicit, step: Step) -> str:
+    elicit("seat", "Which?", Seat)
+    return str(step("pay", lambda: "paid"))
 
 
-def test_a_request_is_told_in_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrote: list[str] = []
-    monkeypatch.setattr(sys, "stdout", SimpleNamespace(write=wrote.append, flush=lambda: None))
-    notes = Notes.of(handler="add", outcome="complete", status=200, cold_start=True)
-    tell = writing.observer("shop", logging.INFO, "tools", endpoint=False, now=lambda: 0)
-    try:
-        tell(notes)
-        logging.getLogger("mcp_functions.keys").warning("a key of %s", "yesterday")
-    finally:
-        undone(logging.getLogger("mcp_functions"))
-    told, warned = wrote
-    assert [json.loads(line).get("outcome", "metrics") for line in told.splitlines()] == ["complete", *["metrics"] * 2]
-    assert (json.loads(warned)["message"], json.loads(warned)["level"]) == ("a key of yesterday", "WARNING")
+def paging() -> set[str]:
+    """Name the metrics of lines that an alarm of template.yaml looks at."""
+    resources = template.read(ROOT / "template.yaml")["Resources"].values()
+    alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
+    of_lines = {"Fn::Sub": "mcp-functions/${AWS::StackName}"}
+    return {alarm["MetricName"] for alarm in alarms if alarm.get("Namespace") == of_lines}
 
 
-def undone(log: logging.Logger) -> None:
-    """Give the package's logger back to whoever else reads it."""
-    log.handlers.clear()
-    log.propagate = True
-    log.setLevel(logging.NOTSET)
+def forged(function: LambdaFunction) -> None:
+    talk = Conversation(function).call(city="Lisbon")
+    for at in range(60, 84, 4):
+        talk.tamper(lambda token, at=at: f"{token[:at]}{'AAAA' if token[at] != 'A' else 'BBBB'}{token[at + 4 :]}")  # type: ignore[misc]
+    assert [response["statusCode"] for _event, response in talk.rounds[1:]] == [400, 400, 400, 503, 503, 503]
+    Conversation(function, capabilities={}).call(city="Lisbon")
+    Conversation(function).call(city=7)
 
 
-AUTHORS = """
-from aws_lambda_powertools import Logger, Metrics
-logger, metrics = Logger(), Metrics()
-
-@tool
-def order(a: int) -> str:
-    return ""
-"""
+def claimed_twice(function: LambdaFunction) -> None:
+    busy = Conversation(function).call().go_on()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(single_use, "_claim", refuse)
+        busy.accept(seat={"seat": "window"})
+    assert busy.status == 503
 
 
-def test_an_authors_own_logger_and_metrics_stay_the_authors(tmp_path: Path) -> None:
-    more = AUTHORS.replace("@tool", "metrics.add_metric('Orders', 'Count', 1); logger.append_keys(order=7)\n\n@tool")
-    before = "app.logger.info('mine'); app.metrics.add_dimension('shop', 'x')"
-    flush = "import atexit; atexit.register(app.metrics.flush_metrics)"
-    service = {"POWERTOOLS_SERVICE_NAME": "shop"}
-    ran = Ran(tmp_path, {**LINES, **METRICS, **service}, more, f"{before}\n{flush}")
-    (mine,) = (line for line in ran.others if line["level"] == "INFO")
-    assert (mine["message"], mine["order"], mine["service"]) == ("mine", 7, "shop")
-    assert all("order" not in line for line in ran.lines)
-    assert [line["message"] for line in ran.lines] == ["answered: complete"] * 2
-    *ours, theirs = ran.blobs
-    assert (theirs["Orders"], theirs["shop"]) == ([1.0], "x")
-    assert all("Orders" not in blob and "shop" not in blob for blob in ours)
-    assert "Requests" not in theirs
+def refuse(*_asked: object, **_more: object) -> None:
+    raise Busy("used_busy")  # noqa: EM101 - an enumerated word
+
+
+def test_what_clients_cause_pages_nobody(counts: Counts) -> None:
+    assert paging() & counts(book, requests=forged).keys() == set()
+    assert paging() & counts(pay, requests=claimed_twice).keys() == set()
+
+
+def test_what_the_server_does_wrong_pages_somebody(counts: Counts) -> None:
+    assert paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Failed"}
+    wrapping = [Vault(Misconfigured("kms:AccessDeniedException"))]
+    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
+    assert paging() & told.keys() == {"Failed", "Misconfigured", "KmsFailures"}

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+from aws_lambda_powertools import Tracer
+from aws_lambda_powertools.utilities.idempotency import IdempotencyConfig, idempotent_function
 from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[import-untyped]  # it has no types
 from botocore.exceptions import ClientError
 from pydantic import BaseModel, field_validator
@@ -37,13 +39,15 @@ from mcp_functions import (
 from mcp_functions.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.gateway import Endpoint, LambdaFunction
-from mcp_functions.local import Harness
+from mcp_functions.local import Harness, template
 from mcp_functions.messages import Principal
 from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
 from tests import modes, planted, wire
+from tests.docs import powertools
 from tests.planted import SECRET, UNSPEAKABLE
 
+ROOT = Path(__file__).parent.parent
 EVE = Principal(f"https://{UNSPEAKABLE}.example", UNSPEAKABLE, UNSPEAKABLE)
 
 
@@ -493,6 +497,94 @@ def test_a_function_behind_the_endpoint_that_fails(answer: object) -> None:
     assert send(endpoint, "tools/call", {"name": "sized", "arguments": {"size": SECRET}})["statusCode"] in {200, 500}
 
 
+# ---- What Powertools records: by default, and as the template has it
+
+
+RESULT = "planted-result"
+
+
+@tool
+def remember(how: str, *, step: Step) -> str:
+    """Remember."""
+    if how == "raise":
+        raise LookupError(UNSPEAKABLE)
+    return str(step("kept", kept_once, how=how))
+
+
+def kept_once(*, how: str) -> str:
+    return RESULT if how else ""
+
+
+def remembering(how: str = SECRET) -> dict[str, Any]:
+    return wire.event(wire.message("tools/call", {"name": "remember", "arguments": {"how": how}}))
+
+
+@pytest.fixture
+def as_deployed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Set what the template sets for Powertools."""
+    everywhere = template.read(ROOT / "template.yaml")["Globals"]["Function"]["Environment"]["Variables"]
+    names = ("POWERTOOLS_LOGGER_", "POWERTOOLS_TRACER_")
+    variables = {name: value for name, value in everywhere.items() if name.startswith(names)}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return variables
+
+
+def test_what_powertools_may_record_is_off_in_the_template(
+    as_deployed: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace, logger = powertools.traced(monkeypatch), powertools.logger()
+    handler = Tracer().capture_lambda_handler(logger.inject_lambda_context(serve(remember, logger=logger)))
+    for how in (SECRET, "raise"):
+        handler(remembering(how), wire.Context())
+    assert set(as_deployed.values()) == {"false"}
+    assert trace.metadata == {}
+    written = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["outcome"] for line in written] == ["complete", "crashed"]
+    assert planted.found() == []
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_an_event_is_logged_only_for_who_asks(
+    as_deployed: dict[str, str],  # noqa: ARG001 - its variables
+    *,
+    asked: bool,
+) -> None:
+    out = io.StringIO()
+    logger = powertools.logger(stream=out)
+    handler = logger.inject_lambda_context(serve(remember, logger=logger), log_event=asked or None)
+    handler(remembering("a word"), wire.Context())
+    assert ("a word" in out.getvalue()) is asked  # nothing planted: the search would find it, as it should
+
+
+@pytest.mark.parametrize("captured", [True, False])
+def test_a_trace_holds_a_response_unless_that_is_off(monkeypatch: pytest.MonkeyPatch, *, captured: bool) -> None:
+    trace = powertools.traced(monkeypatch)
+    if not captured:
+        monkeypatch.setenv("POWERTOOLS_TRACER_CAPTURE_RESPONSE", "false")
+    Tracer().capture_lambda_handler(serve(remember))(remembering(), wire.Context())
+    assert (RESULT in str(trace.metadata)) is captured
+
+
+def test_a_trace_holds_no_exception_of_a_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = powertools.traced(monkeypatch)
+    Tracer().capture_lambda_handler(serve(remember))(remembering("raise"), wire.Context())
+    assert trace.metadata
+    assert UNSPEAKABLE not in str(trace.metadata)
+
+
+def test_an_idempotency_item_holds_the_result_and_no_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, config = powertools.Store(), IdempotencyConfig()
+    config.register_lambda_context(wire.Context())  # type: ignore[arg-type]  # as much of it as is read
+    once = idempotent_function(kept_once, data_keyword_argument="how", persistence_store=store, config=config)
+    monkeypatch.setitem(globals(), "kept_once", once)
+    serve(remember)(remembering(), wire.Context())
+    (record,) = store.records.values()
+    assert RESULT in record.response_data
+    assert SECRET not in f"{record.idempotency_key} {record.payload_hash}"
+    assert planted.found() == []
+
+
 # ---- In processes of their own
 
 APP = f"""
@@ -514,7 +606,7 @@ handler = serve(fail)
 """
 TEMPLATE = """
 Resources:
-  Key: {{Type: AWS::KMS::Key}}
+  Key: {Type: AWS::KMS::Key}
   Fail:
     Type: AWS::Serverless::Function
     Properties:
@@ -522,17 +614,24 @@ Resources:
       MemorySize: 512
       Timeout: 28
       Environment:
-        Variables: {{MCP_STACK: x, MCP_STAGE: x, MCP_AUTH_MODE: x, MCP_KMS_KEYS: !GetAtt Key.Arn, {variables}}}
-      LoggingConfig: {{LogFormat: JSON, ApplicationLogLevel: DEBUG}}
+        Variables: {MCP_STACK: x, MCP_STAGE: x, MCP_AUTH_MODE: x, MCP_KMS_KEYS: !GetAtt Key.Arn}
+      LoggingConfig: {LogFormat: JSON, ApplicationLogLevel: DEBUG}
 """
 
 
-@pytest.mark.parametrize("variables", ["", "POWERTOOLS_LOG_LEVEL: DEBUG, POWERTOOLS_METRICS_NAMESPACE: mcp-functions"])
-def test_the_logs_of_the_real_runtime_hold_none(tmp_path: Path, variables: str) -> None:
+POWERTOOLS = """
+from aws_lambda_powertools import Logger
+logger = Logger(level="DEBUG")
+handler = logger.inject_lambda_context(serve(fail, logger=logger))
+"""
+
+
+@pytest.mark.parametrize("more", ["", POWERTOOLS], ids=["lambda", "powertools"])
+def test_the_logs_of_the_real_runtime_hold_none(tmp_path: Path, more: str) -> None:
     modes.needed()
     (tmp_path / "functions/fail").mkdir(parents=True)
-    (tmp_path / "functions/fail/app.py").write_text(APP, encoding="utf-8")
-    (tmp_path / "template.yaml").write_text(TEMPLATE.format(variables=variables), encoding="utf-8")
+    (tmp_path / "functions/fail/app.py").write_text(APP + more, encoding="utf-8")
+    (tmp_path / "template.yaml").write_text(TEMPLATE, encoding="utf-8")
     said: list[str] = []
     with Harness(tmp_path / "functions", port=0, runtime=True, said=lambda _folder, line: said.append(line)) as harness:
         answers = [
@@ -548,7 +647,7 @@ def test_the_logs_of_the_real_runtime_hold_none(tmp_path: Path, variables: str) 
     told = [json.loads(line) for line in said if line.startswith("{") and '"outcome"' in line]
     assert [line["outcome"] for line in told] == ["input_required", "complete", "refused", "crashed", "crashed"]
     assert [answer["result"]["isError"] for answer in answers[-2:]] == [True, True]
-    assert any("_aws" in line for line in said) is bool(variables)
+    assert all(("function_memory_size" in line) is bool(more) for line in told)
     assert not [line for line in said if "planted-" in line]
     assert UNSPEAKABLE not in str(answers)
 

@@ -139,6 +139,8 @@ class Context:
     def __init__(self, function_name: str = "local-test", remaining_ms: int = 29_000) -> None:
         self.function_name = function_name
         self.aws_request_id = "00000000-0000-0000-0000-000000000000"
+        self.invoked_function_arn = f"arn:aws:lambda:eu-west-1:111122223333:function:{function_name}"
+        self.memory_limit_in_mb = 512
         self._remaining_ms = remaining_ms
 
     def get_remaining_time_in_millis(self) -> int:

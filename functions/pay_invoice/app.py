@@ -1,13 +1,22 @@
 """A payment. However its rounds are repeated, raced, reordered or rewound, the invoice is paid once."""
 
+import os
+
 from mcp_functions import Elicit, Step, serve, tool
 
 INVOICES = {"2026-001": 1290, "2026-002": 75}
 
 
+def bank_token() -> str:
+    """Read the secret that BANK_SECRET names. On your machine it names none, and the stand-in takes any token."""
+    from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415 - it brings boto3, which only paying needs
+
+    return str(parameters.get_secret(os.environ["BANK_SECRET"], max_age=300)) if os.getenv("BANK_SECRET") else "local"
+
+
 def transfer(number: str, euros: int, key: str) -> str:
-    """Stand in for a bank: it knows a transfer by its key, and makes each once."""
-    return f"transfer {key[:8]} of {euros} EUR for {number}"
+    """Stand in for a bank: it knows us by our token and a transfer by its key, and makes each once."""
+    return f"transfer {key[:8]} of {euros} EUR for {number}" if bank_token() else "none: the bank does not know us"
 
 
 @tool(single_use="replay")

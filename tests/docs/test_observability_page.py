@@ -1,15 +1,28 @@
-"""The page on observability: each of its claims names a test, and its sample, tables and queries are the code's."""
+"""The page on observability: each claim names a test, its sample, tables and queries are the code's, its code runs."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
+from contextlib import redirect_stdout
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local import cli
+import pytest
+
+from functions.summarize_year import app as summarize_year
+from mcp_functions.local import cli, template
+from mcp_functions.local.functions import Function
 from mcp_functions.observing import Notes
-from mcp_functions.observing.measures import measured
 from mcp_functions.observing.notes import fields
-from tests.docs.pages import NOT_RUN, Page, every_test
+from mcp_functions.testing import Conversation
+from tests import wire
+from tests.docs import powertools
+from tests.docs.pages import NOT_RUN, ROOT, Page, every_test
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PAGE = Page.named("observability.md")
 FORMATS = {"level", "message", "timestamp", "service", "logger"}  # beside what a request's line says
@@ -57,22 +70,14 @@ def test_the_queries_ask_for_what_a_line_says() -> None:
         assert name in PAGE.code("text")
 
 
-def test_the_table_of_metrics_is_what_is_measured() -> None:
-    everything = [
-        Notes.of(
-            outcome="complete", round=2, flow="x", status=200, seconds=1, cold_start=True, kms_calls=1, kms_seconds=1
-        ),
-        Notes.of(outcome="crashed", status=500, misconfigured=True, kms_failures=1),
-        Notes.of(outcome="refused", status=400, code=-32602),
-    ]
-    found = {
-        (name, unit, ", ".join(f"`{dimension}`" for dimension in dimensions))
-        for notes in everything
-        for dimensions, measures in measured(notes, endpoint=False)
-        for name, (unit, _value) in measures.items()
+def test_the_table_of_metrics_is_what_the_template_counts_and_has_alarms_for() -> None:
+    resources = [one for one in template.read(ROOT / "template.yaml")["Resources"].values() if "Properties" in one]
+    counted = {
+        metric["MetricName"] for one in resources for metric in one["Properties"].get("MetricTransformations", ())
     }
-    assert {(row[0].strip("`"), row[1], row[2]) for row in rows("Metrics")} == {
-        (name, unit, "" if dimension == "``" else dimension) for name, unit, dimension in found
+    alarmed = {one["Properties"]["MetricName"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"}
+    assert {row[0].strip("`"): row[1] for row in rows("Metrics")} == {
+        name: "yes" if name in alarmed else "" for name in counted
     }
 
 
@@ -83,3 +88,98 @@ def test_a_person_reads_what_the_toolkit_says_and_no_metrics() -> None:
     assert cli._readable(json.dumps({"_aws": {"CloudWatchMetrics": []}})) is None  # noqa: SLF001
     for own in ("START RequestId: x", '{"logger": "mine", "message": "x"}', "[1]", "7"):
         assert cli._readable(own) == own  # noqa: SLF001
+
+
+def test_a_person_reads_the_toolkits_lines_though_an_authors_logger_writes_them() -> None:
+    out = io.StringIO()
+    with redirect_stdout(cli._ReadableOutput(out)):  # noqa: SLF001 - around what `serve` runs in its own process
+        logger = powertools.logger()
+        logger.info("refused: -32602 expired", extra={"logger": "mcp_functions"})
+        logger.info("answered: complete", extra={"logger": "mcp_functions"})
+        logger.info("mine")
+    refused, mine = out.getvalue().splitlines()
+    assert (refused, json.loads(mine)["message"]) == ("  refused: -32602 expired", "mine")
+
+
+# ---- Powertools: the page's code, on and in handlers
+
+_services = count()
+
+
+@pytest.fixture
+def trace(monkeypatch: pytest.MonkeyPatch) -> powertools.Trace:
+    return powertools.traced(monkeypatch)
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> powertools.Store:
+    return powertools.stored(monkeypatch)
+
+
+@pytest.fixture
+def page(
+    monkeypatch: pytest.MonkeyPatch,
+    trace: powertools.Trace,  # noqa: ARG001 - the page's code finds it
+    store: powertools.Store,  # noqa: ARG001 - likewise
+) -> dict[str, Any]:
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"page-{next(_services)}")
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")  # as it is with an AlarmTopic
+    return PAGE.run()
+
+
+def call(handler: Callable[..., Any], tool: str, **arguments: object) -> str:
+    """Call a tool as Lambda calls what stands around it, and return its text."""
+    about = {"requestId": "JKJaXmPLvHcESHA=", "domainName": "shop.example"}
+    event = wire.event(wire.message("tools/call", {"name": tool, "arguments": arguments}), context=about)
+    response = handler(event, wire.Context("local-order"))
+    return str(json.loads(response["body"])["result"]["content"][0]["text"])
+
+
+def test_a_handler_logs_and_counts_with_powertools(page: dict[str, Any]) -> None:
+    out = io.StringIO()
+    page["logger"].registered_handler.setStream(out)
+    with redirect_stdout(out):
+        assert call(page["handler"], "order", item="tea", quantity=2) == "2 of tea are on their way."
+    mine, ours, blob = map(json.loads, out.getvalue().splitlines())
+    assert (mine["message"], mine["correlation_id"]) == ("ordered", "JKJaXmPLvHcESHA=")
+    assert mine["function_request_id"] == ours["function_request_id"] == wire.Context().aws_request_id
+    assert (ours["message"], ours["handler"], ours["correlation_id"]) == (
+        "answered: complete",
+        "order",
+        "JKJaXmPLvHcESHA=",
+    )
+    assert blob["Orders"] == [1.0]
+
+
+def test_the_tools_of_a_decorated_handler_are_found(page: dict[str, Any]) -> None:
+    for name, tool in (("handler", "order"), ("traced", "order"), ("settling", "settle"), ("noting", "order")):
+        found = Function("shop", ROOT, page[name]).handlers
+        assert [handler.name for handler in found] == [tool]
+    assert Conversation(page["handler"]).call(item="tea", quantity=2).text == "2 of tea are on their way."
+    assert Conversation(summarize_year.handler, fresh=True).call(year=2026).text.startswith("468 tickets")
+
+
+def test_a_tracer_captures_a_handler(page: dict[str, Any], trace: powertools.Trace) -> None:
+    assert call(page["traced"], "order", item="tea", quantity=2) == "2 of tea are on their way."
+    assert trace.segments == ["## handler"]
+
+
+def test_a_tool_reads_a_secret(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = powertools.secrets(monkeypatch, "warehouse-token", "s3cr3t")
+    told = {Conversation(page["serve"](page["count_stock"])).call(item="tea").text for _ in range(2)}
+    assert told == {"3 (asked with 6 characters of token)"}
+    assert asked == ["warehouse-token"]  # and no second time: it is kept
+
+
+def test_what_is_idempotent_happens_once_in_all_conversations(page: dict[str, Any], store: powertools.Store) -> None:
+    told = [call(page["settling"], "settle", invoice=number) for number in ("A-1", "A-1", "A-2")]
+    assert told == ["receipt for A-1", "receipt for A-1", "receipt for A-2"]
+    assert len(store.records) == 2
+    assert store.reads == 1  # of what the first conversation had left
+
+
+def test_a_handler_takes_an_event_as_a_data_class(page: dict[str, Any]) -> None:
+    out = io.StringIO()
+    page["logger"].registered_handler.setStream(out)
+    assert call(page["noting"], "order", item="tea", quantity=2) == "2 of tea are on their way."
+    assert [json.loads(line)["domain"] for line in out.getvalue().splitlines()] == ["shop.example"] * 2

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
+from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[import-untyped]  # it has no types
 from botocore.exceptions import NoCredentialsError
 
@@ -22,11 +23,12 @@ from mcp_functions.gateway import note_error
 from mcp_functions.keys import KmsKey, Rules
 from mcp_functions.keys import Reason as OfTokens
 from mcp_functions.local import opening_command, template
-from mcp_functions.observing import Notes, lines, writing
+from mcp_functions.observing import Notes, lines
 from mcp_functions.observing.notes import fields
 from mcp_functions.request_state import FLOW_FACTOR
 from mcp_functions.request_state import Reason as OfClaims
 from mcp_functions.testing import Conversation, deployed
+from tests import filters
 from tests.docs.pages import LINK, ROOT, Page, every_test
 
 if TYPE_CHECKING:
@@ -104,33 +106,25 @@ def test_the_command_that_opens_a_token_takes_these_words() -> None:
     assert json.loads(options.arguments)["workItemId"] == 4522
 
 
-# ---- Alarms: CloudWatch's filter patterns, as far as the page uses them
+# ---- Alarms
 
 
 def sees(pattern: str, line: str) -> bool:
-    """Say whether a metric filter counts a line: `{ $.a = "x*" && $.b IS TRUE && $.c NOT EXISTS }`."""
-    said = json.loads(line)
-
-    def compare(found: re.Match[str]) -> str:
-        name, wanted = found[1], found[3]
-        if wanted is None:
-            return str(said.get(name) is True if found[2] == "IS TRUE" else name not in said)
-        return str(re.fullmatch(".*".join(map(re.escape, wanted.split("*"))), str(said.get(name, ""))) is not None)
-
-    written = re.sub(r'\$\.(\w+) (= "([^"]*)"|IS TRUE|NOT EXISTS)', compare, pattern.strip()[1:-1])
-    return bool(eval(written.replace("&&", "and"), {}))  # noqa: S307 - our own page, and nothing but True and False
+    """Say whether a metric filter counts a line."""
+    return filters.matches(pattern, json.loads(line))
 
 
 def logged(error: McpError, *, http: int | None = None, logger: str = "mcp_functions") -> tuple[str, str]:
-    """Write the line of a refusal as Lambda's runtime does, and as Powertools would; `http`: what the client got."""
+    """Write the line of a refusal as Lambda's runtime does, and as Powertools does; `http`: what the client got."""
     notes = Notes()
     note_error(notes, error)
     notes.status = error.status if http is None else http
     level, message, more = lines.level_of(notes), lines.message(notes), fields(notes)
     record = logging.LogRecord(logger, level, "lines.py", 1, message, None, None)
-    vars(record).update({"aws_request_id": "00000000-0000-0000-0000-000000000000", "tenant_id": None, **more})
-    ours = writing.line("shop", logging.getLevelName(level), message, 0, more, "")
-    return str(JsonFormatter().format(record)), ours.replace('"mcp_functions"', f'"{logger}"')
+    vars(record).update(more)
+    by_powertools = LambdaPowertoolsFormatter().format(record)
+    vars(record).update({"aws_request_id": "00000000-0000-0000-0000-000000000000", "tenant_id": None})
+    return str(JsonFormatter().format(record)), json.dumps({"logger": logger, **json.loads(by_powertools)})
 
 
 def from_kms(said: Exception | dict[str, Any]) -> McpError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ import pytest
 
 from functions.pay_invoice import app
 from functions.pay_invoice.app import handler
+from mcp_functions.local import template
 from mcp_functions.testing import Conversation
+from tests.docs import powertools
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     Recorded = Callable[[Conversation, list[str]], None]
 
+ROOT = Path(__file__).parents[2]
 ASKED = "Pay invoice 2026-001, 1290 EUR?"
 YES = True
 
@@ -107,6 +111,21 @@ def test_two_invoices_are_two_payments(bank: Bank) -> None:
     for number in ("2026-001", "2026-002"):
         Conversation(handler).call(number=number).accept(approval=YES)
     assert bank.transfers == ["1290 EUR for 2026-001", "75 EUR for 2026-002"]
+
+
+def test_the_banks_token_is_the_secret_that_the_template_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = template.read(ROOT / "template.yaml")["Resources"]["PayInvoice"]["Properties"]
+    assert block["Environment"]["Variables"]["BANK_SECRET"] == {"Ref": "BankSecret"}
+    arn = "arn:aws:secretsmanager:eu-west-1:111122223333:secret:bank-a1b2c3"
+    asked = powertools.secrets(monkeypatch, arn, "s3cr3t")
+    monkeypatch.setenv("BANK_SECRET", "")
+    assert (app.bank_token(), asked) == ("local", [])
+    monkeypatch.setenv("BANK_SECRET", arn)
+    assert [app.bank_token() for _ in range(2)] == ["s3cr3t", "s3cr3t"]
+    assert asked == [arn]
+    talk = Conversation(handler).call(number="2026-002").accept(approval=YES)
+    assert talk.text.endswith("of 75 EUR for 2026-002.")
+    assert "s3cr3t" not in talk.text
 
 
 def test_without_approval_and_without_an_invoice_nothing_is_paid(bank: Bank) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from functions.summarize_year import app
 from functions.summarize_year.app import handler, summarize_year
 from mcp_functions import serve
 from mcp_functions.testing import Conversation
+from tests import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +82,24 @@ def test_a_year_that_takes_too_many_rounds_is_ended_with_a_word_about_the_settin
     talk = begin(slow, moment).answer().answer()
     assert talk.result["isError"]
     assert "max_sheds" in talk.text
+
+
+def test_each_month_is_counted_once_and_told_without_the_year(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_DISABLED", "false")
+    monkeypatch.setattr(app.metrics.provider, "service", "sample")
+    app.metrics.clear_metrics()  # of other tests
+    out = io.StringIO()
+    monkeypatch.setattr(app.logger.registered_handler, "stream", out)
+    capsys.readouterr()
+    params = {"name": "summarize_year", "arguments": {"year": 2026}}
+    handler(wire.event(wire.message("tools/call", params), context={"requestId": "JKJa="}), wire.Context())
+    mine, ours = map(json.loads, out.getvalue().splitlines())
+    assert (mine["message"], mine["months"], mine["correlation_id"]) == ("summarized", 12, "JKJa=")
+    assert (ours["handler"], ours["outcome"]) == ("summarize_year", "complete")
+    assert "2026" not in mine["message"] + str(mine.keys())
+    assert sum(json.loads(capsys.readouterr().out)["MonthsCounted"]) == 12
 
 
 def test_a_quick_year_is_done_in_one_round() -> None:

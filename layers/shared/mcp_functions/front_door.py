@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from mcp_functions.headers import Declared
     from mcp_functions.legacy import Legacy
     from mcp_functions.messages import Answer, Request
+    from mcp_functions.observing import Logger
     from mcp_functions.settings import Settings
 
 # What Lambda's Invoke API raises when it cannot take the call now: it was not run, so the client may send it again.
@@ -69,13 +70,18 @@ T = TypeVar("T")
 
 
 def serve_catalog(
-    path: str | PathLike[str], *, instructions: str | None = None, now: Callable[[], float] = time.time
+    path: str | PathLike[str],
+    *,
+    instructions: str | None = None,
+    logger: Logger | None = None,
+    now: Callable[[], float] = time.time,
 ) -> LambdaFunction:
     """Make the Lambda entry point of the MCP endpoint.
 
     Args:
         path: catalog.json, written by `python -m mcp_functions.local catalog`.
         instructions: what a model should know about this server as a whole.
+        logger: writes the line of each request, as in `serve`.
         now: the clock, unix seconds.
 
     """
@@ -98,7 +104,7 @@ def serve_catalog(
 
         return dialects.at_door(endpoint, offered, door.forward)
 
-    return LambdaFunction(wire, now=now, observe=observing.observer(os.environ, endpoint=True))
+    return LambdaFunction(wire, now=now, logger=logger)
 
 
 def _earlier(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.events import HttpRequest
     from mcp_functions.handlers import Handler
-    from mcp_functions.observing import Notes, Observer
+    from mcp_functions.observing import Logger, Notes
     from mcp_functions.schema import JSONRPCNotification, JSONRPCRequest, RequestId
     from mcp_functions.settings import Settings
 
@@ -128,14 +128,15 @@ class LambdaFunction:
         *,
         now: Callable[[], float] = time.time,
         again: Callable[..., LambdaFunction] | None = None,
-        observe: Observer = observing.tell,
+        logger: Logger | None = None,
     ) -> None:
         """Hold what is needed; `wire` is called at the first event, with the Lambda's physical name."""
+        self.__name__ = "handler"  # decorators read the name of what they wrap: Powertools' Tracer names a segment so
         self.handlers = handlers
         self.now = now
         self._wire = wire
         self._again = again
-        self._observe = observe
+        self._logger = logger
         self._endpoint: Endpoint | None = None
         self._wiring = Lock()
         self._cold = True
@@ -156,14 +157,15 @@ class LambdaFunction:
             return self._work(event[WORK], context)
         http = events.read(event)
         notes = self._notes(http, context)
-        before, began = observing.take(notes), time.perf_counter()
-        try:
-            response = self._response(http, event, context, notes)
-        finally:
-            notes.seconds = time.perf_counter() - began
-            observing.put_back(before)
-        _note_response(notes, response)
-        self._tell(notes)
+        with observing.correlated(self._logger, notes):
+            before, began = observing.take(notes), time.perf_counter()
+            try:
+                response = self._response(http, event, context, notes)
+            finally:
+                notes.seconds = time.perf_counter() - began
+                observing.put_back(before)
+            _note_response(notes, response)
+            self._tell(notes)
         return response
 
     def _wired(self, name: str) -> Endpoint:
@@ -174,7 +176,7 @@ class LambdaFunction:
 
     def _tell(self, notes: Notes) -> None:
         with suppress(Exception):  # an answer stands, whatever becomes of the line about it
-            self._observe(notes)
+            observing.tell(notes, self._logger)
         if hear := observing.listener.get():
             hear(notes)
 
@@ -263,9 +265,9 @@ class LambdaFunction:
     def fresh(self, *, now: Callable[[], float] | None = None) -> LambdaFunction:
         """Make the same function as in a new container: nothing read, nothing kept; tests bring a clock."""
         clock = now or self.now
-        made = self._again(now=clock) if self._again else LambdaFunction(self._wire, self.handlers, now=clock)
-        made._observe = self._observe  # noqa: SLF001 - one of us
-        return made
+        if self._again:
+            return self._again(now=clock)
+        return LambdaFunction(self._wire, self.handlers, now=clock, logger=self._logger)
 
 
 def _note_message(notes: Notes, message: JSONRPCRequest | JSONRPCNotification) -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import aws, catalog, identity, observing, settings, well_known
+from mcp_functions import aws, catalog, identity, settings, well_known
 from mcp_functions.errors import Misconfigured
 from mcp_functions.gateway import Endpoint, LambdaFunction, once
 from mcp_functions.names import WORKER
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers import Handler
     from mcp_functions.keys import Wrapping
     from mcp_functions.legacy import Legacy
+    from mcp_functions.observing import Logger
     from mcp_functions.rounds import AuditRecord
     from mcp_functions.settings import Settings
     from mcp_functions.tasks import Tasks
@@ -41,6 +42,7 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
     codec: Codec | None = None,
     audit: Callable[[AuditRecord], object] | None = None,
     errors: Sequence[type[Exception]] = (),
+    logger: Logger | None = None,
     now: Callable[[], float] = time.time,
 ) -> LambdaFunction:
     """Make the Lambda entry point of one or more handlers.
@@ -54,6 +56,9 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
         audit: called once in every round of a handler that may ask, before the answer goes out, with what was asked of
             whom and how it was answered; what it raises ends the round as an internal error.
         errors: exceptions whose text is meant for the model, by exact type; they are added to those of each tool.
+        logger: writes the line of each request, with its fields as keys: Powertools' Logger, or one of `logging`. For
+            the time of a request, Powertools' has API Gateway's request id as its correlation id. The package's own
+            logger `mcp_functions`, if left out.
         now: the clock, unix seconds; tests bring their own.
 
     Returns:
@@ -107,8 +112,10 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
         place = dialects.Place(folder, found, service, vault.states, waits, now, os.urandom)
         return dialects.at_function(endpoint, place)
 
-    again = partial(serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit, errors=errors)
-    return LambdaFunction(wire, handlers, now=now, again=again, observe=observing.observer(os.environ))
+    again = partial(
+        serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit, errors=errors, logger=logger
+    )
+    return LambdaFunction(wire, handlers, now=now, again=again, logger=logger)
 
 
 def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import logging
 import signal
@@ -15,7 +16,7 @@ import time
 import traceback
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from mcp_functions.identity import NOBODY
 from mcp_functions.local import catalog, following, greeting, keyfile, opening_command, scaffold
@@ -116,6 +117,7 @@ def _address(text: str) -> str:
 def _serve(options: argparse.Namespace) -> int:
     how = {"runtime": options.runtime, "reuse": not options.no_reuse, "said": _log, "auth": options.auth}
     with (
+        contextlib.redirect_stdout(_ReadableOutput(sys.stdout)),
         _until_stopped() as stopped,
         Harness(options.functions, port=options.port, debug=options.debug, ended=_tell, **how) as harness,
     ):
@@ -145,6 +147,25 @@ def _log(folder: str, line: str) -> None:
     if (text := _readable(line)) is not None:
         with contextlib.suppress(OSError):
             _say(f"  {folder}  {text}")
+
+
+class _ReadableOutput(io.TextIOBase):
+    """Standard output for functions in this process, of which an author's Powertools Logger writes JSON."""
+
+    def __init__(self, out: TextIO) -> None:
+        """Write to `out`."""
+        self._out = out
+
+    def write(self, text: str) -> int:
+        """Write the toolkit's own lines as `_readable` has them, and all else as it is."""
+        line = _readable(text)
+        if line is not None:
+            self._out.write(line if line == text else f"  {line}\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what was kept back."""
+        self._out.flush()
 
 
 def _readable(line: str) -> str | None:

@@ -32,7 +32,7 @@ CREDENTIALS: dict[str, str | None] = {
 
 
 def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
-    """Write what the template sets (MCP_*), for one stack on this machine.
+    """Write what the template sets, for one stack on this machine.
 
     Args:
         port: that clients connect to; pages served from it may call, no others.
@@ -52,6 +52,9 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
         "MCP_DIALECTS": os.environ.get("MCP_DIALECTS"),  # as the developer's shell has it
         "MCP_AWS_CLIENT": os.environ.get("MCP_AWS_CLIENT"),  # as the developer's shell has it, too
         "MCP_ALLOWED_ORIGINS": f"http://localhost:{port},http://127.0.0.1:{port}",
+        "POWERTOOLS_SERVICE_NAME": STACK,
+        "POWERTOOLS_METRICS_NAMESPACE": "mcp-functions",
+        "POWERTOOLS_METRICS_DISABLED": "true",  # CloudWatch alone reads them
     }
 
 

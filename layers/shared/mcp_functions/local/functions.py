@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -29,7 +30,7 @@ class Function:
     @property
     def handlers(self) -> tuple[Any, ...]:
         """What it offers (`kind`, `name`, `key`, `asks`, `describe()`); none for the front door or a plain function."""
-        return tuple(getattr(self.handler, "handlers", ()))
+        return tuple(getattr(inspect.unwrap(self.handler), "handlers", ()))
 
 
 class Functions:

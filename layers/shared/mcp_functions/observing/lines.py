@@ -1,23 +1,22 @@
-"""The line: a record of the logger `mcp_functions`, whose fields stand beside its message, whoever formats it."""
+"""The line: a record of `logging`, whose fields stand beside its message, whoever formats it.
+
+Lambda's own JSON formatter writes it, or the author's Powertools Logger (`serve(logger=…)`).
+"""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions.observing.notes import CRASHED, failed, fields
+from mcp_functions.observing.notes import CRASHED, correlation, failed, fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from mcp_functions.observing.notes import Notes
 
 NAME = "mcp_functions"
-INFO = logging.INFO
-LEVELS = {  # as Lambda and Powertools write them
-    "TRACE": logging.DEBUG, "DEBUG": logging.DEBUG, "INFO": INFO, "WARN": logging.WARNING, "WARNING": logging.WARNING,
-    "ERROR": logging.ERROR, "FATAL": logging.CRITICAL, "CRITICAL": logging.CRITICAL,
-}  # fmt: skip
 
 # Why the answer to a client of 2025 is what it is, where nothing here is wrong: it came twice or too late, the client
 # has cancelled, or could not ask.
@@ -28,23 +27,55 @@ USUAL = {
 log = logging.getLogger(NAME)
 
 
-def level(environ: Mapping[str, str], name: str) -> int | None:
-    """Read a log level; None if the variable names none."""
-    return LEVELS.get(environ.get(name, "").upper())
+class Logger(Protocol):
+    """What writes lines: Powertools' Logger, or one of `logging`."""
+
+    def info(self, msg: object, /, *, extra: Mapping[str, Any]) -> object:
+        """Write a line at INFO; `extra` holds its fields."""
+
+    def error(self, msg: object, /, *, extra: Mapping[str, Any]) -> object:
+        """Write a line at ERROR; `extra` holds its fields."""
 
 
-def tell(notes: Notes) -> None:
-    """Write the line of one request: at INFO, or at ERROR if it is for the operator or the author."""
-    told = level_of(notes)
-    if log.isEnabledFor(told):
-        log.log(told, message(notes), extra=fields(notes))
+def tell(notes: Notes, logger: Logger | None = None) -> None:
+    """Write the line of one request: at INFO, or at ERROR if it is for the operator or the author.
+
+    Args:
+        notes: on the request.
+        logger: of the author; None: the package's own.
+
+    """
+    # Lambda's formatter writes a logger's name as `logger`, and Powertools' does not.
+    extra = fields(notes) if logger is None else {"logger": NAME, **fields(notes)}
+    if level_of(notes) == logging.ERROR:
+        (logger or log).error(message(notes), extra=extra)
+    else:
+        (logger or log).info(message(notes), extra=extra)
+
+
+@contextmanager
+def correlated(logger: Any, notes: Notes) -> Iterator[None]:  # noqa: ANN401 - Powertools' Logger, which is not imported
+    """Give a Powertools Logger API Gateway's request id as correlation id, and afterwards the one that it had."""
+    identifier = correlation(notes.correlation_id)
+    if identifier is None or not hasattr(logger, "set_correlation_id"):
+        yield
+        return
+    before = None
+    with suppress(Exception):  # a logger that raises costs nobody an answer
+        before = logger.get_correlation_id()
+        logger.set_correlation_id(identifier)
+    try:
+        yield
+    finally:
+        with suppress(Exception):
+            logger.set_correlation_id(before)
 
 
 def level_of(notes: Notes) -> int:
     """Say at which level the line of a request is written."""
     # What the function remembers may have found no room.
     limited = notes.outcome == "complete" and notes.reason and notes.reason not in USUAL
-    return logging.ERROR if failed(notes) or limited else INFO
+    return logging.ERROR if failed(notes) or limited else logging.INFO
 
 
 def message(notes: Notes) -> str:

@@ -128,18 +128,11 @@ class kms:  # noqa: N801 - a context manager that reads as a word
         self._notes.kms_seconds += time.perf_counter() - self._began
 
 
-def trace(traceparent: object, traced: str | None = None) -> str | None:
-    """Find the id under which a request is traced: the client's `_meta.traceparent`, if it is one, or else X-Ray's.
-
-    Args:
-        traceparent: whatever stands there.
-        traced: TRACED, if it was read already; "" if it is not set.
-
-    """
+def trace(traceparent: object) -> str | None:
+    """Find the id under which a request is traced: the client's `_meta.traceparent`, if it is one, or else X-Ray's."""
     if isinstance(traceparent, str) and (found := re.fullmatch(TRACEPARENT, traceparent)):
         return found[1]
-    traced = os.environ.get(TRACED) if traced is None else traced
-    found = re.search(XRAY, traced) if traced else None
+    found = re.search(XRAY, os.environ.get(TRACED, ""))
     return found[1] if found else None
 
 
@@ -198,8 +191,8 @@ def milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 2) if seconds else 0.0
 
 
-def fields(notes: Notes, traced: str | None = None) -> Mapping[str, Any]:
-    """Write notes as the keys of a line; what is not known is not there. `traced` as in `trace`."""
+def fields(notes: Notes) -> Mapping[str, Any]:
+    """Write notes as the keys of a line; what is not known is not there."""
     forward = None if notes.forward_seconds is None else milliseconds(notes.forward_seconds)
     written = {
         "method": notes.method,
@@ -219,10 +212,11 @@ def fields(notes: Notes, traced: str | None = None) -> Mapping[str, Any]:
         "duration_ms": milliseconds(notes.seconds),
         "forward_ms": forward,
         "kms_calls": notes.kms_calls,
+        "kms_failures": notes.kms_failures or None,
         "kms_ms": milliseconds(notes.kms_seconds),
         "cold_start": notes.cold_start,
         "correlation_id": correlation(notes.correlation_id),
         "request_id": correlation(notes.request_id),
-        "trace_id": trace(notes.traceparent, traced),
+        "trace_id": trace(notes.traceparent),
     }
     return {key: value for key, value in written.items() if value is not None}

@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import redirect_stdout
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import unwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ def main() -> None:
     # as on Lambda, the function's folder comes first; then whatever the test could import
     sys.path[:] = [str(Path(asked["file"]).parent), *asked["path"]]
     with redirect_stdout(sys.stderr):
-        handler = getattr(_load(asked["module"], asked["file"]), asked["variable"])
+        handler = unwrap(getattr(_load(asked["module"], asked["file"]), asked["variable"]))
         late = handler.fresh(now=lambda: handler.now() + asked["later"])
         response = late(asked["event"], Context(asked["name"], asked["remaining"]))
     json.dump(response, sys.stdout)

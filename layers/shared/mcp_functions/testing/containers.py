@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
+from inspect import unwrap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -95,10 +96,13 @@ def orders(worker: str) -> Iterator[dict[str, Any]]:
 
 @dataclass
 class Context:
-    """Lambda's context object, as far as the toolkit reads it."""
+    """Lambda's context object, as far as the toolkit and Powertools read it."""
 
     function_name: str = "local-function"
     remaining_ms: int = 29_000
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = ""
+    aws_request_id: str = ""
 
     def get_remaining_time_in_millis(self) -> int:
         """Say how long the function may still run."""
@@ -178,7 +182,7 @@ def _place(handler: LambdaFunction) -> Mapping[str, str]:
     for offered in handler.handlers:
         module = sys.modules.get(offered.function.__module__)
         for variable, value in vars(module).items() if module else ():
-            if value is handler and module and module.__file__:
+            if callable(value) and unwrap(value) is handler and module and module.__file__:
                 return {"module": module.__name__, "file": module.__file__, "variable": variable}
     message = (
         "fresh=True needs `handler = serve(…)` in the module of its function: a fresh process imports it from there"

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from inspect import unwrap
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,7 +26,7 @@ from mcp_functions.names import (
     TASKS,
     WORKER,
 )
-from mcp_functions.observing import Notes, listener
+from mcp_functions.observing import Notes, lines, listener
 from mcp_functions.testing.containers import Cold, Context, Warm, orders
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Conversation:
 
     def __init__(  # noqa: PLR0913 - who talks, with whom, and how
         self,
-        handler: LambdaFunction,
+        handler: Callable[..., Any],
         *,
         function: str | None = None,
         principal: Principal | str | None = None,
@@ -70,7 +71,8 @@ class Conversation:
         """Sit down with a function.
 
         Args:
-            handler: what `serve` made.
+            handler: what `serve` made. Decorators around it, as of Powertools, are left out: call it with an event to
+                try them.
             function: its folder; the first handler's name if left out.
             principal: who talks, as the authorizer of AuthMode `jwt` says; nobody, if left out.
             scopes: that the principal's access token grants.
@@ -86,7 +88,7 @@ class Conversation:
         self._principal, self._scopes = _principal(principal), tuple(scopes)
         self._moment = moment or (lambda: Moment.at(self._now()))
         self._capabilities = capabilities
-        self.function = function or handler.handlers[0].name
+        self.function = function or unwrap(handler).handlers[0].name
         self._method, self._params = "", dict[str, Any]()
         self._sent: dict[str, Any] = {}
         self._next_id = 1
@@ -206,13 +208,13 @@ class Conversation:
         self._ahead += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
         return self.upgrade(self._handler)
 
-    def upgrade(self, handler: LambdaFunction) -> Self:
+    def upgrade(self, handler: Callable[..., Any]) -> Self:
         """Deploy another version: it answers from the next round on."""
-        self._handler = handler
+        self._handler: LambdaFunction = unwrap(handler)
         if self._fresh:
-            self._container: Callable[..., dict[str, Any]] = Cold(handler, lambda: self._ahead)
+            self._container: Callable[..., dict[str, Any]] = Cold(self._handler, lambda: self._ahead)
         else:
-            self._container = Warm(handler, self._now) if self._ahead else Warm.of(handler)
+            self._container = Warm(self._handler, self._now) if self._ahead else Warm.of(self._handler)
         return self
 
     @property
@@ -383,10 +385,12 @@ def _listening(raised: list[BaseException]) -> Iterator[list[str]]:
         def emit(self, record: logging.LogRecord) -> None:
             if last and record.levelno >= last.level:
                 last.handle(record)
-            if record.levelno >= logging.ERROR and record.thread == thread:
+            if record.levelno >= logging.ERROR and record.thread == thread and not hasattr(record, "outcome"):
                 said.append(record.getMessage())
 
-    def hear(notes: Notes) -> None:
+    def hear(notes: Notes) -> None:  # by whatever logger the line of a request is written
+        if lines.level_of(notes) == logging.ERROR:
+            said.append(lines.message(notes))
         if notes.raised:
             raised.append(notes.raised)
 
