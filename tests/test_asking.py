@@ -180,6 +180,35 @@ def test_a_signal_that_the_function_raises_itself_is_refused_by_name(
     assert f"{__file__}:" in caplog.messages[-1]
 
 
+@pytest.mark.parametrize("ask", ["question", "message", "url", "sample", "roots", "low level"])
+def test_a_key_or_message_that_is_no_text_is_refused(ask: str, blamed: Callable[[Conversation], str]) -> None:
+    """JSON writes the key 3 as "3": no answer to the question would ever be found."""
+    three: Any = 3
+
+    @tool
+    def numbering(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
+        match ask:
+            case "question":
+                elicit(three, "Who?", Name)
+            case "message":
+                elicit("name", three, Name)
+            case "url":
+                elicit.url(three, "Please sign in", "https://forge.example/login")
+            case "sample":
+                sample(three, "Well?", max_tokens=9)
+            case _:
+                list_roots(three)
+        return "done"
+
+    @tool
+    def low(*, answers: InputResponses) -> str | InputRequiredResult:
+        return "done" if answers else InputRequiredResult({three: ElicitRequest("Who?", Name)})
+
+    what = "message" if ask == "message" else "key"
+    talk = talk_to(low if ask == "low level" else numbering).call()
+    assert blamed(talk) == f"a question's {what} is text, and not of type int"
+
+
 CHANGING = "a question's key must be the same in every round: the answer to '"
 
 

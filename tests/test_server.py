@@ -23,6 +23,7 @@ from mcp_functions import (
     Sample,
     prompt,
     resource,
+    serve,
     tool,
 )
 from mcp_functions.gateway import Endpoint, LambdaFunction
@@ -649,6 +650,42 @@ def test_log_messages_are_of_the_level_that_the_request_wants(level: str, count:
     assert [method for method, _params in sent] == ["notifications/message"] * count
     if count:
         assert sent[-1][1] == {"level": "warning", "data": {"disk": "full"}, "logger": "work"}
+
+
+@pytest.mark.parametrize("wrong", ["message", "logger", "data"])
+def test_a_report_that_json_cannot_carry_is_the_tools_failure_and_not_the_servers(
+    wrong: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    thing: Any = object()
+
+    @tool
+    def reporting(*, progress: Progress, log: Log) -> str:
+        if wrong == "message":
+            progress(1, message=thing)
+        elif wrong == "logger":
+            log.error("full", logger=thing)
+        else:
+            log.error(thing)
+        return "done"
+
+    sent = wire.message(
+        "tools/call", {"name": "reporting"}, meta={"progressToken": 1, wire.PREFIX + "logLevel": "info"}
+    )
+    (message,) = wire.messages(serve(reporting)(wire.event(sent), wire.Context()))
+    assert message["result"]["isError"] is True
+    assert "is text, and not of type …" in caplog.text or "JSON cannot carry what log.… was given" in caplog.text
+
+
+def test_a_total_that_json_cannot_carry_is_left_out() -> None:
+    @tool
+    def endless(*, progress: Progress) -> str:
+        progress(1, total=float("inf"))
+        return "done"
+
+    sent = wire.message("tools/call", {"name": "endless"}, meta={"progressToken": 1})
+    told, last = wire.messages(serve(endless)(wire.event(sent), wire.Context()))
+    assert told["params"] == {"progressToken": 1, "progress": 1}
+    assert last["result"]["isError"] is False
 
 
 @prompt

@@ -1224,3 +1224,21 @@ def test_a_round_ends_with_the_signal_also_where_a_step_waits() -> None:
     with pytest.raises(InputRequired):
         Step(round_).keyed("charge", lambda key: key)
     assert round_.leave()["sheds"] == 1
+
+
+@pytest.mark.parametrize("key", [3, 3.5, None, True, b"k"])
+def test_a_key_that_is_no_text_is_refused_before_the_step_runs(
+    key: Any,  # noqa: ANN401 - as an author may write it
+    did: Counter[str],
+    blamed: Callable[[Conversation], str],
+) -> None:
+    """JSON writes the key 3 as "3": the next round would not find the step, and run it again."""
+
+    @tool
+    def counting(*, step: Step, elicit: Elicit) -> str:
+        step(key, did.update, ["done"])
+        elicit("ok", "Sure?", Ok)
+        return "done"
+
+    assert blamed(talk_to(counting).call()) == f"a step's key is text, and not of type {type(key).__name__}"
+    assert not did

@@ -32,13 +32,18 @@ class Progress(Capability):
             total: how far it goes, if that is known.
             message: what is being done.
 
+        Raises:
+            DeveloperError: the message is not text.
+
         """
+        if not isinstance(message, str | None):
+            self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
         self._round.told = message or (f"{progress:g} of {total:g}" if total else f"{progress:g}")
         token = self._round.meta.get("progressToken")
         if token is None or not isfinite(progress) or progress <= self._last:
             return
         self._last = progress
-        more = {"total": total, "message": message}
+        more = {"total": total if total is None or isfinite(total) else None, "message": message}
         params = {"progressToken": token, "progress": progress, **{k: v for k, v in more.items() if v is not None}}
         self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 
@@ -58,7 +63,7 @@ class Log(Capability):
             logger: who says it.
 
         Raises:
-            DeveloperError: there is no such level.
+            DeveloperError: there is no such level, or JSON cannot carry what was given.
 
         """
         if level not in LOG_LEVELS:
@@ -68,12 +73,11 @@ class Log(Capability):
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
         try:
-            plain = to_json(data)
-            dumps(plain)
+            params = {"level": level, "data": to_json(data), **({"logger": logger} if logger else {})}
+            dumps(params)
         except (TypeError, ValueError):
             rule = "JSON cannot carry what log.{level} was given ({type})"
             self._round.fail(rule, level=level, type=type(data).__name__)
-        params = {"level": level, "data": plain, **({"logger": logger} if logger else {})}
         self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
 
     def debug(self, data: object, *, logger: str | None = None) -> None:

@@ -256,6 +256,7 @@ class Round:
         if not result.input_requests and result.request_state is None:
             self.fail("an InputRequiredResult needs input_requests or a request_state")
         for key, asked in result.input_requests.items():
+            self._check_text(key, "a question's key is text, and not of type {type}")
             self.requests[key] = asked.wire(key, camel_case=self.camel_case)
             self._seen[key] = fingerprint(self.requests[key])
             self._answers.pop(key, None)  # asked anew, so answered anew
@@ -276,10 +277,11 @@ class Round:
 
         Raises:
             InputRequired: the round has ended; whatever the author's code did with that, nothing more is done in it.
-            DeveloperError: it was recorded for other arguments, or its function runs already.
+            DeveloperError: it was recorded for other arguments, or its function runs already, or its key is not text.
 
         """
         self._refuse_if_lost()
+        self._check_text(key, "a step's key is text, and not of type {type}")
         has_to_run = self._reserved(key, arguments)
         try:
             if has_to_run:
@@ -449,6 +451,11 @@ class Round:
                 )
             return False
 
+    def _check_text(self, value: object, rule: str) -> None:
+        """Refuse what is not text: JSON writes the key 3 as "3", and the next round would find nothing under 3."""
+        if not isinstance(value, str):
+            self.fail(rule, type=type(value).__name__)
+
     def _check_may_run(self, takes: float | None) -> None:
         """End the round before a step that has to run, if its carrier, `single_use` or the time says so."""
         if self.stopped and self.stopped():
@@ -459,6 +466,8 @@ class Round:
 
     def _outcome(self, question: Asking) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
         key, request = question.key, question.request
+        self._check_text(key, "a question's key is text, and not of type {type}")
+        self._check_text(_words(request), "a question's message is text, and not of type {type}")
         print_ = fingerprint(request)
         known = self._known(question, print_)
         response = known.get(print_, _MISSING)
@@ -578,10 +587,8 @@ def _did(response: Any) -> str:  # noqa: ANN401 - as the client sent it
 
 
 def _words(request: InputRequest) -> str:
-    match request:
-        case {"params": {"message": str(message)}}:
-            return message
-    return request["method"]
+    message: str = request.get("params", {}).get("message", request["method"])
+    return message
 
 
 def _needed(request: InputRequest, response: Any) -> Any:  # noqa: ANN401 - as the client sent it
