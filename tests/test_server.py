@@ -4,9 +4,11 @@ Requests go in as events and come out as responses; the seal is `wire.Boxes`: no
 No `from __future__ import annotations` here: the functions below are read as an author writes them.
 """
 
+import gc
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any, Literal
 
 import pytest
@@ -24,6 +26,7 @@ from mcp_functions import (
     prompt,
     resource,
     serve,
+    serving,
     tool,
 )
 from mcp_functions.gateway import Endpoint, LambdaFunction
@@ -763,3 +766,32 @@ def test_what_a_round_asks_is_written_as_the_result_says_whatever_is_in_it() -> 
     said = {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
     done = app.call("ask", **sent, inputResponses={"s": said}, requestState=third["requestState"])
     assert text(done) == '" assistant'
+
+
+@pytest.mark.parametrize("collects", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+def test_no_collection_runs_while_serve_imports_and_afterwards_all_is_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, *, collects: bool, fails: bool
+) -> None:
+    seen: list[bool] = []
+
+    def imported(_module: str) -> None:
+        seen.append(gc.isenabled())
+        if fails:
+            raise ImportError
+
+    @tool
+    def asks(*, elicit: Elicit) -> str:
+        return elicit("name", "Who?", Name).name
+
+    monkeypatch.setattr(serving, "import_module", imported)
+    before = gc.isenabled()
+    try:
+        (gc.enable if collects else gc.disable)()
+        with pytest.raises(ImportError) if fails else nullcontext():
+            serving.serve(asks)
+        assert gc.isenabled() is collects
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert seen
+    assert not any(seen)

@@ -81,7 +81,6 @@ STATES = (  # KB, whose table, what it is of, and how many times what mcp + Mang
 )
 BIGGEST = KILOBYTES[-1]
 LINEAR = 1.5  # times what the bytes alone would explain; a cost that is quadratic in rounds would be far above
-FLAT = 1.5  # times what one tool takes
 
 
 def verdicts(results: Results) -> list[Verdict]:
@@ -128,6 +127,7 @@ def _rounds(results: Results) -> Verdict:
 
 
 def _lists(results: Results) -> Verdict:
-    """Say what a list of 500 tools takes, to a list of one: it is serialised once, or it is not."""
-    few, many = (results.get("tools", OURS, size) for size in (TOOLS[0], TOOLS[-1]))
-    return Verdict("a list of 500 tools, to a list of one: flat", FLAT, many.over(few) if few and many else None)
+    """Say how a tool in a list of 500 compares with one in a list of 50: 1 is linear."""
+    few, many = (results.get("tools", OURS, size) for size in (TOOLS[-1] // 10, TOOLS[-1]))
+    found = many.median / few.median / 10 if few and many else None
+    return Verdict("a tool in a list of 500, to one in a list of 50: linear in tools", LINEAR, found)

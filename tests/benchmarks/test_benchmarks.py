@@ -109,7 +109,7 @@ def test_what_was_not_measured_is_neither_met_nor_missed() -> None:
     [
         ("state-answer", {64: 64.0, 1024: 1024.0 * 16}, "linear in bytes"),
         ("rounds", {2: 1.0, 5: 2.0, 9: 9.0}, "linear in rounds"),
-        ("tools", {1: 1.0, 500: 2.0}, "flat"),
+        ("tools", {50: 1.0, 500: 20.0}, "linear in tools"),
     ],
 )
 def test_growth_beyond_a_line_is_a_miss(case: str, sizes: dict[int, float], title: str) -> None:

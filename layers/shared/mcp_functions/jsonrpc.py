@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import json
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
@@ -159,16 +160,23 @@ def for_pydantic(value: object) -> bytes:
     return writer.encoded(value)
 
 
-def _decoded(text: str) -> Any:  # noqa: ANN401 - JSON is any value
-    # Nothing of a document is garbage while it is read. But for every few hundred objects and arrays the garbage
-    # collector would look at all of them again: 4 MiB of nested arrays would take four times as long.
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the garbage collector off while much is made and nothing is thrown away."""
     collects = gc.isenabled()
     gc.disable()
     try:
-        return _decoder.decode(text)
+        yield
     finally:
         if collects:
             gc.enable()
+
+
+def _decoded(text: str) -> Any:  # noqa: ANN401 - JSON is any value
+    # Nothing of a document is garbage while it is read. But for every few hundred objects and arrays the garbage
+    # collector would look at all of them again: 4 MiB of nested arrays would take four times as long.
+    with no_collection():
+        return _decoder.decode(text)
 
 
 def _check_params(message: dict[str, Any], id_: str | int | None) -> None:

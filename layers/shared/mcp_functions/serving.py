@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import aws, catalog, identity, settings, well_known
 from mcp_functions.errors import Misconfigured
 from mcp_functions.gateway import Endpoint, LambdaFunction, once
+from mcp_functions.jsonrpc import no_collection
 from mcp_functions.names import WORKER
 from mcp_functions.server import Server
 from mcp_functions.vault import Vault
@@ -81,7 +82,8 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
         named = exceptions(errors)
         handlers = tuple(each.adding(named) if isinstance(each, Tool) else each for each in handlers)
     offered = catalog.of(handlers)  # two of one name: say so now, not at the first event
-    _prepare(handlers, kms=wrapping is None and codec is None)
+    with no_collection():  # modules are made here and stay: collecting among them takes 4 ms of a cold start
+        _prepare(handlers, kms=wrapping is None and codec is None)
 
     def wire(function_name: str) -> Endpoint:
         found = settings.read(os.environ)
