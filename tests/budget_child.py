@@ -44,6 +44,8 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
             return a + b
 
         return serve(add)
+    if kind == "record":
+        return serve(tool(record()))
     if kind in {"once", "task"}:
         from mcp_functions import Step
 
@@ -56,6 +58,8 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
             return int(step("work", abs, a))
 
         return serve(work)
+    if kind in {"choice", "form"}:
+        return serve(tool(choosing() if kind == "choice" else filling()))
     from pydantic import BaseModel
 
     globals()["Place"] = type("Place", (BaseModel,), {"__annotations__": {"town": str}, "__module__": __name__})
@@ -77,6 +81,74 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
         return str(elicit("place", f"Where, {a}?", Place).town)  # type: ignore[name-defined]  # noqa: F821
 
     return serve(ask)
+
+
+def choosing() -> Callable[..., Any]:
+    """Make a function that asks for one value."""
+    from typing import Literal
+
+    from mcp_functions import Elicit
+
+    def ask(a: int, *, elicit: Elicit) -> str:
+        """Ask where."""
+        return elicit("town", f"Where, {a}?", Literal["Ely", "Bath"])
+
+    globals()["Elicit"] = Elicit
+    return ask
+
+
+def filling() -> Callable[..., Any]:
+    """Make a function that shows a dataclass as its form."""
+    from dataclasses import dataclass
+    from typing import Annotated
+
+    from mcp_functions import Elicit, Length
+
+    @dataclass
+    class Place:
+        town: Annotated[str, Length(1, 40), "Where to"]
+
+    def ask(a: int, *, elicit: Elicit) -> str:
+        """Ask where."""
+        return elicit("place", f"Where, {a}?", Place).town
+
+    globals().update(Elicit=Elicit, Length=Length, Annotated=Annotated)
+    return ask
+
+
+def record() -> Callable[..., Any]:
+    """Make a function whose arguments and result are of classes that are read without pydantic."""
+    from dataclasses import dataclass
+    from datetime import date, datetime
+    from enum import Enum
+    from typing import Annotated, Literal, NotRequired, TypedDict
+
+    from annotated_types import Ge
+
+    class Colour(Enum):
+        RED = "red"
+
+    @dataclass
+    class Leg:
+        to: Annotated[str, "Where to"]
+        day: date
+        at: datetime | None = None
+        colour: Colour = Colour.RED
+
+    class Note(TypedDict):
+        text: str
+        kind: NotRequired[Literal["a", "b"]]
+
+    def visit(
+        legs: list[Leg], note: Note, places: dict[str, date], seats: Annotated[int, Ge(1)], colour: Colour = Colour.RED
+    ) -> Leg:
+        """Go there."""
+        return Leg(note["text"], places["first"], legs[seats].at, colour)
+
+    for name, value in (("Leg", Leg), ("Note", Note), ("Colour", Colour), ("date", date), ("datetime", datetime)):
+        globals()[name] = value
+    globals().update(Annotated=Annotated, Literal=Literal, NotRequired=NotRequired, Ge=Ge)
+    return visit
 
 
 class Context:
@@ -115,15 +187,14 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     import json.decoder
     import json.encoder
 
-    counts = {"parsed": 0, "serialised": 0, "digested": 0, "derived": 0, "keyed": 0}
+    counts = {"parsed": 0, "serialised": 0, "digested": 0, "derived": 0}
     decoder, encoder = json.decoder.JSONDecoder, json.encoder.JSONEncoder
     decoder.raw_decode = counted(decoder.raw_decode, counts, "parsed")  # type: ignore[method-assign]
     encoder.iterencode = counted(encoder.iterencode, counts, "serialised")  # type: ignore[method-assign]
     hashlib, envelope = sys.modules.get("hashlib"), sys.modules.get("mcp_functions.envelope")
     if hashlib and envelope:
         hashlib.sha256 = counted(hashlib.sha256, counts, "digested")  # type: ignore[attr-defined]
-        for name, count in (("derive", "derived"), ("keyed", "keyed")):
-            setattr(envelope, name, counted(getattr(envelope, name), counts, count))
+        envelope.derive = counted(envelope.derive, counts, "derived")  # type: ignore[attr-defined]
     sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
     answers, works, digests = [first], [], []
     for event in events:
@@ -132,7 +203,7 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
         counts.update(dict.fromkeys(counts, 0))
         answers.append(handler(event, Context()))
         works.append((counts["parsed"], counts["serialised"]))
-        digests.append((counts["digested"], counts["derived"], counts["keyed"]))
+        digests.append((counts["digested"], counts["derived"]))
     return {
         "loaded": loaded,
         "late": sorted(set(loaded) - at_init),

@@ -6,7 +6,7 @@ No `from __future__ import annotations` here: the functions below are read as an
 import re
 from collections.abc import Callable
 from datetime import date
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from mcp_functions import Header, arguments, parameters, schemas
+from mcp_functions import Header, arguments, schemas, signatures
 from mcp_functions.arguments import Arguments, InvalidArgument
 
 
 def read(function: Callable[..., Any], *, camel_case: bool = False) -> Arguments:
-    hints = get_type_hints(function, include_extras=True)
-    return arguments.read(parameters.read(function), hints, camel_case=camel_case)
+    signature = signatures.read(function, camel_case=camel_case)
+    return arguments.read(signature.sent, signature.hints, camel_case=camel_case)
 
 
 class Place(BaseModel):
@@ -180,7 +180,7 @@ def test_a_default_that_the_schema_cannot_say_is_left_out_of_it(default: Any) ->
     found = read(function)
     assert "default" not in found.schema["properties"]["y"]
     assert "required" not in found.schema
-    assert found.bind({}) == {}
+    assert not found.bind({}) or isinstance(default, list)  # of which each call gets a copy
 
 
 def test_an_argument_that_is_repeated_in_a_header_says_so() -> None:
@@ -196,7 +196,7 @@ ORDER = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}
 def raw(schema: dict[str, Any]) -> arguments.RawArguments:
     def function(arguments: dict[str, Any]) -> None: ...
 
-    return arguments.read_raw(parameters.read(function), schema)
+    return arguments.read_raw(signatures.read(function, camel_case=False).sent, schema)
 
 
 def test_a_schema_of_ones_own_takes_all_arguments_in_one_parameter() -> None:

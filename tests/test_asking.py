@@ -32,6 +32,7 @@ from mcp_functions import (
     RootsQuestion,
     Sample,
     SampleQuestion,
+    Step,
     Titles,
     ToolError,
     prompt,
@@ -40,7 +41,7 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.errors import DeveloperError
-from mcp_functions.rounds import MAX_REWORDINGS
+from mcp_functions.rounds import MAX_REWORDINGS, InputRequired
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:
@@ -144,6 +145,39 @@ def test_a_question_that_changes_in_every_round_is_refused_by_name(blamed: Calla
         "the question 'consent' says something else in every round, so no answer ever belongs to it: "
         "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
     )
+
+
+@pytest.mark.parametrize("place", ["alone", "in a step", "after an answer", "in a task of its own"])
+def test_a_signal_that_the_function_raises_itself_is_refused_by_name(
+    place: str, blamed: Callable[[Conversation], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    def raise_signal() -> str:
+        raise InputRequired
+
+    def alone() -> str:
+        return raise_signal()
+
+    def behind_a_step(*, step: Step) -> str:
+        return step("raise", raise_signal)
+
+    def behind_an_answer(*, elicit: Elicit) -> str:
+        elicit("name", "Who?", Name)
+        return raise_signal()
+
+    async def behind_an_await(*, step: Step) -> str:
+        return await asyncio.ensure_future(asyncio.to_thread(step, "raise", raise_signal))
+
+    functions: dict[str, Callable[..., Any]] = {
+        "alone": alone,
+        "in a step": behind_a_step,
+        "after an answer": behind_an_answer,
+        "in a task of its own": behind_an_await,
+    }
+    talk = talk_to(tool(name="raising")(functions[place])).call()
+    if not talk.done:
+        talk.accept(name=ANN)
+    assert blamed(talk) == "a function raised InputRequired by hand; to ask, it takes a capability after *"
+    assert f"{__file__}:" in caplog.messages[-1]
 
 
 CHANGING = "a question's key must be the same in every round: the answer to '"

@@ -374,13 +374,13 @@ def test_an_error_repeats_little_of_what_was_sent(message: dict[str, Any]) -> No
     assert len(response["body"]) < 2048
 
 
-def test_an_id_or_a_progress_token_of_more_than_1024_characters_is_refused() -> None:
+def test_an_id_or_a_progress_token_of_more_than_8192_characters_is_refused() -> None:
     handler = serve(plain)
-    for length, code in ((1024, None), (1025, -32600)):
+    for length, code in ((8192, None), (8193, -32600)):
         event = wire.event(wire.message("tools/call", {"name": NAME, "arguments": {}}, id="x" * length))
         message = wire.messages(handler(event, wire.Context()))[0]
         assert message.get("error", {}).get("code") == code
-    for length, code in ((1024, None), (1025, -32602)):
+    for length, code in ((8192, None), (8193, -32602)):
         event = sent("1", meta={"progressToken": "x" * length})
         message = wire.messages(handler(event, wire.Context()))[0]
         assert message.get("error", {}).get("code") == code

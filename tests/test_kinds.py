@@ -547,19 +547,3 @@ def test_text_that_does_not_say_such_a_value_is_refused(annotation: Any, text: s
 )
 def test_a_name_in_camel_case(name: str, wire: str) -> None:
     assert kinds.camel(name) == wire
-
-
-TAKING: list[Any] = [*scalars, int | float, Annotated[int, "how many"]]
-CHECKING: list[Any] = [Annotated[int, Field(gt=2)], Literal[1, 2], str | int, list[int], dict[str, int], Any]
-
-
-@given(st.sampled_from([*TAKING, *CHECKING]), values)
-def test_what_is_taken_without_a_check_would_have_passed_it_as_it_is(annotation: Any, value: Any) -> None:  # noqa: ANN401
-    found = kinds.kind(annotation)
-    if type(value) in found.taken:
-        assert found.check(value) is value
-
-
-def test_only_what_has_no_other_rule_than_its_type_is_taken_without_a_check() -> None:
-    assert all(kinds.kind(annotation).taken for annotation in TAKING)
-    assert not any(kinds.kind(annotation).taken for annotation in CHECKING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date  # noqa: TC003 - read at run time, from annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,8 +22,10 @@ from mcp_functions import (
 from mcp_functions.errors import DeveloperError
 from mcp_functions.input_requests import fingerprint
 from mcp_functions.low_level import _read
+from mcp_functions.request_state import Binding, RequestStates
 from mcp_functions.rounds import InputRequired, Round
 from mcp_functions.testing import Conversation
+from tests import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -285,6 +288,89 @@ def test_a_state_that_could_not_be_read_again_is_refused_when_it_is_kept(
     name = type(state).__name__
     expected = f"request_state: a {name} that holds this cannot be read again from the JSON that it writes"
     assert blamed(talk_to(keeps).call()) == expected
+
+
+class Measured(BaseModel):
+    metres: float = 0.0
+
+
+class Listed(BaseModel):
+    levels: list[Any] = []
+
+
+def deep(levels: int) -> list[Any]:
+    return [deep(levels - 1)] if levels else []
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (Measured(metres=float("nan")), "the state is not JSON: keep str, int, finite float"),
+        (Listed(levels=deep(200)), "the state is nested deeper than 200"),
+    ],
+    ids=["nan", "deep"],
+)
+def test_a_state_that_json_cannot_carry_is_a_result_that_names_the_rule(
+    state: BaseModel, expected: str, blamed: Callable[[Conversation], str]
+) -> None:
+    @tool
+    def keeps(*, input_responses: InputResponses) -> str | InputRequiredResult:
+        return "done" if input_responses else InputRequiredResult(request_state=state)
+
+    assert blamed(talk_to(keeps).call()).startswith(expected)
+
+
+class Migrating(BaseModel):
+    notes: list[Any] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def renamed(cls, data: Any) -> Any:  # noqa: ANN401 - whatever was kept
+        for note in data.get("notes", []):
+            note["text"] = note.pop("words", note.get("text"))
+        return data
+
+
+def test_a_validator_that_changes_what_it_reads_changes_no_record() -> None:
+    round_ = Round()
+    with pytest.raises(InputRequired):
+        round_.require(InputRequiredResult(request_state=Migrating.model_construct(notes=[{"words": "kept"}])))
+    left = round_.leave()
+    assert left["state"] == {"notes": [{"words": "kept"}]}
+    _read(Migrating, Round(record=left).state).notes.clear()
+    assert left["state"] == {"notes": [{"words": "kept"}]}
+
+
+def test_a_megabyte_of_state_is_written_once_on_its_way_out_and_read_once_on_its_way_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passes: list[str] = []
+
+    def counted(kind: type, name: str) -> None:
+        made = getattr(kind, name)
+
+        def count(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - as what it stands for
+            passes.append(name)
+            return made(*args, **options)
+
+        monkeypatch.setattr(kind, name, count)
+
+    for kind, name in ((json.JSONEncoder, "iterencode"), (json.JSONDecoder, "decode")):
+        counted(kind, name)
+    for name in ("model_dump_json", "model_validate_json"):
+        counted(Listed, name)
+    bound = Binding("a/b/c", "tools/call", "keeps", "", None)
+    states = RequestStates(wire.Boxes(), anonymous=True)
+    kept = Listed(levels=[{"id": row, "name": "x" * 100} for row in range(8000)])
+
+    round_ = Round()
+    with pytest.raises(InputRequired):
+        round_.require(InputRequiredResult(request_state=kept))
+    token = states.seal(bound, None, asked={}, record=round_.leave())
+    assert passes == ["iterencode"]
+    record = states.open(token, bound).record
+    assert _read(Listed, Round(record=record).state) == kept
+    assert passes == ["iterencode", "decode"]
 
 
 def test_a_result_that_requires_nothing_is_refused(blamed: Callable[[Conversation], str]) -> None:

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -21,10 +22,11 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 from pydantic import BaseModel
 
-from mcp_functions import Elicit, Step, catalog, observing, prompt, resource, serve, tool
-from mcp_functions.errors import Misconfigured, TemporarilyUnavailable
+from mcp_functions import Elicit, Step, catalog, gateway, observing, prompt, resource, serve, single_use, tool
+from mcp_functions.errors import Busy, Misconfigured, TemporarilyUnavailable
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.local import agreement
 from mcp_functions.observing import Notes, writing
 from mcp_functions.observing.measures import measured
 from mcp_functions.settings import Settings
@@ -501,6 +503,63 @@ def test_the_endpoint_counts_under_a_name_of_its_own() -> None:
     told = Notes.of(handler="add", outcome="forwarded", status=200)
     ((dimensions, _measures), *_rest) = measured(told, endpoint=True)
     assert dimensions == {"handler": "endpoint"}
+
+
+# ---- Who is paged
+
+
+def paging() -> set[str]:
+    """Name the metrics of functions that an alarm of template.yaml looks at."""
+    alarms = agreement.read(Path(__file__).parent.parent).of_type("AWS::CloudWatch::Alarm").values()
+    return {alarm["MetricName"] for alarm in alarms if alarm["Namespace"] == "mcp-functions"}
+
+
+@pytest.fixture
+def counted() -> Iterator[Counter[str]]:
+    """Count what the metrics without a dimension of their own count of a test's requests."""
+    counts = Counter[str]()
+
+    def count(notes: Notes) -> None:
+        for dimensions, measures in measured(notes, endpoint=False):
+            counts.update({name: int(value) for name, (_unit, value) in measures.items() if not dimensions})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gateway.LambdaFunction, "_tell", lambda _function, notes: count(notes))
+        yield counts
+
+
+@tool(single_use="replay")
+def pay(*, elicit: Elicit, step: Step) -> str:
+    elicit("seat", "Which?", Seat)
+    return str(step("pay", lambda: "paid"))
+
+
+def test_what_clients_cause_pages_nobody(counted: Counter[str]) -> None:
+    function = serve(book).fresh()
+    talk = Conversation(function).call(city="Lisbon")
+    for at in range(60, 84, 4):
+        talk.tamper(lambda token, at=at: f"{token[:at]}{'AAAA' if token[at] != 'A' else 'BBBB'}{token[at + 4 :]}")  # type: ignore[misc]
+    assert [response["statusCode"] for _event, response in talk.rounds[1:]] == [400, 400, 400, 503, 503, 503]
+    Conversation(function, capabilities={}).call(city="Lisbon")
+    Conversation(function).call(city=7)
+    busy = Conversation(serve(pay)).call().go_on()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(single_use, "_claim", refuse)
+        busy.accept(seat={"seat": "window"})
+    assert busy.status == 503
+    assert {name for name in paging() if counted[name]} == set()
+
+
+def refuse(*_asked: object, **_more: object) -> None:
+    raise Busy("used_busy")  # noqa: EM101 - an enumerated word
+
+
+def test_what_the_server_does_wrong_pages_somebody(counted: Counter[str]) -> None:
+    Conversation(serve(broken)).call(a=1)
+    assert {name for name in paging() if counted[name]} == {"Failed"}
+    Conversation(serve(book, wrapping=[Vault(OSError())])).call(city="Lisbon")
+    Conversation(serve(book, wrapping=[Vault(Misconfigured("kms:AccessDeniedException"))])).call(city="Lisbon")
+    assert {name for name in paging() if counted[name]} == {"Failed", "Misconfigured", "KmsFailures"}
 
 
 # ---- Who tells it: the environment decides, when the function is loaded

@@ -6,6 +6,7 @@ something to find, and that it would be found.
 No `from __future__ import annotations` here: the functions below are read as an author writes them.
 """
 
+import ast
 import asyncio
 import io
 import json
@@ -19,6 +20,7 @@ from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[
 from botocore.exceptions import ClientError
 from pydantic import BaseModel, field_validator
 
+import mcp_functions
 from mcp_functions import (
     Elicit,
     Header,
@@ -505,6 +507,8 @@ class Name(BaseModel):
 
 @tool
 def fail(how: str, *, elicit: Elicit) -> str:
+    if how == "exit":
+        raise SystemExit("{UNSPEAKABLE}")
     name = elicit("name", how + "?", Name).name
     raise LookupError("{UNSPEAKABLE}", how, name)
 
@@ -542,8 +546,10 @@ def test_the_logs_of_the_real_runtime_hold_none(tmp_path: Path, variables: str) 
         state = answers[0]["result"]["requestState"]
         responses = {"name": {"action": "accept", "content": {"name": SECRET}}}
         answers.append(post(harness.url + "/fail", {"how": SECRET}, requestState=state, inputResponses=responses))
+        answers.append(post(harness.url + "/fail", {"how": "exit"}))
     told = [json.loads(line) for line in said if line.startswith("{") and '"outcome"' in line]
-    assert [line["outcome"] for line in told] == ["input_required", "complete", "refused", "crashed"]
+    assert [line["outcome"] for line in told] == ["input_required", "complete", "refused", "crashed", "crashed"]
+    assert [answer["result"]["isError"] for answer in answers[-2:]] == [True, True]
     assert any("_aws" in line for line in said) is bool(variables)
     assert not [line for line in said if "planted-" in line]
     assert UNSPEAKABLE not in str(answers)
@@ -561,3 +567,78 @@ def post(url: str, arguments: dict[str, Any], **more: Any) -> Any:  # noqa: ANN4
     except HTTPError as refused:
         with refused:
             return json.load(refused)
+
+
+# ---- Rules that are logged as they stand in the code
+
+RULES = {"DeveloperError": 0, "fail": 0, "NotJson": 0, "_Refused": 1}  # what takes a rule, and as which argument
+TYPE_NAMES = {"named", "name", "words.format"}  # functions that return the name of a type
+# Names whose values are such rules: checked where they are made, or texts of NotJson.
+CHECKED = {
+    "rounds.py": {"rule"},  # as `fail` was given it
+    "results.py": {"reason", "allowed"},  # str(NotJson); TOOL or RESOURCE
+    "forms.py": {"reason"},  # constants that `_refuse` is given
+    "input_requests.py": {"error"},  # NotJson
+    "plain.py": {"refused.reason"},  # of _Refused
+}
+
+
+def is_rule(text: ast.expr, scope: ast.AST, checked: set[str]) -> bool:
+    """Tell a text that is made of constants and names of types alone, and so of no value."""
+    parts: list[ast.expr] = []
+    match text:
+        case ast.JoinedStr(values=parts):
+            pass
+        case ast.FormattedValue(value=part):
+            parts = [part]
+        case ast.BinOp(left=left, op=ast.Add(), right=right) | ast.IfExp(body=left, orelse=right):
+            parts = [left, right]
+        case ast.Constant():
+            return True
+        case ast.Call(func=function):
+            return ast.unparse(function) in TYPE_NAMES
+    if parts:
+        return all(is_rule(part, scope, checked) for part in parts)
+    name = ast.unparse(text)
+    made = [
+        each.value
+        for each in ast.walk(scope)
+        if isinstance(each, ast.Assign) and name in map(ast.unparse, each.targets)
+    ]
+    return name in checked or name.isupper() or (bool(made) and all(is_rule(each, scope, checked) for each in made))
+
+
+def loose_rules(source: str, file: str) -> list[str]:
+    """Find each rule of a module that may hold a value: it would be logged."""
+    tree = ast.parse(source)
+    scopes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    calls = [(call, scope) for scope in scopes for call in ast.walk(scope) if isinstance(call, ast.Call)]
+    return [
+        f"{file}:{call.lineno} {ast.unparse(call)}"
+        for call, scope in calls
+        if (name := ast.unparse(call.func).rpartition(".")[2]) in RULES
+        if len(call.args) > RULES[name] and not is_rule(call.args[RULES[name]], scope, CHECKED.get(file, set()))
+    ]
+
+
+def test_a_rule_that_is_logged_is_made_of_constants_and_names_of_types() -> None:
+    """`DeveloperError.rule` goes to the log; values belong into its keywords, which do not."""
+    files = [file for file in Path(mcp_functions.__file__).parent.rglob("*.py") if "scaffold" not in file.parts]
+    assert len(files) > 100
+    loose = [rule for file in files for rule in loose_rules(file.read_text(encoding="utf-8"), file.name)]
+    assert loose == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "raise DeveloperError(f'step {key!r} is odd')",
+        "rule = f'step {key!r} is odd'\n    self.round.fail(rule)",
+        "raise DeveloperError('step ' + key)",
+        "raise DeveloperError(str(key))",
+        "raise DeveloperError('step %s' % key)",
+        "raise NotJson(f'{key} is none')",
+    ],
+)
+def test_a_rule_that_quotes_a_value_would_be_found(line: str) -> None:
+    assert len(loose_rules(f"def broken(self, key):\n    {line}\n", "any.py")) == 1

@@ -336,6 +336,24 @@ def test_what_the_client_cannot_show_is_never_asked(app: App) -> None:
     assert error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
 
 
+def test_a_client_that_cannot_be_asked_hears_what_would_have_been_asked() -> None:
+    @tool
+    def pays(*, elicit: Elicit, sample: Sample) -> str:
+        if sample.possible:
+            return str(sample("summary", "Summarise", max_tokens=5))
+        elicit.url("bank", "Sign in to the bank", "https://bank.example/login")
+        return ""
+
+    says = "The client lacks a required capability: "
+    error = App(greet).call("greet", arguments={"greeting": "Hi"}, capabilities={})["error"]
+    assert error["message"] == f"{says}elicitation. The server would have asked: Who are you? (name: string)"
+    error = App(pays).call("pays", capabilities={"elicitation": {}})["error"]
+    assert error["message"] == (
+        f"{says}elicitation.url. The server would have asked: Sign in to the bank (https://bank.example/login)"
+    )
+    assert error["data"] == {"requiredCapabilities": {"elicitation": {"url": {}}}}
+
+
 def test_capabilities_are_those_of_each_request(app: App) -> None:
     state, answered = begun(app), {"name": accept(name="Ann")}
     params = {"arguments": {"greeting": "Hi"}, "requestState": state, "inputResponses": answered}

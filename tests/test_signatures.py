@@ -17,7 +17,7 @@ import typing_extensions
 from jsonschema import Draft202012Validator
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from mcp_functions import Ask, Header, Number, prompt, resource, serve, tool
+from mcp_functions import Ask, Header, Number, capabilities, prompt, resource, serve, signatures, tool
 from mcp_functions.handlers import Handler
 from tests import wire
 
@@ -547,3 +547,14 @@ def test_a_field_may_be_named_as_a_keyword_of_a_schema_is() -> None:
 
     assert answer(odd, value={"metadata": [1, 2]}) == 2
     assert "uniqueItems" in refusal(odd, value={"metadata": [1, 1]})
+
+
+# ---- Capabilities
+
+
+@pytest.mark.parametrize("word", signatures.CAPABILITIES)
+def test_every_capability_has_its_home_and_name(word: str) -> None:
+    module, _dot, name = word.partition(".")
+    found = getattr(__import__(f"mcp_functions.{module}", fromlist=[name]), name)
+    assert issubclass(found, capabilities.Capability)
+    assert (found.__module__, found.__qualname__) == (f"mcp_functions.{module}", name)

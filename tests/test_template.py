@@ -293,11 +293,11 @@ def test_alarms_and_dashboard_are_there_only_for_somebody_who_is_told(project: P
     assert {resource.get("Condition") for resource in watchers} == {"HasAlarms"}
     alarms = project.of_type("AWS::CloudWatch::Alarm")
     assert {(one["Namespace"], one["MetricName"]) for one in alarms.values()} == {
-        ("AWS/ApiGateway", "5xx"),
         ("AWS/ApiGateway", "Latency"),
+        ("AWS/Lambda", "Errors"),
+        ("mcp-functions", "Failed"),
         ("mcp-functions", "KmsFailures"),
         ("mcp-functions", "Misconfigured"),
-        ("mcp-functions", "Throttled"),
     }
     assert all(one["AlarmActions"] == [{"Ref": "AlarmTopic"}] for one in alarms.values())
 

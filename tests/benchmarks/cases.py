@@ -12,6 +12,7 @@ from tests.benchmarks.entrants import (
     FASTMCP,
     FLOOR,
     JSON,
+    LIGHT,
     LOWLEVEL,
     OBSERVED,
     OURS,
@@ -35,6 +36,7 @@ LISTED = 50  # tools, in the cases that list
 ROUNDS = 10
 CHAIN = {"name": "plan", "arguments": {"city": "Lisbon"}}
 KILOBYTES = (1, 4, 16, 64, 256, 1024)
+TABULAR = (16, 1024)  # KB of rows of JSON, where the others are of long strings
 TOOLS = (1, 10, 50, 200, 500)
 
 
@@ -107,6 +109,8 @@ GROWTH = {  # a table for each, and what its first column counts
     "rounds": ("Growth: the rounds of one conversation", "round"),
     "state-ask": ("Growth: a round that asks and keeps so much state", "KB"),
     "state-answer": ("Growth: the answer that brings so much state back", "KB"),
+    "state-rows-ask": ("Growth: a round that asks and keeps so much state, as rows of JSON", "KB"),
+    "state-rows-answer": ("Growth: the answer that brings so many rows back", "KB"),
     "tools": ("Growth: a list of so many tools", "tools"),
     "arguments": ("Growth: a call with so large an argument", "KB"),
 }
@@ -114,7 +118,7 @@ CASES = (
     Case("cold-add", "cold-add", "cold", "add", EVERYBODY, ADD, "5"),
     Case("cold-add-door", "cold-add", "cold", "add", BOTH, ADD, "5", door=True),
     Case("cold-list", "cold-list", "cold", "listing", CALLED, argument=LISTED),
-    Case("cold-ask", "cold-ask", "cold", "ask", (*ASKING, SDK_KMS), CITY),
+    Case("cold-ask", "cold-ask", "cold", "ask", (*ASKING, LIGHT, SDK_KMS), CITY),
     Case("cold-ask-door", "cold-ask", "cold", "ask", BOTH, CITY, door=True),
     Case("warm-call", "warm-call", "warm", "add", CALLED, ADD, "5"),
     Case("warm-forwarded", "warm-call", "warm", "add", BOTH, ADD, "5", door=True),
@@ -133,9 +137,10 @@ def growing() -> tuple[Case, ...]:
         for number in range(ROUNDS)
     ]
     state = [
-        Case(name, name, "warm", "state", GROWING, _state(size), _rows(size) * before, before=before, size=size)
-        for size in KILOBYTES
-        for before, name in enumerate(("state-ask", "state-answer"))
+        Case(name, name, "warm", function, GROWING, _state(size), _rows(size, each) * before, before=before, size=size)
+        for function, prefix, sizes, each in (("state", "state", KILOBYTES, 4), ("rows", "state-rows", TABULAR, 16))
+        for size in sizes
+        for before, name in enumerate((f"{prefix}-ask", f"{prefix}-answer"))
     ]
     tools = [Case("tools", "tools", "warm", "listing", every, argument=size, size=size) for size in TOOLS]
     texts = [
@@ -149,8 +154,9 @@ def _state(kilobytes: int) -> dict[str, Any]:
     return {"name": "remember", "arguments": {"kilobytes": kilobytes}}
 
 
-def _rows(kilobytes: int) -> str:
-    return f"{kilobytes * 4} rows, window"
+def _rows(kilobytes: int, each: int) -> str:
+    """Write what the tool says in the end; `each` is the rows of one KB."""
+    return f"{kilobytes * each} rows, window"
 
 
 def _text(kilobytes: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ OURS, OBSERVED, FLOOR = "mcp-functions", "mcp-functions, logs and metrics on", "
 AWSLABS, SDK, LOWLEVEL = "awslabs.mcp-lambda-handler 0.1.15", "mcp 2.3.0 + Mangum", "mcp 2.3.0 lowlevel, no Mangum"
 SDK_KMS, FASTMCP = "mcp 2.3.0 + Mangum, boto3 KMS codec", "fastmcp 4.1.6 + Mangum"
 SEALING = "floor: sealed as envelope.md says"
+LIGHT = "mcp-functions, a form without pydantic"
 EMPTY, JSON = "python, nothing imported", "python, import json"
 
 # What production pays for its logs and metrics, and what is compared with peers, which have none.
@@ -57,6 +58,7 @@ ENTRANTS = {
         Entrant(SEALING, "sealing_floor", ("layers",), note="the floor, and a state sealed and bound as ours is"),
         Entrant(OURS, "ours", ("layers", "boto3"), environ=tuple(QUIET.items())),
         Entrant(OBSERVED, "ours", ("layers", "boto3"), environ=tuple(LOUD.items())),
+        Entrant(LIGHT, "ours_light", ("layers", "boto3"), environ=tuple(QUIET.items()), note="its form is a Literal"),
         Entrant(
             AWSLABS,
             "awslabs_handler",

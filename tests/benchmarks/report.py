@@ -23,19 +23,21 @@ BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
 COLD = ("contender", "path", "CPU ms", "p10 to p90", "wall ms", "MB", "modules", "x fastest peer", "x floor")
 WARM = ("contender", "path", "CPU µs", "p10 to p90", "wall µs", "x fastest peer", "x floor")
 BUSY = 0.5  # load average, before this run adds its own
+FOLDED = "Every figure of this run: each call, each contender, and what grows"
 DIRECT, DOOR = "directly", "`/mcp`, then the function"
 
 
 def markdown(results: Results) -> str:
     """Write everything that was measured."""
-    parts = [about(results)]
+    parts = []
     for name, title in TABLES.items():
         cases = [case for case in CASES if case.table == name]
         if rows := [row for case in cases for row in _rows(results, case, cases[0])]:
             columns = COLD if cases[0].start == "cold" else WARM
             parts.append("\n".join([f"### {title}", "", *table(columns, rows)]))
     parts += [part for part in (*_growth(results), *_crowds(results)) if part]
-    return "\n\n".join([*parts, *_absent(results), promises(results)])
+    folded = [f"<details>\n<summary>{FOLDED}</summary>", *parts, *_absent(results), "</details>"]
+    return "\n\n".join([about(results), promises(results), *folded])
 
 
 def promises(results: Results) -> str:
@@ -49,7 +51,7 @@ def promises(results: Results) -> str:
         ]
         for one in targets.verdicts(results)
     ]
-    return "\n".join(["### Targets", "", *table(("processor time of ours", "at most", "measured", ""), rows)])
+    return "\n".join(table(("processor time of ours, as a share of theirs", "at most", "measured", ""), rows))
 
 
 def _growth(results: Results) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.benchmarks.cases import KILOBYTES, ROUNDS, TOOLS
-from tests.benchmarks.entrants import AWSLABS, LOWLEVEL, OBSERVED, OURS, SDK, SDK_KMS
+from tests.benchmarks.entrants import AWSLABS, LIGHT, LOWLEVEL, OBSERVED, OURS, SDK, SDK_KMS
 
 if TYPE_CHECKING:
     from tests.benchmarks.figures import Results
@@ -49,33 +49,36 @@ class Verdict(NamedTuple):
 
 
 TARGETS = (
-    Target("cold `add`, directly, to awslabs", ("cold-add", OURS), ("cold-add", AWSLABS), 0.5),
-    Target("cold `add`, directly, to mcp + Mangum", ("cold-add", OURS), ("cold-add", SDK), 0.15),
+    Target("cold `add`, directly, to awslabs", ("cold-add", OURS), ("cold-add", AWSLABS), 0.25),
     Target(
-        "cold `add` through `/mcp`, logs and metrics on, to awslabs directly",
+        "cold `add` through `/mcp`, logs on, to awslabs directly",
         ("cold-add-door", OBSERVED),
         ("cold-add", AWSLABS),
-        1.0,
+        0.60,
     ),
     Target(
-        "cold `add` through `/mcp`, logs and metrics on, to mcp + Mangum directly",
-        ("cold-add-door", OBSERVED),
-        ("cold-add", SDK),
-        0.3,
-    ),
-    Target("cold list of the endpoint, to awslabs", ("cold-list", OURS), ("cold-list", AWSLABS), 0.45),
-    Target(
-        "cold first sealed round, directly, to mcp + Mangum with a boto3 codec",
+        "cold first sealed round with a pydantic form, to mcp + Mangum with a boto3 codec",
         ("cold-ask", OURS),
         ("cold-ask", SDK_KMS),
         0.25,
     ),
-    Target("warm call, to awslabs, which checks nothing", ("warm-call", OURS), ("warm-call", AWSLABS), 0.8),
-    Target("warm call, to mcp's lowlevel server without Mangum", ("warm-call", OURS), ("warm-call", LOWLEVEL), 0.1),
+    Target(
+        "cold first sealed round with a form that needs none, to the same",
+        ("cold-ask", LIGHT),
+        ("cold-ask", SDK_KMS),
+        0.14,
+    ),
+    Target("warm call, to awslabs, which checks nothing", ("warm-call", OURS), ("warm-call", AWSLABS), 1.1),
     Target("warm list of 50, to awslabs", ("warm-list", OURS), ("warm-list", AWSLABS), 0.15),
-    Target("warm ask, to mcp's best", ("warm-ask", OURS), ("warm-ask", SDK, LOWLEVEL), 0.15),
-    Target("warm answer, to mcp's best", ("warm-answer", OURS), ("warm-answer", SDK, LOWLEVEL), 0.15),
-    Target("warm middle round, to mcp's best", ("warm-middle", OURS), ("warm-middle", SDK, LOWLEVEL), 0.15),
+    Target("warm ask, to mcp's best", ("warm-ask", OURS), ("warm-ask", SDK, LOWLEVEL), 0.45),
+    Target("warm answer, to mcp's best", ("warm-answer", OURS), ("warm-answer", SDK, LOWLEVEL), 0.45),
+    Target("warm middle round, to mcp's best", ("warm-middle", OURS), ("warm-middle", SDK, LOWLEVEL), 0.60),
+)
+STATES = (  # KB, whose table, what it is of, and how many times what mcp + Mangum takes
+    (16, "state", "long strings", 0.5),
+    (16, "state-rows", "rows of JSON", 0.5),
+    (1024, "state", "long strings", 0.75),
+    (1024, "state-rows", "rows of JSON", 0.75),
 )
 BIGGEST = KILOBYTES[-1]
 LINEAR = 1.5  # times what the bytes alone would explain; a cost that is quadratic in rounds would be far above
@@ -85,7 +88,8 @@ FLAT = 1.5  # times what one tool takes
 def verdicts(results: Results) -> list[Verdict]:
     """Hold every target against a run."""
     compared = [Verdict(one.title, one.most, _ratio(results, one)) for one in TARGETS]
-    return [*compared, _biggest_state(results), _bytes(results), _rounds(results), _lists(results)]
+    states = [_state(results, *one) for one in STATES]
+    return [*compared, *states, _bytes(results), _rounds(results), _lists(results)]
 
 
 def _ratio(results: Results, target: Target) -> float | None:
@@ -94,14 +98,14 @@ def _ratio(results: Results, target: Target) -> float | None:
     return max((ratio for ratio in ratios if ratio is not None), default=None)
 
 
-def _biggest_state(results: Results) -> Verdict:
+def _state(results: Results, kilobytes: int, table: str, content: str, most: float) -> Verdict:
     """Ask and answer together, round by round."""
-    halves = [results.get(f"state-{half}", who, BIGGEST) for who in (OURS, SDK) for half in ("ask", "answer")]
+    halves = [results.get(f"{table}-{half}", who, kilobytes) for who in (OURS, SDK) for half in ("ask", "answer")]
     ask, answer, their_ask, their_answer = halves
     found = None
     if ask and answer and their_ask and their_answer:
         found = (ask.median + answer.median) / (their_ask.median + their_answer.median)
-    return Verdict("1 MB of state, ask and answer, to mcp + Mangum", 0.75, found)
+    return Verdict(f"{kilobytes} KB of state as {content}, ask and answer, to mcp + Mangum", most, found)
 
 
 def _bytes(results: Results) -> Verdict:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.benchmarks import cases, cost, dialects, environments, plot, profiles, report, targets
-from tests.benchmarks.entrants import AWSLABS, ENTRANTS, FASTMCP, FLOOR, OBSERVED, OURS, SDK
+from tests.benchmarks.entrants import AWSLABS, ENTRANTS, FASTMCP, FLOOR, LIGHT, OBSERVED, OURS, SDK
 from tests.benchmarks.figures import Figure, Key, Results, decile, figure, read
 from tests.benchmarks.lab import write_catalogs
 from tests.benchmarks.measuring import Sample
@@ -37,7 +37,7 @@ def whole(ours: float = 1.0, theirs: float = 10.0) -> Results:
     results = Results({**ABOUT, "rounds": 3})
     for case in (*cases.CASES, *cases.growing()):
         for title in case.entrants:
-            middle = ours if title in {OURS, OBSERVED} else theirs
+            middle = ours if title in {OURS, OBSERVED, LIGHT} else theirs
             grown = case.size if case.name.startswith("state") else 1
             both = 2 if case.door else 1
             each = tuple(middle * grown * both * factor for factor in (900.0, 1000.0, 1100.0))
@@ -93,7 +93,8 @@ def test_targets_are_met_by_a_tenth_and_missed_by_the_same() -> None:
     assert all(one.met for one in met.values())
     assert met["cold `add`, directly, to awslabs"].found == pytest.approx(0.01)
     missed = [one for one in targets.verdicts(whole(1.0, 1.0)) if not one.met]
-    assert len(missed) == len(targets.TARGETS) + 1  # and a state of 1 MB; growth is ours alone
+    unmissed = [one for one in (*targets.TARGETS, *targets.STATES) if one[-1] >= 1]  # a guard may be slower than a peer
+    assert len(missed) == len(targets.TARGETS) + len(targets.STATES) - len(unmissed)  # growth is ours alone
     assert {one.word for one in missed} == {"missed"}
 
 

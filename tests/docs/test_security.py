@@ -17,7 +17,7 @@ from botocore.exceptions import NoCredentialsError
 
 from mcp_functions.aws.errors import ClientError, Unanswered
 from mcp_functions.envelope import MAX_CHARS
-from mcp_functions.errors import InvalidRequestState, McpError, TemporarilyUnavailable
+from mcp_functions.errors import Busy, InvalidRequestState, McpError
 from mcp_functions.gateway import note_error
 from mcp_functions.keys import KmsKey, Rules
 from mcp_functions.keys import Reason as OfTokens
@@ -178,7 +178,7 @@ def test_the_outage_alarm_sees_every_outage_and_no_denial(said: Exception, http:
 
 
 def test_what_clients_do_wrong_raises_no_alarm() -> None:
-    errors = [*map(InvalidRequestState, (*OfTokens, *OfClaims)), TemporarilyUnavailable("unwrap_budget")]
+    errors = [*map(InvalidRequestState, (*OfTokens, *OfClaims)), Busy("unwrap_budget"), Busy("used_busy")]
     written = [line for error in errors for line in logged(error)]
     assert not any(sees(pattern, line) for pattern in (PAGING, OUTAGE) for line in written)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import threading
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from mcp_functions.keys.limits import Limits
 from mcp_functions.local import Harness, Invocation, Problem
+from tests import wire
 
 from .conftest import write_functions
 
@@ -37,6 +39,15 @@ RAISES = f"""
 def handler(event, context):
     raise ValueError("{QUOTED}")
 """
+DIVIDES = f"""
+from mcp_functions import serve, tool
+
+@tool
+def divides() -> str:
+    raise ValueError("{QUOTED}")
+
+handler = serve(divides)
+"""
 FRONT = """
 import json, os
 import boto3
@@ -53,6 +64,7 @@ FUNCTIONS = {
     "echo/app.py": ECHO,
     "tells/app.py": CONTEXT,
     "raises/app.py": RAISES,
+    "divides/app.py": DIVIDES,
     "exits/app.py": "def handler(event, context):\n    raise SystemExit\n",
     "sets/app.py": "def handler(event, context):\n    return {1, 2}\n",
     "not_a_number/app.py": "def handler(event, context):\n    return float('nan')\n",
@@ -134,14 +146,25 @@ def test_a_function_that_fails_is_an_internal_server_error(
     assert (harness.invocations[-1].error, harness.invocations[-1].status) == (error, None)
 
 
-def test_a_failure_is_told_by_type_and_place_without_its_text(
+def test_a_failure_is_told_with_its_text_and_the_authors_own_frames(
     ask: Callable[..., tuple[int, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask("/mcp/raises")
     told = capsys.readouterr().err
-    assert told.startswith("raises raised ValueError at ")
-    assert told.endswith("raises/app.py:3 in handler\n")
-    assert QUOTED not in told
+    assert told.startswith("raises raised\nTraceback (most recent call last):\n")
+    assert told.endswith(f"ValueError: {QUOTED}\n")
+    assert re.findall(r'File ".*/(.*)", line (\d+), in (\w+)', told) == [("app.py", "3", "handler")]
+
+
+def test_what_a_tool_raised_is_told_to_its_author_alone(
+    ask: Callable[..., tuple[int, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = wire.message("tools/call", {"name": "divides", "arguments": {}})
+    status, answer = ask("/mcp/divides", json.dumps(message).encode(), **wire.headers(message))
+    told = capsys.readouterr().err
+    assert (status, answer["result"]["isError"], QUOTED in str(answer)) == (200, True, False)
+    assert f"ValueError: {QUOTED}\n" in told
+    assert re.findall(r'File ".*/(.*)", line (\d+), in (\w+)', told) == [("app.py", "6", "divides")]
 
 
 def test_a_body_over_lambdas_limit_is_too_large(ask: Callable[..., tuple[int, Any]]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PATIENCE = 40  # requests of one conversation that ended in no round
 REFUSED_TWICE = 2  # times that a state is presented, before the client goes back to the one before it
 DEATHS = 2  # of those who kill somebody: whoever did it the first time may have been killed from outside just before
-CAME_THROUGH = {200, 400}  # a result or a refusal; who is told to come again does it again
+OK, REFUSED, GATEWAY_FAILED = 200, 400, 500
 LOST_SECONDS = 0.05  # at most, until a client hangs up
 
 
@@ -54,7 +54,7 @@ class Talk:
         point = self._points[-1]
         before = len(self.deliveries)
         self._befall(self._acts[0] if self._acts else plan.fault(self._chance), point)
-        if self._acts and all(one.status in CAME_THROUGH for one in self.deliveries[before:]):
+        if self._acts and all(map(_came_through, self.deliveries[before:])):
             del self._acts[0]
 
     def _befall(self, what: str, point: Point) -> None:
@@ -109,8 +109,8 @@ class Talk:
             self.over, self.final = True, delivery
             return
         self._failed += 1
-        self._dead += delivery.status == 500 and kill
-        if delivery.status == 400:
+        self._dead += kill and (delivery.status == GATEWAY_FAILED or (bool(delivery.error) and delivery.status == OK))
+        if delivery.status == REFUSED:
             self._refused += 1
             if self._refused > REFUSED_TWICE:
                 self._refused = 0
@@ -145,3 +145,8 @@ class Talk:
             called = {"name": "order", "arguments": {"nonce": self.planned.nonce}}
         state = {"requestState": point.state, "inputResponses": answers} if point.state else {}
         return {**called, **state}
+
+
+def _came_through(delivery: Delivery) -> bool:
+    """Say whether it brought a result or a refusal: whoever is told of a failure does it again."""
+    return delivery.status == REFUSED or (delivery.status == OK and not delivery.error)

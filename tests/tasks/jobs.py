@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable  # noqa: TC003 - as an author writes it
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel
 
@@ -19,6 +19,7 @@ from mcp_functions import (
     RequestState,
     Sample,
     Step,
+    Text,
     ToolError,
     tool,
 )
@@ -97,7 +98,7 @@ def scoped() -> str:
 
 
 @tool(task="allowed")
-def broken(how: str, *, step: Step) -> str:
+def broken(how: str, *, step: Step) -> Any:  # noqa: ANN401 - what cannot be a result among it
     """Fail in one of many ways."""
     match how:
         case "tool":
@@ -106,6 +107,11 @@ def broken(how: str, *, step: Step) -> str:
         case "bug":
             message = "secret of the author"
             raise RuntimeError(message)
+        case "exit":
+            message = "secret of the author"
+            raise SystemExit(message)
+        case "meta":
+            return Text("x", meta={"x": object()})
         case "large":
             return "x" * 500_000
         case "steps":

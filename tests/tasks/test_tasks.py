@@ -322,6 +322,8 @@ def test_an_answer_that_does_not_fit_into_the_item_is_refused(world: World, alic
     [
         ("tool", "completed", "no paper"),
         ("bug", "completed", "The tool broken failed unexpectedly. The server's log says why."),
+        ("meta", "completed", "The tool broken failed unexpectedly. The server's log says why."),
+        ("exit", "completed", "The tool broken failed unexpectedly. The server's log says why."),
         ("rule", "completed", "The tool broken failed unexpectedly. The server's log says why."),
         ("large", "failed", "The result is larger than a task can keep (about 290 KB)"),
         ("steps", "completed", "This call has more to remember than a task can keep. Answer more briefly."),
@@ -351,6 +353,9 @@ def test_a_question_that_the_client_of_the_call_cannot_show_is_the_error_of_the_
     ended = alice.get(task)
     assert (ended["status"], ended["error"]["code"]) == ("failed", -32021)
     assert ended["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+    assert ended["error"]["message"] == (
+        "The client lacks a required capability: sampling. The server would have asked: a message of the client's model"
+    )
 
 
 def test_what_a_task_was_called_with_is_forgotten_when_it_ends(world: World, alice: Client) -> None:

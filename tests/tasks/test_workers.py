@@ -387,14 +387,17 @@ def test_a_question_whose_write_nobody_confirmed_was_audited_as_asked() -> None:
     assert rounds(told) == [(1, {"ok": "Ok?"}, {}), (2, {}, {"ok": "accept"})]
 
 
-def test_what_the_audit_cannot_write_down_is_not_asked(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("raised", [OSError, SystemExit])
+def test_what_the_audit_cannot_write_down_is_not_asked(
+    raised: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
     world, alice, told = audited()
 
     def full(_record: AuditRecord) -> None:
         told.append(_record)
         if len(told) > 1:
             message = "the ledger is full of secrets"
-            raise OSError(message)
+            raise raised(message)
 
     world = World(*JOBS, audit=full)
     alice = Client(world)

@@ -69,13 +69,12 @@ class Arguments:
 
     """
 
-    __slots__ = ("_known", "_taken", "every", "schema")
+    __slots__ = ("_known", "every", "schema")
 
     def __init__(self, every: tuple[Argument, ...]) -> None:
         """Write the schema once."""
         self.every = every
         self._known = frozenset(argument.wire for argument in every)
-        self._taken = [(argument.wire, argument.parameter, argument.kind.taken, argument) for argument in every]
         self.schema = self._schema()
 
     def _schema(self) -> dict[str, Any]:
@@ -110,14 +109,13 @@ class Arguments:
             message = f"Unknown argument {shortened(unknown)!r}; known are: {known or 'none'}"
             raise InvalidArgument(message)
         bound = {}
-        for wire, parameter, taken, argument in self._taken:
-            if wire in given:
-                value = given[wire]
-                bound[parameter] = value if type(value) in taken else _value(argument, value, text=text)
+        for argument in self.every:
+            if argument.wire in given:
+                bound[argument.parameter] = _value(argument, given[argument.wire], text=text)
             elif argument.fresh:
-                bound[parameter] = argument.fresh()
+                bound[argument.parameter] = argument.fresh()
             elif argument.required:
-                message = f"Argument {wire!r}: it is missing"
+                message = f"Argument {argument.wire!r}: it is missing"
                 raise InvalidArgument(message)
         return bound
 
@@ -164,7 +162,7 @@ def _argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: boo
 
 
 def _read(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
-    if not parameter.plain or parameter.name not in hints:
+    if parameter.declared.kind is not parameter.declared.POSITIONAL_OR_KEYWORD or parameter.name not in hints:
         message = "every parameter needs a name (no *args, no /) and a type, which the client is told"
         raise TypeError(message)
     wire = parameter.alias or (camel(parameter.name) if camel_case else parameter.name)

@@ -127,12 +127,11 @@ def page(
 
 
 class Lists:
-    """`server/discover` and the lists, each page made when it is first asked for."""
+    """`server/discover` and the lists."""
 
     def __init__(self, catalog: Mapping[str, Any], settings: Settings, instructions: str | None = None) -> None:
-        """Hold what is offered, and what a model should know about the server as a whole; nothing is made yet."""
+        """Hold what is offered, and what a model should know about the server as a whole."""
         self._catalog, self._settings, self._instructions = catalog, settings, instructions
-        self._pages: dict[tuple[str, ...], Answer] = {}  # by method and cursor
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Answer:
         """Answer `server/discover` or a list.
@@ -142,12 +141,7 @@ class Lists:
             UnknownName: a cursor that the current catalog does not give out.
 
         """
-        asked = (method, params["cursor"]) if "cursor" in params and method in LISTS else (method,)
-        known = self._pages.get(asked) if isinstance(asked[-1], str) else None
-        if known is None:
-            result = complete(self._result(method, params), self._settings.server_info)
-            known = self._pages[asked] = Answer(result)
-        return known
+        return Answer(complete(self._result(method, params), self._settings.server_info))
 
     def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         if method == "server/discover":

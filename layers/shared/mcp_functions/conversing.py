@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observing
 from mcp_functions.errors import (
     Crash,
+    DeveloperError,
     InvalidRequestState,
     Misconfigured,
     MissingRequiredClientCapability,
     StateTooLarge,
 )
-from mcp_functions.handlers.playing import crashed, play
+from mcp_functions.handlers.playing import crashed, play, words
 from mcp_functions.input_requests import in_words, missing
 from mcp_functions.messages import Answer, complete
 from mcp_functions.names import META_EARLIER
@@ -182,6 +183,8 @@ class Conversations:
         states, asked = self._states(handler.answer_within), round_.leave_asked()
         try:
             token = states.seal(turn.bound, turn.opened, asked=asked, record=round_.leave(), flow=round_.flow)
+        except DeveloperError as error:  # JSON cannot carry what the function keeps
+            raise Crash(words(handler), error) from None
         except RoundBudgetExceeded as error:
             return handler.failed(str(error))
         except StateTooLarge as error:

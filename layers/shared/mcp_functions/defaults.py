@@ -6,19 +6,19 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from mcp_functions.jsonrpc import dumps
-from mcp_functions.parameters import MISSING, copier
+from mcp_functions.parameters import MISSING, Parameter, copier
+from mcp_functions.values.plain import to_json
 
 if TYPE_CHECKING:
+    import inspect
     from collections.abc import Callable
 
-    from mcp_functions.parameters import Parameter
 
-
-def read(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noqa: ANN401 - an annotation is any value
+def read(declared: inspect.Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noqa: ANN401 - an annotation is any value
     """Read the default of a parameter as pydantic does.
 
     Args:
-        parameter: as the function declares it.
+        declared: the parameter as it stands in the signature.
         annotation: its resolved type hint.
 
     Returns:
@@ -28,6 +28,7 @@ def read(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noq
         TypeError: there are two defaults, one cannot be copied, or `Field` has an option that no parameter can have.
 
     """
+    parameter = Parameter(declared, declared.default)
     if parameter.default is ...:  # to pydantic: required
         parameter = parameter._replace(default=MISSING, is_filled=True)
     metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
@@ -49,34 +50,13 @@ def published(default: Any, check: Callable[[Any], Any]) -> dict[str, Any]:  # n
 
     """
     try:
-        value = _json(default)
+        value = to_json(default)
+        dumps(value).encode()  # neither NaN, nor infinity, nor half of a surrogate pair
         if value != default:  # JSON has nothing like it: its form may be another one than that of arguments
             check(value)
     except ValueError:
         return {}
     return {"default": value}
-
-
-def _json(value: Any) -> Any:  # noqa: ANN401, PLR0911 - JSON is any value, of seven kinds
-    match value:
-        case None | bool():
-            return value
-        case str():
-            value.encode()  # half of a surrogate pair is no Unicode
-            return str.__str__(value)  # of an enum, too
-        case int():
-            return int(value)
-        case float():
-            return float(dumps(value))  # neither NaN nor infinity
-        case list() | tuple():
-            return [_json(member) for member in value]
-        case set() | frozenset():
-            return sorted(map(_json, value), key=dumps)  # a set has another order in every process
-        case dict() if all(type(key) is str for key in value):
-            return {key: _json(member) for key, member in value.items()}
-    from mcp_functions.values.plain import to_json  # noqa: PLC0415 - few defaults are of another type
-
-    return _json(to_json(value))
 
 
 def _is_field(item: object) -> bool:

@@ -134,11 +134,6 @@ def _headers(event: Mapping[str, Any]) -> Mapping[str, str]:
     # A header sent twice must not be readable in two ways: joined, it equals nothing that the body says.
     many = event.get("multiValueHeaders") or {}
     single: Mapping[str, str] = event.get("headers") or {}
-    if not many:
-        names = "".join(single)
-        "".join(single.values())  # nothing but strings, or an error
-        if names == names.lower():  # as API Gateway writes them
-            return single
     joined: dict[str, str] = {}
     for name, values in many.items() if many else ((name, [value]) for name, value in single.items()):
         lower, text = name.lower(), ",".join(values)

@@ -50,9 +50,7 @@ def read(parameter: Parameter, annotation: Any) -> tuple[Parameter, Any]:  # noq
     _check_meaning(info)
     annotation = _annotation(info)
     default, fresh = _default(info, annotation)
-    filled = parameter._replace(
-        default=default, fresh=fresh, is_filled=True, alias=_alias(info), title=info.title, shown=str(parameter)
-    )
+    filled = parameter._replace(default=default, fresh=fresh, is_filled=True, alias=_alias(info), title=info.title)
     return filled, annotation
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import binascii
 import time
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -47,9 +48,6 @@ GATEWAY_SECONDS = 30.0  # API Gateway's own limit for an HTTP API
 MEGABYTE = 1024 * 1024
 MAX_RESPONSE = {"2.0": 6 * MEGABYTE, "1.0": 6 * MEGABYTE, "alb": MEGABYTE}  # bytes of what the function returns
 SPARE = 64 * 1024  # for what Lambda adds
-# Characters that one of a body may become: of JSON, which holds no control characters, `\"` is the longest in ASCII.
-LONGEST_ESCAPE = {"ascii": 2, "other": 6}
-SURELY_FITS = (min(MAX_RESPONSE.values()) - SPARE) // max(LONGEST_ESCAPE.values())
 BAD_REQUEST, SERVER_ERROR = 400, 500
 WELL_KNOWN = "/.well-known/"
 WORK = "mcpTask"  # what an event holds that orders work; no gateway writes it
@@ -174,10 +172,8 @@ class LambdaFunction:
             return self._endpoint
 
     def _tell(self, notes: Notes) -> None:
-        try:  # noqa: SIM105 - what `suppress` takes for each request
+        with suppress(Exception):  # an answer stands, whatever becomes of the line about it
             self._observe(notes)
-        except Exception:  # noqa: BLE001, S110 - an answer stands, whatever becomes of the line about it
-            pass
         if hear := observing.listener.get():
             hear(notes)
 
@@ -199,13 +195,11 @@ class LambdaFunction:
     ) -> Response:
         id_: RequestId | None = None
         try:
-            endpoint = self._endpoint or self._wired(context.function_name)
+            endpoint = self._wired(context.function_name)
             if endpoint.settings.allowed_origins:
                 allowed = endpoint.settings.allowed_origins
                 http = http._replace(granted=cors.granted(http.headers.get("origin"), allowed))
-            response = _without_message(http, endpoint, notes)
-            if not response and not _is_of_today(http):
-                response = _of_another_era(http, event, context, endpoint, notes)
+            response = _by_http(http, endpoint, notes) or _of_another_era(http, event, context, endpoint, notes)
             if response:
                 return response
             http, message = _parsed(http, endpoint)
@@ -252,7 +246,7 @@ class LambdaFunction:
 
     def _done(self, order: Mapping[str, Any], context: Any, notes: Notes) -> bool:  # noqa: ANN401 - likewise
         try:
-            endpoint = self._endpoint or self._wired(context.function_name)
+            endpoint = self._wired(context.function_name)
             endpoint.works(order, context)
         except McpError as error:
             note_error(notes, error)
@@ -320,22 +314,6 @@ def _note_response(notes: Notes, response: Response) -> None:
         notes.outcome = "refused" if notes.status >= BAD_REQUEST else "complete"
 
 
-def _without_message(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Response | None:
-    """Answer what HTTP alone decides, before anybody asks who calls; None if it may be a message."""
-    path, origin = http.path, http.headers.get("origin")
-    if origin is None and http.method == "POST" and path not in endpoint.documents and not path.startswith(WELL_KNOWN):
-        return None
-    response = _by_http(http, endpoint, notes)
-    if response is not None:
-        notes.outcome = "refused" if notes.reason else "complete"
-    return response
-
-
-def _is_of_today(http: HttpRequest) -> bool:
-    """Tell a client of this revision: it says so with each message."""
-    return http.headers.get("mcp-protocol-version") == PROTOCOL_VERSION and http.method == "POST"
-
-
 def _of_another_era(
     http: HttpRequest,
     event: Mapping[str, Any],
@@ -352,6 +330,7 @@ def _of_another_era(
 
 
 def _by_http(http: HttpRequest, endpoint: Endpoint, notes: Notes) -> Response | None:
+    """Answer what HTTP alone decides, before anybody asks who calls; None if it may be a message."""
     settings, origin = endpoint.settings, http.headers.get("origin")
     # "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
     if origin is not None and origin not in settings.allowed_origins:
@@ -407,9 +386,7 @@ def check_media(http: HttpRequest) -> None:
         UnsupportedMediaType: its headers say so.
 
     """
-    media = http.headers.get("content-type", "application/json")
-    if media != "application/json":
-        media = media.partition(";")[0].strip().lower()
+    media = http.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if media != "application/json" or http.headers.get("content-encoding", "identity") != "identity":
         raise UnsupportedMediaType
 
@@ -423,13 +400,11 @@ def body_of(http: HttpRequest, limit: int) -> str | bytes:
 
     """
     text = http.body
-    if len(text) <= limit and text.isascii() and not http.is_base64:
-        return text
     if len(text) > limit * 2:  # no need to look closer: base64 adds a third
         raise ContentTooLarge
     try:
         body = binascii.a2b_base64(text, strict_mode=True) if http.is_base64 else text
-        size = len(body) if isinstance(body, bytes) or body.isascii() else len(body.encode())
+        size = len(body if isinstance(body, bytes) else body.encode())
     except ValueError:  # not base64, or half of a surrogate pair
         raise ParseError from None
     if size > limit:
@@ -500,17 +475,11 @@ def _empty(http: HttpRequest, status: int, more: Mapping[str, str] | None = None
 
 def fitting(http: HttpRequest, response: Response) -> Response:
     """Let nothing out that Lambda would not carry: a crash of the gateway tells a client nothing."""
-    body = response["body"]
-    if not body.isascii():
-        try:
-            body.encode()
-        except UnicodeEncodeError:  # Lambda would crash on it
-            raise InternalError(reason="the function returned half of a surrogate pair") from None
-    if len(body) < SURELY_FITS:
-        return response
-    limit = MAX_RESPONSE[http.source] - SPARE
-    escape = LONGEST_ESCAPE["ascii" if body.isascii() else "other"]
-    if len(body) * escape > limit and _escaped_size(body) > limit:
+    try:
+        response["body"].encode()
+    except UnicodeEncodeError:  # Lambda would crash on it
+        raise InternalError(reason="the function returned half of a surrogate pair") from None
+    if _escaped_size(response["body"]) > MAX_RESPONSE[http.source] - SPARE:
         raise ResultTooLarge(MAX_RESPONSE[http.source] // MEGABYTE)
     return response
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 64
 LONGEST = 309  # digits of the largest double
-LONGEST_ID = 1024  # characters; each response repeats the id of its request, and a progress token stands in many
+LONGEST_ID = 8192  # characters; each response repeats the id of its request, and a progress token stands in many
 IDS = (str, int)
 MAX_VALUES = 100_000  # in one value that pydantic or `jsonschema` checks
 EXACT = 2**53  # beyond it a double no longer names one integer
@@ -101,7 +101,7 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
         raise
     except (ValueError, RecursionError) as error:
         raise ParseError(reason=type(error).__name__) from None
-    if string.count("[") + string.count("{") > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
+    if is_deeper(value, MAX_DEPTH):
         message = f"JSON is nested deeper than {MAX_DEPTH} levels"
         raise ParseError(message)
     if "\\ud" in string or "\\uD" in string:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from mcp_functions import forms
 from mcp_functions.capabilities import Capability
 from mcp_functions.forms import InvalidAnswer
+from mcp_functions.rounds import revive
 
 if TYPE_CHECKING:
     from typing import Self
@@ -87,10 +88,8 @@ class RequestState(Capability, Generic[State]):
 def _read(model: type[State], state: Mapping[str, Any] | None) -> State:
     if state is None:
         return model()
-    from pydantic_core import to_json  # noqa: PLC0415 - who brings a model has it
-
     try:
-        return model.model_validate_json(to_json(state))
+        return revive(model, state)
     except (ValueError, TypeError, LookupError, AttributeError):
         # A state of another shape, from before or after a deployment. A model that knows how migrates it itself, in a
         # validator of mode "before" (which may meet shapes that it does not know either); otherwise what was answered

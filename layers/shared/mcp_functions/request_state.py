@@ -14,8 +14,6 @@ import math
 import os
 import time
 from enum import StrEnum
-from functools import lru_cache
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mcp_functions import observing
@@ -28,7 +26,7 @@ from mcp_functions.errors import (
 )
 from mcp_functions.jsonrpc import CONTAINERS, is_deeper
 from mcp_functions.names import CALLS
-from mcp_functions.writer import PART, base64url, encoded, in_ascii, parts
+from mcp_functions.writer import PART, base64url, dumps, in_ascii, parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,12 +41,10 @@ FLOW_SECONDS = 3600
 FLOW_FACTOR = 6  # a conversation may last as long as six answers, if an author allows a longer wait for one
 SKEW_MS = 60_000
 _FLOW_BYTES = 16
-_CLAIMS = {
-    "v": int, "aud": str, "m": str, "t": str, "a": str, "p": str, "iat": int, "exp": int, "fx": int, "f": str, "r": int,
-    "q": dict, "s": dict,
+_CLAIMS: dict[str, set[type]] = {
+    "v": {int}, "aud": {str}, "m": {str}, "t": {str}, "a": {str}, "p": {str, type(None)}, "iat": {int}, "exp": {int},
+    "fx": {int}, "f": {str}, "r": {int}, "q": {dict}, "s": {dict},
 }  # fmt: skip
-_SHAPES = (tuple(_CLAIMS.values()), tuple({**_CLAIMS, "p": type(None)}.values()))  # of somebody, of nobody
-_in_order_of_names = itemgetter(*_CLAIMS)
 _RUN = 256  # items of a list that are written at once
 _SCALARS = frozenset({int, float, bool, type(None)})
 
@@ -237,7 +233,6 @@ class RequestStates:
         self._max_age = math.inf if max_age is None else max_age
         # An envelope charges callers for what it asks of KMS in vain; an own codec is told nothing but the token.
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
-        self._limits_ms = lru_cache(typed=True)(self._limits)
 
     def new_flow(self) -> str:
         """Name a conversation that begins now; nobody outside can guess it."""
@@ -271,7 +266,7 @@ class RequestStates:
         """
         self._check_principal_mode(binding)
         issued = int(self._now() * 1000)
-        lifetime_ms, flow_ms = self._limits_ms(lifetime)
+        lifetime_ms, flow_ms = self._limits(lifetime)
         number = previous.round + 1 if previous else 1
         # Not later than this clock would have it, or nobody would open it (§9.5).
         deadline = min(previous.flow_deadline, issued + flow_ms) if previous else issued + flow_ms
@@ -335,7 +330,7 @@ class RequestStates:
 
     def _in_time(self, claims: _Claims, lifetime: int | None) -> None:
         now = int(self._now() * 1000)
-        lifetime_ms, flow_ms = self._limits_ms(lifetime)
+        lifetime_ms, flow_ms = self._limits(lifetime)
         issued, expires, deadline = claims.issued, claims.expires, claims.flow_deadline
         if issued > now + SKEW_MS:
             raise InvalidRequestState(Reason.ISSUED_FUTURE)
@@ -362,16 +357,16 @@ class RequestStates:
 
 def _same_request(claims: _Claims, binding: Binding) -> None:
     """Compare every claim about the request; the principal's drift counts both ways (None to some, some to None)."""
-    if all(map(_equal, claims[1:6], binding)):  # which stand in one order
-        return
     checks: tuple[tuple[str | None, str | None, Reason], ...] = (
         (claims.audience, binding.audience, Reason.AUDIENCE),
         (claims.principal, binding.principal, Reason.PRINCIPAL),
         (claims.method, binding.method, Reason.METHOD),
         (claims.target, binding.target, Reason.TARGET),
+        (claims.arguments_digest, binding.arguments_digest, Reason.ARGUMENTS),
     )
-    different = (reason for claim, expected, reason in checks if not _equal(claim, expected))
-    raise InvalidRequestState(next(different, Reason.ARGUMENTS))
+    for claim, expected, reason in checks:
+        if not _equal(claim, expected):
+            raise InvalidRequestState(reason)
 
 
 def _equal(claim: str | None, expected: str | None) -> bool:
@@ -385,7 +380,7 @@ def _equal(claim: str | None, expected: str | None) -> bool:
 def _encode(claims: _Claims) -> bytes:
     """Write the claims as one compact JSON document. A lone surrogate in an answer survives: it is encoded as it is."""
     try:
-        payload = encoded(dict(zip(_CLAIMS, claims, strict=True)), "surrogatepass")
+        payload = dumps(dict(zip(_CLAIMS, claims, strict=True))).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
@@ -400,12 +395,13 @@ def _decode(payload: bytes) -> _Claims:
     try:
         # Not as a request is read: what a step recorded comes back as it was, 2.0 and half a surrogate pair included.
         members = json.loads(payload.decode("utf-8", "surrogatepass"))
-        claims = _Claims(*_in_order_of_names(members))
+        claims = _Claims(*(members[name] for name in _CLAIMS))
     except (ValueError, RecursionError, KeyError, TypeError):
         raise InvalidRequestState(Reason.CLAIMS) from None
     if len(members) != len(claims) or claims.version != VERSION:
         raise InvalidRequestState(Reason.CLAIMS)
-    if tuple(map(type, claims)) not in _SHAPES or not {*map(type, claims.asked.values())} <= {str}:
+    typed = all(type(claim) in types for claim, types in zip(claims, _CLAIMS.values(), strict=True))
+    if not typed or not all(isinstance(fingerprint, str) for fingerprint in claims.asked.values()):
         raise InvalidRequestState(Reason.CLAIMS)
     return claims
 

@@ -14,7 +14,6 @@ from mcp_functions.errors import DeveloperError
 from mcp_functions.jsonrpc import dumps
 from mcp_functions.values.plain import BYTES, NotJson, named, to_json
 
-NUMBERS = frozenset({int, float, bool})
 TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 RESOURCE = "a resource returns text, bytes, ResourceContents, a list of these, or a value that JSON can carry"
 
@@ -35,8 +34,6 @@ def call_tool_result(value: Any, *, promised: bool = False, lists: bool = False)
         return _content([_text(value)])
     if value is None and not promised:
         return _content([])
-    if type(value) in NUMBERS:
-        return _structured(value)
     if isinstance(value, list | tuple):
         return _content(_blocks(value)) if lists or _holds_content(value) else _structured(value)
     role = _role(value)

@@ -11,19 +11,18 @@ several threads, so a lock guards what it knows.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import TIMEOUT_MAX, Condition
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from mcp_functions.errors import DeveloperError, ToolError
 from mcp_functions.errors import InputRequired as InputRequired  # noqa: PLC0414 - its home, for who catches it
 from mcp_functions.forms import InvalidAnswer
 from mcp_functions.input_requests import asked_again, fingerprint
-from mcp_functions.jsonrpc import dumps, fresh
+from mcp_functions.jsonrpc import fresh
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from mcp_functions.input_requests import InputRequiredResult
     from mcp_functions.messages import Principal
     from mcp_functions.schema import InputRequest
+
+M = TypeVar("M", bound="BaseModel")
 
 MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to answer, and for clocks that differ
 MAX_REWORDINGS = 2  # a price may change once or twice; a clock in the message is refused at its fourth asking
@@ -134,7 +135,7 @@ class Round:
     _new_steps = 0
     _lost_answers = 0  # rounds in a row that asked anew what was answered, under another key
     _closed = False
-    _state: str | None = None  # JSON, as the function's model wrote it
+    _state: dict[str, Any] | None = None  # what the function keeps, as plain data
 
     def __init__(  # noqa: PLR0913 - what is known in a round
         self,
@@ -201,7 +202,7 @@ class Round:
 
     @property
     def state(self) -> Mapping[str, Any] | None:
-        """What a function of the low level kept in the last round: no copy, its reader builds a model from its JSON."""
+        """What a function of the low level kept in the last round: no copy, `revive` makes one."""
         state: Mapping[str, Any] | None = self.record.get("state")
         return state
 
@@ -258,7 +259,7 @@ class Round:
             self.requests[key] = asked.wire(key, camel_case=self.camel_case)
             self._seen[key] = fingerprint(self.requests[key])
             self._answers.pop(key, None)  # asked anew, so answered anew
-        self._state = None if result.request_state is None else self._written(result.request_state)
+        self._state = None if result.request_state is None else self._dumped(result.request_state)
         self.end()
 
     @contextmanager
@@ -403,7 +404,7 @@ class Round:
         if self._lost_answers:
             left["lost_answers"] = self._lost_answers
         if self._state is not None:
-            left["state"] = json.loads(self._state)
+            left["state"] = self._state
         return left
 
     def leave_asked(self) -> dict[str, str]:
@@ -552,17 +553,23 @@ class Round:
                 key=key,
             )
 
-    def _written(self, state: BaseModel) -> str:
-        name = type(state).__name__
+    def _dumped(self, state: BaseModel) -> dict[str, Any]:
+        """Turn the state that a function keeps into plain data, and check that the next round can read that."""
         try:
-            written = state.model_dump_json(by_alias=True, warnings=False)  # which would quote it in the log
-            if "null" in written:  # what pydantic writes for a number that JSON does not have; `dumps` refuses it
-                written = dumps(state.model_dump(mode="json", by_alias=True, warnings=False))
-            type(state).model_validate_json(written)
-        except (TypeError, ValueError):
+            dumped = state.model_dump(mode="json", by_alias=True, warnings=False)  # a warning would quote it in the log
+            revive(type(state), dumped)
+        except (TypeError, ValueError, LookupError, AttributeError):
             rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"
-            self.fail(rule, model=name)
-        return written
+            self.fail(rule, model=type(state).__name__)
+        return dumped
+
+
+def revive(model: type[M], state: Mapping[str, Any]) -> M:
+    """Make a model of the plain data that it was dumped to; a validator that changes the data changes a copy.
+
+    A strict model reads it too: plain data has no dates or sets, so a model takes strings and lists for them.
+    """
+    return model.model_validate(fresh(state), strict=False)
 
 
 def _did(response: Any) -> str:  # noqa: ANN401 - as the client sent it

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from mcp_functions.table import Table
     from mcp_functions.tasks import Tasks
 
-NONE: Mapping[str, Any] = {}
-
 
 class Server:
     """Answers for the handlers of one Lambda.
@@ -70,7 +68,6 @@ class Server:
         self._catalog = catalog.of(handlers)
         self._lists = catalog.Lists(self._catalog, settings)
         self._server_info = settings.server_info
-        self._found: dict[tuple[str, str], Handler[..., Any]] = {}  # by method and name, once each was asked for
 
     def answer(self, request: Request) -> Answer:
         """Answer one request that has been admitted.
@@ -99,10 +96,8 @@ class Server:
         handler = self._handler(method, params)
         notes = observing.current()
         notes.handler = handler.name
-        if handler.scopes:
-            self._permit(request, handler)
-        if handler.repeated:
-            catalog.check_declared(handler.repeated, params, request.headers)
+        self._permit(request, handler)
+        catalog.check_declared(handler.repeated, params, request.headers)
         _check_shape(method, params)
         carries = "requestState" in params
         if handler.alone and not carries:
@@ -131,14 +126,8 @@ class Server:
             tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
 
     def _handler(self, method: str, params: dict[str, Any]) -> Handler[..., Any]:
-        name = params.get(CALLS[method])
-        if isinstance(name, str) and (known := self._found.get((method, name))):
-            return known
         catalog.function_of(self._catalog, method, params)  # raises what the specification wants for an unknown name
-        handler = self._named(method, params[CALLS[method]])
-        if handler.key == name:  # a template has more names than could be kept
-            self._found[method, handler.key] = handler
-        return handler
+        return self._named(method, params[CALLS[method]])
 
     def _named(self, method: str, name: str) -> Handler[..., Any]:
         family = method.partition("/")[0]
@@ -170,13 +159,13 @@ class Server:
 
 def _check_shape(method: str, params: Mapping[str, Any]) -> None:
     meta = params["_meta"]
-    arguments, responses = params.get("arguments"), params.get("inputResponses", NONE)
+    arguments, responses = params.get("arguments"), params.get("inputResponses", {})
     if not (arguments is None or isinstance(arguments, dict)):
         text = "params.arguments must be an object"
     elif method == "prompts/get" and not all(isinstance(v, str) for v in (arguments or {}).values()):
         text = "The arguments of a prompt must be strings"
     # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
-    elif responses is not NONE and not _are_objects(responses):
+    elif not (isinstance(responses, dict) and all(isinstance(response, dict) for response in responses.values())):
         text = "params.inputResponses must be an object of objects"
     elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
@@ -185,7 +174,3 @@ def _check_shape(method: str, params: Mapping[str, Any]) -> None:
     else:
         return
     raise InvalidParams(text)
-
-
-def _are_objects(responses: object) -> bool:
-    return isinstance(responses, dict) and {*map(type, responses.values())} <= {dict}

@@ -6,22 +6,22 @@ Ask("…")]`). Whatever is wrong is said where the function is decorated, with i
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Collection, Iterable, MutableSequence, Sequence
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from mcp_functions import defaults
-from mcp_functions import parameters as reading
 from mcp_functions.errors import DeveloperError, NotAnswered
 from mcp_functions.kinds import Kind, camel, kind
+from mcp_functions.parameters import Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.asking import Ask, Question
     from mcp_functions.capabilities import Capability
-    from mcp_functions.parameters import Parameter
     from mcp_functions.rounds import Asking, Round
 
 LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
@@ -153,8 +153,8 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
 
     """
     hints = _hints(function)
-    parameters = reading.read(function)
-    sent = tuple(_with_default(parameter, hints) for parameter in parameters if not parameter.keyword_only)
+    parameters = tuple(inspect.signature(function).parameters.values())
+    sent = tuple(_with_default(parameter, hints) for parameter in parameters if not _stands_after(parameter))
     return Signature(
         sent=sent,
         hints=hints,
@@ -182,10 +182,14 @@ def _culprit(function: Callable[..., Any]) -> str:
     return "a parameter"
 
 
-def _with_default(parameter: Parameter, hints: dict[str, Any]) -> Parameter:
+def _stands_after(parameter: inspect.Parameter) -> bool:
+    return parameter.kind is parameter.KEYWORD_ONLY
+
+
+def _with_default(parameter: inspect.Parameter, hints: dict[str, Any]) -> Parameter:
     """Read a parameter's default; its hint keeps the type alone."""
     if parameter.name not in hints:
-        return parameter
+        return Parameter(parameter, parameter.default)
     try:
         filled, hints[parameter.name] = defaults.read(parameter, hints[parameter.name])
     except (TypeError, ValueError) as error:
@@ -195,13 +199,13 @@ def _with_default(parameter: Parameter, hints: dict[str, Any]) -> Parameter:
 
 
 def _capabilities(
-    parameters: Sequence[Parameter], hints: Mapping[str, Any]
+    parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any]
 ) -> dict[str, tuple[type[Capability], tuple[Any, ...]]]:
     found: dict[str, tuple[type[Capability], tuple[Any, ...]]] = {}
     for parameter in parameters:
         hint = hints.get(parameter.name)
         capability: Any = get_origin(hint) or hint
-        after = parameter.keyword_only
+        after = _stands_after(parameter)
         if not after and _word(capability) in CAPABILITIES:
             message = f"{parameter}: what the function may do stands after *, as in (…, *, {parameter})"
             raise TypeError(message)
@@ -213,7 +217,7 @@ def _capabilities(
     return found
 
 
-def _refuse(parameter: Parameter) -> None:
+def _refuse(parameter: inspect.Parameter) -> None:
     names = ", ".join(word.rpartition(".")[2] for word in CAPABILITIES)
     message = f"{parameter}: after * stands what the function may do ({names}); what the client sends stands before it"
     raise TypeError(message)
@@ -240,11 +244,13 @@ def _check_state(name: str, args: tuple[Any, ...]) -> None:
         raise TypeError(message) from None
 
 
-def _declared(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> tuple[Declared, ...]:
+def _declared(
+    parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any], *, camel_case: bool
+) -> tuple[Declared, ...]:
     asked = [(parameter, marker) for parameter in parameters if (marker := _marker(hints.get(parameter.name)))]
     found = []
     for parameter, marker in asked:
-        if not parameter.keyword_only:
+        if not _stands_after(parameter):
             message = f"{parameter.name}: what is asked of the user stands after *"
             raise TypeError(message)
         _check_message(parameter.name, marker.message, parameters)
@@ -273,8 +279,8 @@ def _check_form(name: str, question: Question[Any], *, camel_case: bool) -> None
         raise TypeError(message) from error
 
 
-def _check_message(name: str, message: str, parameters: Sequence[Parameter]) -> None:
-    sent = {parameter.name for parameter in parameters if not parameter.keyword_only}
+def _check_message(name: str, message: str, parameters: Sequence[inspect.Parameter]) -> None:
+    sent = {parameter.name for parameter in parameters if not _stands_after(parameter)}
     named = {field for _text, field, _spec, _conversion in Formatter().parse(message) if field is not None}
     if unknown := sorted(named - sent):
         text = f"{name}: the message names {{{unknown[0]}}}, which is none of the arguments ({{{{ writes a brace)"

@@ -23,6 +23,7 @@ from mcp_functions.jsonrpc import dumps
 from mcp_functions.kinds import kind
 from mcp_functions.request_state import digest_of
 from mcp_functions.rounds import RunningStep, running_step
+from mcp_functions.values.plain import NotJson, to_json
 from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
@@ -309,11 +310,12 @@ def _is_json(value: object) -> bool:
 
 
 def _json(value: object) -> Any:  # noqa: ANN401 - JSON is any value
-    if _is_json(value):
-        return value
-    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - plain values never pay for it
+    try:
+        return to_json(value)
+    except NotJson:
+        from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only for what a result could not hold either
 
-    return to_jsonable_python(value, by_alias=True)
+        return to_jsonable_python(value, by_alias=True)
 
 
 def _ordered(value: Any) -> Any:  # noqa: ANN401 - an argument

@@ -85,6 +85,18 @@ def chain(questions):
 
 
 def state():
+    return _remembering(lambda kilobytes: [f"{row:08x}" * 32 for row in range(kilobytes * 4)])
+
+
+def rows():
+    def listed(kilobytes):
+        every = range(kilobytes * 16)
+        return [{"id": row, "name": f"{row:08x}", "price": row / 8, "free": True} for row in every]
+
+    return _remembering(listed)
+
+
+def _remembering(listed):
     import base64
 
     seal, opened = _sealed()
@@ -93,7 +105,7 @@ def state():
         if "requestState" in params:
             draft = json.loads(opened(base64.urlsafe_b64decode(params["requestState"])))
             return text(f"{len(draft['rows'])} rows, {params['inputResponses']['seat']['content']['seat']}")
-        rows = [f"{row:08x}" * 32 for row in range(params["arguments"]["kilobytes"] * 4)]
+        rows = listed(params["arguments"]["kilobytes"])
         token = base64.urlsafe_b64encode(seal(json.dumps({"rows": rows}).encode())).decode()
         return question("seat", "Where would you like to sit?", "seat", token)
 

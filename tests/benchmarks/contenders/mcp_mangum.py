@@ -116,6 +116,18 @@ def chain(questions):
 
 
 def state():
+    return _remembering(lambda kilobytes: [f"{row:08x}" * 32 for row in range(kilobytes * 4)])
+
+
+def rows():
+    def listed(kilobytes):
+        every = range(kilobytes * 16)
+        return [{"id": row, "name": f"{row:08x}", "price": row / 8, "free": True} for row in every]
+
+    return _remembering(listed)
+
+
+def _remembering(listed):
     import json
 
     server = made()
@@ -124,10 +136,10 @@ def state():
     async def remember(kilobytes: int, ctx: Context) -> str | InputRequiredResult:
         """Carry so much state through a question."""
         if ctx.request_state is None:
-            rows = [f"{row:08x}" * 32 for row in range(kilobytes * 4)]
             params = ElicitRequestFormParams(message="Where would you like to sit?", requested_schema=SEAT)
             return InputRequiredResult(
-                input_requests={"seat": ElicitRequest(params=params)}, request_state=json.dumps({"rows": rows})
+                input_requests={"seat": ElicitRequest(params=params)},
+                request_state=json.dumps({"rows": listed(kilobytes)}),
             )
         answers: Any = ctx.input_responses
         draft = json.loads(ctx.request_state)

@@ -84,6 +84,34 @@ def state():
     return serve(remember)
 
 
+def rows():
+    from pydantic import BaseModel
+
+    from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, RequestState, serve, tool
+
+    class Seat(BaseModel):
+        seat: str
+
+    class Row(BaseModel):
+        id: int
+        name: str
+        price: float
+        free: bool
+
+    class Draft(BaseModel):
+        rows: list[Row] = []
+
+    @tool
+    def remember(kilobytes: int, *, answers: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
+        """Carry so many rows through a question."""
+        if answers:
+            return f"{len(state.value.rows)} rows, {answers['seat']['content']['seat']}"
+        made = [Row(id=row, name=f"{row:08x}", price=row / 8, free=True) for row in range(kilobytes * 16)]
+        return InputRequiredResult({"seat": ElicitRequest("Where would you like to sit?", Seat)}, Draft(rows=made))
+
+    return serve(remember)
+
+
 def echo():
     from mcp_functions import serve, tool
 

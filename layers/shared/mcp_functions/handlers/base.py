@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
-from mcp_functions import parameters, signatures
 from mcp_functions import scopes as words
+from mcp_functions import signatures
 from mcp_functions.errors import DeveloperError, NotAnswered, ToolError, Unanswered
 from mcp_functions.jsonrpc import fresh
 
@@ -29,9 +30,6 @@ R = TypeVar("R")
 
 # "Names SHOULD be between 1 and 128 characters … A-Z, a-z, 0-9, underscore, hyphen and dot": a header carries them
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-
-
-PLAIN = frozenset({str, int, float, bool, type(None), dict, list})  # neither a coroutine nor the end of a round
 
 Mode: TypeAlias = Literal["replay", "reject"]
 MODES = ("replay", "reject")
@@ -84,7 +82,7 @@ class Handler(Generic[P, R]):
         update_wrapper(self, function)
         self.function = function
         self.name = name or function.__name__
-        self.description = description or parameters.docstring(function)
+        self.description = description or inspect.getdoc(function)
         self.camel_case = camel_case
         self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
         self.max_sheds = max_sheds
@@ -208,8 +206,6 @@ class Handler(Generic[P, R]):
             # The next round is compared with the arguments as the client sent them, so the function gets copies.
             copies = fresh(arguments)
             value = self.function(**copies, **answers, **made)  # type: ignore[arg-type, call-arg]  # read above
-        if type(value) in PLAIN:
-            return value
         if isinstance(value, CoroutineType):
             value = awaited(value, round_)
         if _ends_round(value):

@@ -47,8 +47,9 @@ def play(handler: Playable, params: Mapping[str, Any], round_: Round) -> dict[st
     result: dict[str, Any] | None = None
     try:
         result = handler.call(params, round_)
-    except InputRequired:
-        pass
+    except InputRequired as signal:
+        if not round_.ended:
+            round_.broken = round_.broken or _by_hand(signal)
     except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of whatever is raised
         # The round has ended, whatever the author made of the signal; if that is wrong, the last round will say so.
         if is_ctrl_c(error) or not (round_.ended or round_.broken):
@@ -70,8 +71,8 @@ def returned(handler: Handler[..., Any], params: Mapping[str, Any]) -> dict[str,
     """
     try:
         return handler.call(params, None)
-    except InputRequired:
-        crash = Crash(words(handler), DeveloperError(BY_HAND))
+    except InputRequired as signal:
+        crash = Crash(words(handler), _by_hand(signal))
     except BaseException as error:  # noqa: BLE001 - likewise
         try:
             return _failed(handler, error)
@@ -94,6 +95,11 @@ def crashed(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
 def words(handler: Playable) -> str:
     """Say that a handler crashed, and nothing of what it raised."""
     return f"The {handler.label} failed unexpectedly. The server's log says why."
+
+
+def _by_hand(signal: InputRequired) -> DeveloperError:
+    """Say that the author's code raised the signal itself: no question stands behind it, so no round could go on."""
+    return DeveloperError(BY_HAND).with_traceback(signal.__traceback__)
 
 
 def _failed(handler: Playable, error: BaseException) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class Keys:
 
         """
         state = self._state
-        return self._current(state) or self._choice(state).key or state.flights.run("seal", lambda: self._mint(state))
+        return self._choice(state).key or state.flights.run("seal", lambda: self._mint(state))
 
     def opening(self, header: Header, caller: str, *, max_age: float) -> DataKey:
         """Return the data key that a token names, asking KMS only if this container does not know it.
@@ -257,12 +257,6 @@ class Keys:
         return {
             "purpose": PURPOSE, "service": service, "stage": stage, "generation": generation, "born": str(born),
         }  # fmt: skip
-
-    def _current(self, state: _State) -> DataKey | None:
-        """Return what `choose` takes whenever there is one: the oldest key of this epoch."""
-        epoch = int(self._now() // self.rules.epoch)
-        mine, adopted = state.mine.get(epoch), state.adopted.get(epoch) if self.rules.adopt else None
-        return min(mine, adopted, key=rank) if mine and adopted else mine or adopted
 
     def _choice(self, state: _State) -> Choice:
         now = self._now()

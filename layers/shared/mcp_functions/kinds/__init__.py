@@ -29,18 +29,12 @@ class Header(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """One type: its JSON Schema, and how a JSON value becomes one of it (ValueError says why not, never the value).
-
-    Attributes:
-        taken: the types of values that `check` returns as they are, so that nobody need call it.
-
-    """
+    """One type: its JSON Schema, and how a JSON value becomes one of it (ValueError says why not, never the value)."""
 
     schema: dict[str, Any]
     check: Callable[[Any], Any]
     description: str | None = None
     metadata: tuple[Any, ...] = ()
-    taken: frozenset[type] = frozenset()
 
 
 def camel(name: str) -> str:
@@ -67,7 +61,7 @@ def kind(annotation: Any) -> Kind:  # noqa: ANN401 - an annotation is any value
     if description := _description(metadata):
         schema = {**schema, "description": description}
     metadata = tuple(item for item in metadata if not isinstance(item, str))
-    return Kind(schema, check, schema.get("description"), metadata, TAKEN.get(check, frozenset()))
+    return Kind(schema, check, schema.get("description"), metadata)
 
 
 def from_text(expected: Kind, text: str) -> Any:  # noqa: ANN401 - a value of the kind
@@ -155,9 +149,6 @@ def _composed(annotation: Any) -> Read | None:  # noqa: ANN401
     return None
 
 
-TAKEN: dict[Callable[[Any], Any], frozenset[type]] = {}  # by check
-
-
 def _scalar(name: str, article: str, *accepted: type) -> Read:
     def check(value: object) -> object:
         if type(value) not in accepted:
@@ -165,7 +156,6 @@ def _scalar(name: str, article: str, *accepted: type) -> Read:
             raise ValueError(message)
         return value
 
-    TAKEN[check] = frozenset(accepted)
     return {"type": name}, check
 
 
@@ -184,7 +174,6 @@ def _float(value: object) -> float:
         raise ValueError(message) from None
 
 
-TAKEN[_float] = frozenset({float})  # an int is made a float: JSON has one kind of number, and the author said float
 NUMBER = _scalar("number", "a", int, float)
 SCALARS: dict[type, Read] = {
     str: _scalar("string", "a", str),

@@ -12,9 +12,10 @@ from enum import Enum
 from types import FunctionType, ModuleType
 from typing import Any
 
-SCALARS = (str, int, float, type(None))
+SCALARS = (str, int, float, bool, type(None))
+PLAIN: dict[type, Any] = {str: str.__str__, int: int.__int__, float: float.__float__}  # of an enum's member, too
 BYTES = (bytes, bytearray, memoryview)
-SEQUENCES = (list, tuple, set, frozenset, deque)
+SEQUENCES = (list, tuple, deque)
 WORDS: dict[type | tuple[type, ...], str] = {
     BYTES: "{0}: binary data goes into Image, Audio or ResourceContents",
     Coroutine: "a coroutine that nobody awaited",
@@ -61,12 +62,17 @@ class _Refused(Exception):
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any value
-    if isinstance(value, SCALARS):
+    if type(value) in SCALARS:
         return value
+    for scalar, make in PLAIN.items():
+        if isinstance(value, scalar):
+            return make(value)
     if isinstance(value, dict):
         return _object(value)
     if isinstance(value, SEQUENCES):
         return [_plain(member) for member in value]
+    if isinstance(value, set | frozenset):
+        return sorted(map(_plain, value), key=repr)  # a set has another order in every process
     _check_kind(value)
     return _of_class(value)
 

@@ -1,4 +1,4 @@
-"""A task that ends as no result can say: with an error of the protocol."""
+"""A task that ends with an error of the protocol: its result is larger than a task can keep."""
 
 from mcp_functions import serve, tool
 
@@ -6,8 +6,7 @@ from mcp_functions import serve, tool
 @tool(task="required")
 def protocol_error_job() -> str:
     """Break down."""
-    message = "This job always breaks down"
-    raise RuntimeError(message)
+    return "x" * 1_000_000
 
 
 handler = serve(protocol_error_job)

@@ -1,0 +1,48 @@
+"""docs/writing-a-conversation.md, when something fails."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import errors, serve
+from mcp_functions.errors import McpError
+from mcp_functions.legacy import codes
+from mcp_functions.testing import Conversation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE = Path(__file__).parents[2] / "docs/writing-a-conversation.md"
+
+
+def test_what_is_named_is_told_to_the_model(page: dict[str, Any]) -> None:
+    talk = Conversation(page["counting"])
+    assert talk.call(person="eve").text == "Nobody is called eve."
+    assert talk.call(person="ann").text == "3"
+
+
+def test_what_crashes_says_no_more_than_that(page: dict[str, Any]) -> None:
+    def seven() -> str:
+        """Fail."""
+        raise KeyError("seven")  # noqa: EM101 - short
+
+    talk = Conversation(serve(page["tool"](errors=(LookupError,))(seven))).call()
+    assert talk.text == "The tool seven failed unexpectedly. The server's log says why."
+    assert "seven" in str(talk.raised)
+
+
+def test_these_are_the_statuses_of_errors() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("| status | what it is for |")[2].partition("\n## ")[0]
+    told = {int(status) for row in re.findall(r"^\| ([\d, ]+) \|", table, re.MULTILINE) for status in row.split(", ")}
+    assert {kind.status for kind in _kinds(McpError)} == told | {200}
+    assert {kind.status for kind in _kinds(errors.InternalError)} == {200, 500}
+    assert {kind.__name__ for kind in _kinds(McpError) if kind.status == 404} == {"MethodNotFound", "SessionNotFound"}
+    assert codes.SessionNotFound.status == 404
+
+
+def _kinds(kind: type[McpError]) -> Iterator[type[McpError]]:
+    yield kind
+    for more in kind.__subclasses__():
+        yield from _kinds(more)
