@@ -44,8 +44,8 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
             return a + b
 
         return serve(add)
-    if kind == "record":
-        return serve(tool(record()))
+    if make := {"record": record, "choice": choosing, "form": filling}.get(kind):
+        return serve(tool(make()))
     if kind in {"once", "task"}:
         from mcp_functions import Step
 
@@ -58,8 +58,6 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
             return int(step("work", abs, a))
 
         return serve(work)
-    if kind in {"choice", "form"}:
-        return serve(tool(choosing() if kind == "choice" else filling()))
     from pydantic import BaseModel
 
     globals()["Place"] = type("Place", (BaseModel,), {"__annotations__": {"town": str}, "__module__": __name__})
