@@ -44,8 +44,8 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
             return a + b
 
         return serve(add)
-    if kind == "record":
-        return serve(tool(record()))
+    if make := {"record": record, "choice": choosing, "form": filling}.get(kind):
+        return serve(tool(make()))
     if kind in {"once", "task"}:
         from mcp_functions import Step
 
@@ -79,6 +79,39 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
         return str(elicit("place", f"Where, {a}?", Place).town)  # type: ignore[name-defined]  # noqa: F821
 
     return serve(ask)
+
+
+def choosing() -> Callable[..., Any]:
+    """Make a function that asks for one value."""
+    from typing import Literal
+
+    from mcp_functions import Elicit
+
+    def ask(a: int, *, elicit: Elicit) -> str:
+        """Ask where."""
+        return elicit("town", f"Where, {a}?", Literal["Ely", "Bath"])
+
+    globals()["Elicit"] = Elicit
+    return ask
+
+
+def filling() -> Callable[..., Any]:
+    """Make a function that shows a dataclass as its form."""
+    from dataclasses import dataclass
+    from typing import Annotated
+
+    from mcp_functions import Elicit, Length
+
+    @dataclass
+    class Place:
+        town: Annotated[str, Length(1, 40), "Where to"]
+
+    def ask(a: int, *, elicit: Elicit) -> str:
+        """Ask where."""
+        return elicit("place", f"Where, {a}?", Place).town
+
+    globals().update(Elicit=Elicit, Length=Length, Annotated=Annotated)
+    return ask
 
 
 def record() -> Callable[..., Any]:

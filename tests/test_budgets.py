@@ -31,6 +31,7 @@ ARN = "arn:aws:kms:eu-west-1:111122223333:key/0a"
 NEVER = {"asyncio", "boto3", "botocore", "mcp_functions.local", "mcp_functions.testing", "moto", "yaml"}
 LEAN = NEVER | {"pydantic", "cryptography", "dataclasses", "jsonschema", "aws_lambda_powertools", "pathlib"}
 RECORDS = {"dataclasses"}  # are the author's
+LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {"aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing"}
 EVERY = {
@@ -45,7 +46,7 @@ TOOL = EVERY | {
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "asking", "capabilities", "conversing", "envelope", "forms", "input_requests", "keys", "keys.choice", "keys.kms",
-    "keys.limits", "request_state", "rounds", "values.protocol_types",
+    "keys.limits", "kinds.classes", "kinds.limits", "kinds.records", "request_state", "rounds", "values.protocol_types",
 }  # fmt: skip
 KEEPING = {"table", "table.blobs", "table.dynamodb", "table.items", "table.sealed", "table.seals"}
 OWN = {
@@ -54,7 +55,9 @@ OWN = {
     "scalar": TOOL,
     "model": TOOL | {"kinds.classes", "pydantic_kinds", "schemas"},
     "record": TOOL | {"kinds.classes", "kinds.limits", "kinds.records", "values.protocol_types"},
-    "asking": ASKING,
+    "asking": ASKING | {"pydantic_kinds", "schemas"},
+    "choice": ASKING,
+    "form": ASKING | {"annotations"},
 }
 FORBIDDEN = {
     "list": LEAN,
@@ -63,9 +66,20 @@ FORBIDDEN = {
     "record": LEAN - RECORDS,
     "model": NEVER - PYDANTICS,
     "asking": NEVER - PYDANTICS,
+    "choice": LIGHT,
+    "form": LIGHT,
 }
 # All modules, with room for what a version of Python changes.
-MOST = {"list": 140, "forward": 145, "scalar": 120, "record": 140, "model": 330, "asking": 400}
+MOST = {
+    "list": 140,
+    "forward": 145,
+    "scalar": 120,
+    "record": 140,
+    "model": 330,
+    "asking": 400,
+    "choice": 250,
+    "form": 250,
+}
 
 ADD = wire.message("tools/call", {"name": "add", "arguments": {"a": 2, "b": 3}})
 ASK = wire.message("tools/call", {"name": "ask", "arguments": {"a": 2}})
@@ -75,6 +89,7 @@ TOWN = {"place": {"action": "accept", "content": {"town": "Ely"}}}
 ANSWER = wire.message(
     "tools/call", {"name": "ask", "arguments": {"a": 2}, "requestState": "STATE", "inputResponses": TOWN}
 )
+CHOICE = json.loads(json.dumps(ANSWER).replace('"place"', '"town"'))
 EVENTS: dict[str, list[dict[str, Any]]] = {
     "list": [wire.event(wire.message("tools/list"))],
     "forward": [wire.event(ADD)],
@@ -82,6 +97,8 @@ EVENTS: dict[str, list[dict[str, Any]]] = {
     "model": [wire.event(wire.message("tools/call", {"name": "visit", "arguments": {"place": {"town": "Ely"}}}))],
     "record": [wire.event(wire.message("tools/call", {"name": "visit", "arguments": VISIT}))],
     "asking": [wire.event(ASK), wire.event(ANSWER)],
+    "form": [wire.event(ASK), wire.event(ANSWER)],
+    "choice": [wire.event(ASK), wire.event(CHOICE)],
 }
 ANSWERS = {
     "list": '"tools":[',
@@ -89,7 +106,7 @@ ANSWERS = {
     "scalar": '"structuredContent":5',
     "model": "Ely",
     "record": '"at":"2026-07-28T10:00:00Z"',
-    "asking": "Ely",
+    **dict.fromkeys(("asking", "choice", "form"), "Ely"),
 }
 
 

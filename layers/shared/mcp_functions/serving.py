@@ -8,6 +8,7 @@ imported at init, where Lambda gives a full CPU.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from functools import partial
 from importlib import import_module
@@ -125,7 +126,8 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
     asks = any(handler.asks for handler in handlers)
     needed = (
         (("conversing",), not all(handler.alone for handler in handlers)),
-        (("envelope",), asks),
+        (("envelope", "kinds.classes", "kinds.limits", "kinds.records"), asks),  # the last three read forms
+        (("pydantic_kinds",), asks and "pydantic" in sys.modules),
         (("single_use",), any(handler.keeps for handler in handlers)),
         (("tasks",), any(handler.task for handler in handlers)),
     )
