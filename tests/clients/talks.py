@@ -75,14 +75,14 @@ TALKS = {
     "the weather": Talk(GET_WEATHER, [accept(name="octocat")], [WHO], WEATHER),
     "a prompt": Talk(BRIEF, [accept(audience="customers")], [READER], BRIEFING),
     "a resource": Talk(READ, [accept(reason="curious")], [WHY], TICKET),
-    "a booking": Talk(BOOK, [accept(book=True)], [PRICE], "Booked MF 106 to Lisbon: receipt … for 420 EUR."),
-    "no booking": Talk(BOOK, [accept(book=False)], [PRICE], "Nothing was booked."),
+    "a booking": Talk(BOOK, [accept(consent=True)], [PRICE], "Booked MF 106 to Lisbon: receipt … for 420 EUR."),
+    "no booking": Talk(BOOK, [accept(consent=False)], [PRICE], "Nothing was booked."),
     "a payment": Talk(
-        PAY, [accept(pay=True)], ["Pay invoice 2026-001, 1290 EUR?"], "Paid: transfer … of 1290 EUR for 2026-001."
+        PAY, [accept(approval=True)], ["Pay invoice 2026-001, 1290 EUR?"], "Paid: transfer … of 1290 EUR for 2026-001."
     ),
     "two requests in one round": Talk(PLAN, [accept(city="Lisbon"), accept(month="May")], [WHERE, WHEN], TRIP),
     "steps without a question": Talk(SUMMARIZE, [], [], "468 tickets in 2026, most of them in September: 79."),
-    "a resource with a fixed URI": Talk(READ_RULES, [accept(language="Português")], [LANGUAGE], RULES["Português"]),
+    "a resource with a fixed URI": Talk(READ_RULES, [accept(reader="Português")], [LANGUAGE], RULES["Português"]),
 }
 for said, (answer, did) in NO.items():
     TALKS |= {

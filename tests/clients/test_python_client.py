@@ -162,14 +162,14 @@ def test_a_ticket_is_redacted_for_a_person_without_a_reason(at: At, answer: Elic
 
 
 def test_a_trip_is_booked_by_a_person_who_agrees_to_its_price(at: At) -> None:
-    person = Person(accept(book=True))
+    person = Person(accept(consent=True))
     result = person.call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
     assert re.fullmatch("Booked MF 106 to Lisbon: receipt [0-9a-f]{8} for 420 EUR.", text(result))
     assert [message for message, _form in person.asked] == [PRICE]
 
 
 def test_a_person_who_finds_the_trip_too_dear_books_nothing(at: At) -> None:
-    result = Person(accept(book=False)).call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
+    result = Person(accept(consent=False)).call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
     assert (text(result), result.is_error) == ("Nothing was booked.", False)
 
 
@@ -180,7 +180,7 @@ def test_no_trip_is_booked_for_a_person_who_does_not_say(at: At, answer: ElicitR
 
 
 def test_an_invoice_is_paid_for_a_person_who_approves(at: At) -> None:
-    person = Person(accept(pay=True))
+    person = Person(accept(approval=True))
     result = person.call_tool(at("pay_invoice"), "pay_invoice", {"number": "2026-001"})
     assert re.fullmatch("Paid: transfer [0-9a-f]{8} of 1290 EUR for 2026-001.", text(result))
     assert [message for message, _form in person.asked] == ["Pay invoice 2026-001, 1290 EUR?"]
@@ -212,7 +212,7 @@ def test_a_year_is_summarized_without_a_question(at: At) -> None:
 
 
 def test_the_rules_of_the_house_are_read_in_a_persons_language(at: At) -> None:
-    person = Person(accept(language="Deutsch"))
+    person = Person(accept(reader="Deutsch"))
     assert text(person.read_resource(at("house_rules"), "house://rules")).startswith("Schuhe aus.")
     assert [message for message, _form in person.asked] == ["In which language would you like to read them?"]
 
