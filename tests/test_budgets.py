@@ -292,3 +292,16 @@ def test_who_keeps_something_asks_the_table_without_boto3(kind: str, aws: Aws) -
     assert "table.s3" not in loaded
     asked = [operation for operation in aws.asked if operation != "GenerateDataKey"]
     assert asked[: len(KEPT[kind])] == KEPT[kind]
+
+
+def test_of_the_samples_one_needs_pydantic() -> None:
+    def needs_pydantic(app: Path) -> bool:
+        code = "import runpy, sys; runpy.run_path(sys.argv[1]); sys.exit('pydantic_core' in sys.modules)"
+        path = os.pathsep.join([str(ROOT / "layers" / "shared"), str(Path(pydantic.__file__).parent.parent)])
+        environ = {"PYTHONPATH": path, "PATH": os.environ["PATH"]}
+        command = [sys.executable, "-S", "-c", code, str(app)]
+        done = subprocess.run(command, env=environ, capture_output=True, check=False)  # noqa: S603 - ours
+        assert not done.stderr, done.stderr
+        return done.returncode == 1
+
+    assert [app.parent.name for app in sorted(ROOT.glob("functions/*/app.py")) if needs_pydantic(app)] == ["plan_trip"]

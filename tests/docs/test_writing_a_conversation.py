@@ -16,17 +16,25 @@ import subprocess
 import sys
 import threading
 import tomllib
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import date, datetime  # noqa: TC003 - read at run time, from annotations
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import pytest
 from pydantic import BaseModel, Field
 
 from functions.book_trip import app as book_trip
 from mcp_functions import (
+    Between,
     Elicit,
+    ElicitRequest,
+    Format,
+    Length,
     Number,
     Step,
+    Title,
+    Titles,
     prompt,
     resource,
     serve,
@@ -39,8 +47,6 @@ from tests.docs.stand_ins import FROZEN, YES, Clock, Ok
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from mcp_functions.gateway import LambdaFunction
 
@@ -70,28 +76,68 @@ def test_the_model_sees_what_stands_before_the_star(page: dict[str, Any]) -> Non
     assert "elicit" not in str(described)
 
 
-def test_a_form_has_these_fields() -> None:
-    class Colour(Enum):
-        RED = "red"
-        BLUE = "blue"
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
 
-    class Everything(BaseModel):
-        text: str = Field(min_length=1, description="Any words")
-        whole: int = Field(ge=1, le=5)
-        fraction: float
-        number: Number
-        agreed: bool
-        choice: Literal["a", "b"]
-        colour: Colour
-        several: list[Literal["a", "b"]]
-        optional: str = "nothing"
 
+class Everything(BaseModel):
+    text: str = Field(min_length=1, description="Any words")
+    whole: int = Field(ge=1, le=5)
+    fraction: float
+    number: Number
+    agreed: bool
+    day: date
+    moment: datetime
+    choice: Literal["a", "b"]
+    colour: Colour
+    several: list[Literal["a", "b"]]
+    optional: str = "nothing"
+
+
+@dataclass
+class Light:
+    text: Annotated[str, Length(1, None), "Any words"]
+    whole: Annotated[int, Between(1, 5)]
+    fraction: float
+    number: Number
+    agreed: bool
+    day: date
+    moment: datetime
+    choice: Literal["a", "b"]
+    colour: Colour
+    several: list[Literal["a", "b"]]
+    optional: str = "nothing"
+
+
+def test_annotated_says_what_people_read_and_limits() -> None:
+    def field(form: Any) -> dict[str, Any]:  # noqa: ANN401 - a type
+        wire: Any = ElicitRequest("Well?", form).wire("it")
+        found: dict[str, Any] = wire["params"]["requestedSchema"]["properties"]["it"]
+        return found
+
+    assert field(Annotated[str, Title("Mail"), "Where to", Format("email"), Length(3, None)]) == {
+        "type": "string",
+        "title": "Mail",
+        "description": "Where to",
+        "format": "email",
+        "minLength": 3,
+    }
+    assert field(Annotated[int, Between(1, 9)]) == {"type": "integer", "minimum": 1, "maximum": 9}
+    assert field(Annotated[Literal["a", "b"], Titles("One", "Two")]) == {
+        "type": "string",
+        "oneOf": [{"const": "a", "title": "One"}, {"const": "b", "title": "Two"}],
+    }
+
+
+@pytest.mark.parametrize("everything", [Everything, Light])
+def test_a_form_has_these_fields(everything: type[Everything | Light]) -> None:
     heard = []
 
     @tool
     def asking(*, elicit: Elicit) -> str:
         """Ask for everything that there is."""
-        heard.append(elicit("form", "Everything?", Everything))
+        heard.append(elicit("form", "Everything?", everything))
         return "thanks"
 
     talk = Conversation(serve(asking)).call()
@@ -103,14 +149,18 @@ def test_a_form_has_these_fields() -> None:
         "fraction": "number",
         "number": "number",
         "agreed": "boolean",
+        "day": "string",
+        "moment": "string",
         "choice": "string",
         "colour": "string",
         "several": "array",
         "optional": "string",
     }
     assert form["properties"]["text"]["description"] == "Any words"
+    assert (form["properties"]["whole"]["minimum"], form["properties"]["whole"]["maximum"]) == (1, 5)
     assert form["required"] == [name for name in kinds if name != "optional"]
-    filled = {"text": "x", "whole": 5, "fraction": 0.5, "number": 7.0, "agreed": True, "choice": "a"}
+    filled: dict[str, Any] = {"text": "x", "whole": 5, "fraction": 0.5, "number": 7.0, "agreed": True, "choice": "a"}
+    filled |= {"day": "2026-07-28", "moment": "2026-07-28T09:30:00Z"}
     talk.accept(form={**filled, "colour": "blue", "several": ["a", "b"]})
     (answer,) = heard
     assert (answer.number, type(answer.number)) == (7, int)
@@ -417,15 +467,15 @@ def test_finally_runs_in_every_round() -> None:
 def test_a_program_can_accept(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=300)
     while not talk.done:  # nobody has read a word of it
-        talk.accept(**{key: {"approved": True} for key in talk.asked})
+        talk.accept(**{key: True for key in talk.asked})
     assert talk.text == "300 days off."
 
 
 def test_a_state_can_be_presented_again_with_another_answer(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=2)
     state = talk.state
-    assert talk.accept(approval={"approved": False}).text == "Not now."
-    again = {"action": "accept", "content": {"approved": True}}
+    assert talk.accept(approval=False).text == "Not now."
+    again = {"action": "accept", "content": {"approval": True}}
     assert talk.state == state
     assert talk.answer(approval=again).text == "2 days off."
 

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 def test_an_answer_may_take_days(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=2).later(days=2, hours=23)
     talk.upgrade(serve(page["request_leave"]))  # a container that started a moment ago
-    assert talk.accept(approval={"approved": True}).text == "2 days off."
+    assert talk.accept(approval=True).text == "2 days off."
     patient = Conversation(page["handler"]).call(title="Fire").later(minutes=9)
     assert patient.accept(urgency={"urgency": "low"}).text == "Opened: Fire."
 
 
 def test_a_late_answer_is_refused(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=2).later(days=3)
-    assert talk.accept(approval={"approved": True}).error["message"] == FROZEN
+    assert talk.accept(approval=True).error["message"] == FROZEN
     impatient = Conversation(page["handler"]).call(title="Fire").later(minutes=10)
     assert impatient.accept(urgency={"urgency": "low"}).error["message"] == FROZEN
 
@@ -65,7 +65,7 @@ def test_a_conversation_may_take_six_answers_time(options: dict[str, Any], days:
 
 
 def test_the_record_says_who_was_asked_and_how_it_was_answered(page: dict[str, Any]) -> None:
-    talk = Conversation(page["audited"], principal="ada").call(days=2).accept(approval={"approved": True}).retry()
+    talk = Conversation(page["audited"], principal="ada").call(days=2).accept(approval=True).retry()
     assert talk.text == "2 days off."
     asking, answered, again = page["TRAIL"]
     assert (asking.round, asking.handler, asking.asked) == (1, "request_leave", {"approval": "May I take 2 days off?"})

@@ -35,7 +35,7 @@ def paying(page: dict[str, Any], **options: Any) -> Conversation:  # noqa: ANN40
 def test_who_asks_again_gets_the_same_result(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = count(1)
     monkeypatch.setitem(page, "transfer", lambda number, key: f"{number}: {next(numbers)}{key[:0]}")
-    talk = paying(page).accept(approval={"pay": True})
+    talk = paying(page).accept(approval=True)
     assert (talk.text, talk.retry().text, talk.retry().text) == ("7: 1", "7: 1", "7: 1")
 
 
@@ -55,8 +55,8 @@ def test_an_older_state_and_other_answers_are_refused(page: dict[str, Any]) -> N
     assert second.decline("two").error["message"] == REFUSED
     other = paying(page)
     declined = twin(other)
-    other.accept(approval={"pay": True})
-    assert declined.accept(approval={"pay": False}).error["message"] == REFUSED
+    other.accept(approval=True)
+    assert declined.accept(approval=False).error["message"] == REFUSED
 
 
 def test_with_single_use_no_step_runs_in_a_first_round(ledger: Ledger) -> None:
@@ -94,7 +94,7 @@ def test_a_worker_that_dies_leaves_a_lease(page: dict[str, Any], monkeypatch: py
     monkeypatch.setattr("mcp_functions.table.make_call", lambda: table)
     talk = paying(page, now=clock)
     try:
-        talk.accept(approval={"pay": True})
+        talk.accept(approval=True)
     except PowerCut:
         table.weather = lambda _operation: None
     assert (talk.retry().error["message"], talk.status) == (LATER, 503)
@@ -114,7 +114,7 @@ def test_who_raises_has_not_answered(page: dict[str, Any], monkeypatch: pytest.M
         return outcome
 
     monkeypatch.setitem(page, "transfer", transfer)
-    talk = paying(page).accept(approval={"pay": True})
+    talk = paying(page).accept(approval=True)
     assert "failed unexpectedly" in talk.text
     assert talk.retry().text == "The bank is closed."
     assert talk.retry().text == "The bank is closed."
@@ -127,6 +127,6 @@ def test_a_test_decides_what_the_table_does(page: dict[str, Any]) -> None:
     with deployed(table):
         talk = paying(page)
         faults += ["denied"]
-        assert talk.accept(approval={"pay": True}).status == 500
+        assert talk.accept(approval=True).status == 500
         faults += [None, "lost"]
         assert talk.retry().text.startswith("transfer ")

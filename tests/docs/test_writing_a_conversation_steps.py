@@ -199,7 +199,7 @@ def test_a_key_is_of_the_conversation_the_step_and_its_arguments(ledger: Ledger,
     assert len(set(ledger.keys)) == 6
     talk.retry()
     assert ledger.keys[6:] == ledger.keys[:3]
-    bought = Conversation(serve(page["buy"])).call(item="lamp").accept(consent={"buy": True})
+    bought = Conversation(serve(page["buy"])).call(item="lamp").accept(consent=True)
     receipt = bought.text
     assert receipt.startswith("receipt ")
     assert bought.retry().text == receipt
