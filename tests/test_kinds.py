@@ -389,7 +389,7 @@ class Half:
         (union([float, Any]), 1),
         (Annotated[int, limits.MultipleOf(2)], 3),
         (Annotated[date, limits.Ge(date(2026, 7, 28))], "2026-07-27"),
-        (Annotated[int, limits.Ge(1), limits.Ge(3)], 2),
+        (Annotated[int, limits.Ge(3), limits.Ge(1)], 2),
         (Annotated[int | None, limits.Ge(1)], 0),
     ],
 )
