@@ -467,7 +467,7 @@ def test_finally_runs_in_every_round() -> None:
 def test_a_program_can_accept(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=300)
     while not talk.done:  # nobody has read a word of it
-        talk.accept(**{key: True for key in talk.asked})
+        talk.accept(**dict.fromkeys(talk.asked, True))
     assert talk.text == "300 days off."
 
 
