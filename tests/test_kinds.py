@@ -397,12 +397,6 @@ def test_what_has_rules_of_its_own_stays_pydantics(annotation: Any, value: objec
     assert native_reads(annotation, value) == pydantic_reads(annotation, value)
 
 
-@pytest.mark.parametrize("text", ["0", "1654646400", "1654646400.5"])
-def test_a_number_in_a_string_is_no_date_though_pydantic_takes_it(text: str) -> None:
-    assert pydantic_reads(datetime, text)
-    assert native_reads(datetime, text) is native_reads(date, text) is None
-
-
 @pytest.mark.parametrize(
     ("annotation", "schema"),
     [

@@ -320,6 +320,8 @@ def shown(value: Any) -> Any:  # noqa: ANN401 - whatever a function receives
         return [type(value).__name__, *map(shown, value)]
     if isinstance(value, dict):
         return {repr(key): shown(member) for key, member in value.items()}
+    if isinstance(value, datetime):
+        return f"datetime {value.isoformat()}"  # the zone may have another class
     held = getattr(value, "__dict__", None)
     return shown(held) if held and _is_record(value) else repr(value)
 
@@ -356,7 +358,7 @@ def _pattern(_judge: object, pattern: str, value: object, _schema: object) -> An
 def _says(annotation: Any) -> Any:  # noqa: ANN401 - a function
     def judge(value: object) -> bool:
         try:
-            return not isinstance(value, str) or bool(read(annotation, value) or True)
+            return not isinstance(value, str) or (bool(read(annotation, value) or True) and not value.isdigit())
         except NotValid:
             return False
 

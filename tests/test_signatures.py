@@ -6,7 +6,7 @@ No `from __future__ import annotations` here: the functions below are read as an
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from enum import IntEnum, StrEnum
 from pathlib import Path
@@ -464,12 +464,19 @@ class Inner(typing_extensions.TypedDict):
     numbers: set[int]
 
 
+class Day(BaseModel):
+    day: date
+
+
 GENEROUS: list[tuple[Any, Any, Any]] = [  # annotation, what fits, what pydantic alone would take
     (set[int], [1, 2], [1, 1]),
     (Inner, {"numbers": [1]}, {"numbers": [1, 1]}),
     (Annotated[Literal[1, 2], Field(title="L")], 1, True),
     (Annotated[Literal[True], Field(title="L")], True, 1),
     (Level, 1, True),
+    (date, "2026-07-28", "1654646400"),
+    (datetime, "2026-07-28T10:00:00Z", "1654646400.5"),
+    (Day, {"day": "2026-07-28"}, {"day": "0"}),
     (Range, [1], {"low": 1}),
     (Iterable[int], [1], ["x"]),
     (ByName, {"Town": "Ely"}, {"town": "Ely"}),

@@ -18,7 +18,7 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from pydantic_core import PydanticUndefined, SchemaError
 
 from mcp_functions.jsonrpc import for_pydantic
-from mcp_functions.schemas import enforcer, with_python_patterns
+from mcp_functions.schemas import TIMES, enforcer, with_python_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +37,7 @@ ALWAYS = ""
 BOOLEANS = "true|false"  # to pydantic, true is 1 in a Literal and in an enum
 CHARACTERS = r"[^\x00-\x7f]|\\"  # to pydantic, \d and \w know every script, and . most ends of lines
 DECIMALS = rf"[ _]|{CHARACTERS}"  # to Python, "1_000" and " 1 " are decimals
+NUMERALS = r'"[-+]?[0-9.]+"'  # to pydantic, "1" is the first day of 1970
 GENEROUS = {
     "generator",
     "named-tuple",
@@ -199,3 +200,5 @@ def _stricter(schema: dict[str, Any]) -> Iterator[str]:
             yield BOOLEANS
         if "pattern" in part:
             yield CHARACTERS
+        if part.get("format") in TIMES:
+            yield NUMERALS

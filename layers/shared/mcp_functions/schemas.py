@@ -22,6 +22,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 32
 VALUES = {"const", "default", "enum", "examples"}  # hold values, which may have a member named "pattern"
+TIMES = ("date", "date-time", "time")  # formats that a number in a string never has
 NAMED = {"$defs", "definitions", "dependentSchemas", "properties"}  # hold schemas by names of the author's
 
 
@@ -66,7 +67,7 @@ def enforcer(schema: Mapping[str, Any]) -> Callable[[Any], None]:
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - as above
 
     extend: Any = validators.extend
-    judge = extend(Draft202012Validator, {"uniqueItems": _unique})(with_python_patterns(schema))
+    judge = extend(Draft202012Validator, {"uniqueItems": _unique, "format": _format})(with_python_patterns(schema))
 
     def enforce(value: object) -> None:
         check_size(value)
@@ -128,6 +129,13 @@ def _unique(_judge: object, unique: object, value: object, _schema: object) -> I
 
     if unique and isinstance(value, list) and len({in_order(member) for member in value}) < len(value):
         yield ValidationError("has a member twice")
+
+
+def _format(_judge: object, format_: object, value: object, _schema: object) -> Iterator[ValidationError]:
+    from jsonschema import ValidationError  # noqa: PLC0415 - as above
+
+    if format_ in TIMES and isinstance(value, str) and re.fullmatch(r"[-+]?[0-9.]+", value):
+        yield ValidationError("is a number")
 
 
 def _refuse(schema: Mapping[str, Any]) -> None:

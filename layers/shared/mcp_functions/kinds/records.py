@@ -59,7 +59,8 @@ def _dataclass(cls: Any, hints: Mapping[str, Any]) -> kinds.Read | None:  # noqa
     def make(value: object) -> object:
         members = check(value)
         missing = {name: factory() for name, factory in made.items() if name not in members}
-        return _instance(cls, {**given, **missing, **members})
+        members = {**given, **missing, **members}
+        return _instance(cls, {field.name: members[field.name] for field in every})
 
     return schema, make
 
