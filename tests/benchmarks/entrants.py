@@ -16,14 +16,9 @@ SEALING = "floor: sealed as envelope.md says"
 LIGHT = "mcp-functions, a form without pydantic"
 EMPTY, JSON = "python, nothing imported", "python, import json"
 
-# What production pays for its logs and metrics, and what is compared with peers, which have none.
-QUIET = {"POWERTOOLS_LOG_LEVEL": "WARNING", "AWS_LAMBDA_LOG_LEVEL": "WARNING", "POWERTOOLS_METRICS_DISABLED": "true"}
-LOUD = {
-    "POWERTOOLS_LOG_LEVEL": "INFO",
-    "AWS_LAMBDA_LOG_LEVEL": "INFO",
-    "POWERTOOLS_METRICS_NAMESPACE": "bench",
-    "POWERTOOLS_SERVICE_NAME": "bench",
-}
+# What production pays for its logs, and what is compared with peers, which have none.
+QUIET = {"AWS_LAMBDA_LOG_LEVEL": "WARNING"}
+LOUD = {"AWS_LAMBDA_LOG_LEVEL": "INFO"}
 
 
 class Entrant(NamedTuple):

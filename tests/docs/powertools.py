@@ -1,4 +1,4 @@
-"""What stands in for AWS behind Powertools: X-Ray, a table of idempotency records, Secrets Manager."""
+"""Stand-ins for what Powertools calls: X-Ray, a table of idempotency records, Secrets Manager."""
 
 from __future__ import annotations
 

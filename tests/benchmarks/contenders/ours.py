@@ -1,6 +1,27 @@
 """The toolkit, as its author's functions use it. Each function of this module is what one `app.py` would be."""
 
+import json
+import logging
 import os
+import sys
+
+PLAIN = vars(logging.LogRecord("", 0, "", 0, "", (), None)).keys()
+
+
+class AsLambda(logging.Formatter):
+    """Writes records as Lambda's runtime does, which every function there has imported before it begins."""
+
+    def format(self, record):
+        told = {"timestamp": self.formatTime(record, "%Y-%m-%dT%H:%M:%SZ"), "level": record.levelname}
+        fields = {name: value for name, value in vars(record).items() if name not in PLAIN}
+        return json.dumps({**told, "message": record.getMessage(), "logger": record.name, **fields})
+
+
+if os.environ.get("AWS_LAMBDA_LOG_LEVEL") == "INFO":
+    written = logging.StreamHandler(sys.stdout)
+    written.setFormatter(AsLambda())
+    logging.root.addHandler(written)
+    logging.root.setLevel("INFO")
 
 
 def add():

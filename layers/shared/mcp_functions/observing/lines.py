@@ -1,4 +1,4 @@
-"""The line: a record of `logging`, whose fields stand beside its message, whoever formats it.
+"""The line of a request: a record of `logging` with a message and fields (`extra=`).
 
 Lambda's own JSON formatter writes it, or the author's Powertools Logger (`serve(logger=…)`).
 """
@@ -55,7 +55,7 @@ def tell(notes: Notes, logger: Logger | None = None) -> None:
 
 @contextmanager
 def correlated(logger: Any, notes: Notes) -> Iterator[None]:  # noqa: ANN401 - Powertools' Logger, which is not imported
-    """Give a Powertools Logger API Gateway's request id as correlation id, and afterwards the one that it had."""
+    """Set a Powertools Logger's correlation id to API Gateway's request id; restore the earlier one afterwards."""
     identifier = correlation(notes.correlation_id)
     if identifier is None or not hasattr(logger, "set_correlation_id"):
         yield

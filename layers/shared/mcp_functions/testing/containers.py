@@ -17,6 +17,7 @@ from functools import partial
 from inspect import unwrap
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -182,7 +183,8 @@ def _place(handler: LambdaFunction) -> Mapping[str, str]:
     for offered in handler.handlers:
         module = sys.modules.get(offered.function.__module__)
         for variable, value in vars(module).items() if module else ():
-            if callable(value) and unwrap(value) is handler and module and module.__file__:
+            is_handler = value is handler or (isinstance(value, FunctionType) and unwrap(value) is handler)
+            if is_handler and module and module.__file__:
                 return {"module": module.__name__, "file": module.__file__, "variable": variable}
     message = (
         "fresh=True needs `handler = serve(…)` in the module of its function: a fresh process imports it from there"
