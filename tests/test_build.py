@@ -135,7 +135,7 @@ def test_nothing_is_deployed_that_the_template_does_not_show(translated: Path) -
         "AWS::Lambda::LayerVersion": 2,
         "AWS::Lambda::Version": functions + workers,
         "AWS::Logs::LogGroup": 2,
-        "AWS::Logs::MetricFilter": 1,
+        "AWS::Logs::MetricFilter": 7,
         "AWS::S3::Bucket": 1,
         "AWS::SNS::Topic": 1,
     }
