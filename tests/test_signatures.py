@@ -565,3 +565,11 @@ def test_every_capability_has_its_home_and_name(word: str) -> None:
     found = getattr(__import__(f"mcp_functions.{module}", fromlist=[name]), name)
     assert issubclass(found, capabilities.Capability)
     assert (found.__module__, found.__qualname__) == (f"mcp_functions.{module}", name)
+
+
+def test_the_default_of_a_float_is_a_float_too() -> None:
+    @tool
+    def pay(amount: float = 5, either: Number = 5) -> str:
+        return f"{amount.hex()} {type(either).__name__}"
+
+    assert answer(pay) == f"{(5.0).hex()} int"

@@ -171,7 +171,8 @@ def _read(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -
         found = found._replace(schema={**found.schema, "x-mcp-header": header.name})
     if parameter.default is not MISSING:
         found = found._replace(schema={**found.schema, **defaults.published(parameter.default, found.check)})
-    return Argument(parameter.name, wire, found, parameter.required, parameter.fresh, parameter.title)
+    fresh = parameter.fresh or defaults.as_float(parameter.default, found.check)
+    return Argument(parameter.name, wire, found, parameter.required, fresh, parameter.title)
 
 
 def _definitions(schemas: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from mcp_functions.jsonrpc import dumps
@@ -57,6 +58,23 @@ def published(default: Any, check: Callable[[Any], Any]) -> dict[str, Any]:  # n
     except ValueError:
         return {}
     return {"default": value}
+
+
+def as_float(default: Any, check: Callable[[Any], Any]) -> Callable[[], float] | None:  # noqa: ANN401 - a default
+    """Return what makes the float of `amount: float = 5`, or None for any other default; pydantic would leave the int.
+
+    Args:
+        default: of a parameter.
+        check: reads a value of the parameter's type, or raises ValueError.
+
+    """
+    if type(default) is not int:
+        return None
+    try:
+        value = check(default)
+    except ValueError:
+        return None
+    return partial(float, default) if type(value) is float else None
 
 
 def _is_field(item: object) -> bool:
