@@ -28,8 +28,8 @@ from mcp_functions.request_state import (
     RequestStates,
     RoundBudgetExceeded,
     binding,
-    canonical,
     principal_digest,
+    write_canonical,
 )
 from tests.strict_kms import START, Clock, StrictKms, make_keys
 
@@ -51,6 +51,13 @@ class Clear:
 
     def unseal(self, token: str) -> bytes:
         return bytes.fromhex(token)
+
+
+def canonical(value: object) -> bytes:
+    """Put the pieces of a canonical form together."""
+    pieces: list[str] = []
+    write_canonical(value, pieces.append)
+    return "".join(pieces).encode("ascii")
 
 
 def states(clock: Clock | None = None, **turned: Any) -> RequestStates:  # noqa: ANN401

@@ -154,25 +154,14 @@ def digest_of(label: bytes, value: object) -> bytes:
     return digest.digest()
 
 
-def canonical(value: object) -> bytes:
-    """Write a JSON value in the one form that all its spellings share (§9.3).
+def write_canonical(value: object, write: Callable[[str], object]) -> None:
+    """Write a JSON value in the one form that all its spellings share (§9.3), piece by piece.
 
-    Integers are exact, integral floats are integers, keys are sorted, strings are ASCII with escapes.
+    Integers are exact, integral floats are integers, keys are sorted, strings are ASCII with escapes. A long string is
+    written in parts, so no piece is large.
 
     Raises:
         ValueError: nested deeper than 64, or a number that JSON does not have.
-
-    """
-    pieces: list[str] = []
-    write_canonical(value, pieces.append)
-    return "".join(pieces).encode("ascii")
-
-
-def write_canonical(value: object, write: Callable[[str], object]) -> None:
-    """Write the canonical form piece by piece; no piece is longer than a part of a string may be.
-
-    Raises:
-        ValueError: as `canonical`.
 
     """
     try:
