@@ -1,7 +1,6 @@
-"""A page of docs/: its code runs, and each of its claims names the tests that prove it.
+"""A page of docs/: the code in it, its links, and the claims that it makes.
 
-A claim is a paragraph, an item of a list, or a row of a table. It ends with `<!-- proved by test_a test_b -->`; only
-headings, and sentences that lead to code with a colon, need no proof.
+A claim is a paragraph, an item of a list, or a row of a table. tests/docs/claims.toml names the tests that prove it.
 """
 
 from __future__ import annotations
@@ -18,12 +17,22 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PROOF = re.compile(r"<!-- proved by\s+([\w\s]+?)\s*-->")
-NOT_RUN = "<!-- not run here -->"  # on a claim that nobody could prove on this machine
 LINK = re.compile(r"\]\((?!https?:)([^)]+)\)")
-NEEDS_NO_PROOF = re.compile(
-    r"#|\|.*\n\|[-|]+\|$|- \[[^]]*\]\(#[^)]*\)$"
-)  # a heading, a table's head, a line of the contents
+HEADING = re.compile(r"#+ (.*)")
+NO_CLAIM = re.compile(r"#|\|.*\n\|[-|]+\|$|- \[[^]]*\]\(#[^)]*\)$")  # heading, head of a table, line of the contents
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a page: its text without marks of Markdown, and the heading above it."""
+
+    section: str
+    text: str
+
+    @property
+    def is_lead_in(self) -> bool:
+        """Whether it only leads to the code or the list below it. It may have a key and needs none."""
+        return self.text.endswith(":")
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,11 @@ class Page:
 
     @classmethod
     def named(cls, name: str) -> Page:
-        path = ROOT / "docs" / name
-        return cls(path, path.read_text(encoding="utf-8"))
+        return cls.at(f"docs/{name}")
+
+    @classmethod
+    def at(cls, path: str) -> Page:
+        return cls(ROOT / path, (ROOT / path).read_text(encoding="utf-8"))
 
     def run(self, kind: str = "python", *, only: int | None = None) -> dict[str, Any]:
         """Run the blocks of one kind, in their order, as one module (or only one of them); return its names."""
@@ -56,20 +68,15 @@ class Page:
                 yield "\n" * (self.text.count("\n", 0, fenced.start()) + 1) + fenced[2]
 
     @property
-    def proofs(self) -> set[str]:
-        """The tests that its claims name."""
-        return {name for proof in PROOF.findall(self.text) for name in proof.split()}
-
-    @property
-    def unproven(self) -> list[str]:
-        """Its claims that name no test."""
-        return [claim for claim in self._claims() if not PROOF.search(claim)]
-
-    def _claims(self) -> Iterator[str]:
+    def claims(self) -> Iterator[Claim]:
+        """Its claims, in their order."""
+        section = ""
         for passage in re.split(r"\n\s*\n", FENCED.sub("\n\n", self.text)):
-            for part in re.split(r"\n(?=- |\| )", passage.strip()):
-                if part and not NEEDS_NO_PROOF.match(part) and not part.endswith(":"):
-                    yield part
+            if heading := HEADING.match(passage.strip()):
+                section = plain(heading[1])
+            for part in re.split(r"\n(?=- |\| |\d+\. )", passage.strip()):
+                if part and not NO_CLAIM.match(part):
+                    yield Claim(section, plain(part))
 
     @property
     def dead_links(self) -> list[str]:
@@ -82,6 +89,14 @@ class Page:
                 link[1:] not in headings if link[0] == "#" else not (self.path.parent / link.partition("#")[0]).exists()
             )
         ]
+
+
+def plain(markdown: str) -> str:
+    """Return a text on one line, without backticks, asterisks, addresses of links and the mark of an item or a row."""
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown)
+    text = re.sub(r"^> ?", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^(- |\d+\. |\| )|\s*\|$", "", text)
+    return " ".join(text.replace("`", "").replace("**", "").split())
 
 
 def named_tests(pattern: str, folder: Path = Path(__file__).parent) -> set[str]:

@@ -1,6 +1,6 @@
 """The page "Writing a conversation": its code runs, and every sentence of it is true.
 
-Each test stands behind a claim of the page, which names it. They stand in the order of the page, here and, chapter by
+Each test proves a claim of the page; claims.toml says which. They stand in the order of the page, here and, chapter by
 chapter, in the files beside this one whose names begin alike.
 """
 
@@ -42,7 +42,7 @@ from mcp_functions import (
 )
 from mcp_functions.local import agreement
 from mcp_functions.testing import Conversation, deployed
-from tests.docs.pages import ROOT, Page, named_tests
+from tests.docs.pages import ROOT, Page
 from tests.docs.stand_ins import FROZEN, YES, Clock, Ok
 
 if TYPE_CHECKING:
@@ -51,19 +51,6 @@ if TYPE_CHECKING:
     from mcp_functions.gateway import LambdaFunction
 
 PAGE = Page.named("writing-a-conversation.md")
-
-
-# ---- The page itself
-
-
-def test_every_claim_is_proved() -> None:
-    assert PAGE.unproven == []
-    assert PAGE.dead_links == []
-    PAGE.run()
-
-
-def test_every_test_proves_a_claim() -> None:
-    assert PAGE.proofs == named_tests("test_writing_a_conversation*.py")
 
 
 # ---- A whole function
