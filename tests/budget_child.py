@@ -189,7 +189,7 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     decoder, encoder = json.decoder.JSONDecoder, json.encoder.JSONEncoder
     decoder.raw_decode = counted(decoder.raw_decode, counts, "parsed")  # type: ignore[method-assign]
     encoder.iterencode = counted(encoder.iterencode, counts, "serialised")  # type: ignore[method-assign]
-    hashlib, envelope = sys.modules.get("hashlib"), sys.modules.get("mcp_functions.envelope")
+    hashlib, envelope = sys.modules.get("hashlib"), sys.modules.get("mcp_functions.seal.envelope")
     if hashlib and envelope:
         hashlib.sha256 = counted(hashlib.sha256, counts, "digested")  # type: ignore[attr-defined]
         envelope.derive = counted(envelope.derive, counts, "derived")  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from mcp_functions.gateway import LambdaFunction
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local.events import Moment
 from mcp_functions.testing import Conversation, deployed
 from tests import planted, wire

@@ -8,9 +8,10 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import catalog, dialects, serve, settings
+from mcp_functions import dialects, serve, settings
 from mcp_functions.front_door import FrontDoor
-from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.legacy import Legacy
 from tests import wire
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions import gateway
-from mcp_functions.observing import lines
-from mcp_functions.observing.notes import fields
+from mcp_functions.http import gateway
+from mcp_functions.observability import lines
+from mcp_functions.observability.notes import fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mcp_functions.observing import Notes
+    from mcp_functions.observability import Notes
 
 MARKS = ("planted-", "hunter2")
 SECRET = "planted-secret"  # noqa: S105 - in arguments and answers

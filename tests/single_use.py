@@ -15,7 +15,7 @@ from tests import wire
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
     from mcp_functions.testing.dynamodb import Fault
 
 NAME = "pay"

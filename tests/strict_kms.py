@@ -21,8 +21,8 @@ from botocore.exceptions import ClientError
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from mcp_functions.envelope import Envelope
-from mcp_functions.keys import Keys, KmsKey, Rules, Scope
+from mcp_functions.seal.data_keys import Keys, KmsKey, Rules, Scope
+from mcp_functions.seal.envelope import Envelope
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions.errors import InvalidParams
-from mcp_functions.jsonrpc import loads
-from mcp_functions.request_state import binding
+from mcp_functions.protocol.errors import InvalidParams
+from mcp_functions.protocol.jsonrpc import loads
+from mcp_functions.seal.request_state import binding
 
 FILE = Path(__file__).parent / "vectors" / "arguments.txt"
 VECTORS = [

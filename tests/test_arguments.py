@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from mcp_functions import Header, arguments, schemas, signatures
-from mcp_functions.arguments import Arguments, InvalidArgument
+from mcp_functions import Header
+from mcp_functions.handlers import signatures
+from mcp_functions.schemas import arguments, validation
+from mcp_functions.schemas.arguments import Arguments, InvalidArgument
 
 
 def read(function: Callable[..., Any], *, camel_case: bool = False) -> Arguments:
@@ -266,7 +268,7 @@ def test_a_list_that_is_wrong_a_million_times_is_not_read_to_its_end() -> None:
             type(self).read += 1
             return super().__getitem__(index)
 
-    check = schemas.checker({"type": "object", "properties": {"tags": {"items": {"type": "string"}}}})
+    check = validation.checker({"type": "object", "properties": {"tags": {"items": {"type": "string"}}}})
     with pytest.raises(ValueError, match=r"tags\[0\] does not fit 'type'"):
         check({"tags": Watched([7] * 90_000)})
     assert Watched.read < 100
@@ -368,7 +370,7 @@ def test_members_that_nobody_can_sort_are_not_compared_each_with_each() -> None:
             type(self).compared += 1
             return super().__eq__(other)
 
-    check = schemas.checker({"type": "object", "properties": {"tags": {"uniqueItems": True}}})
+    check = validation.checker({"type": "object", "properties": {"tags": {"uniqueItems": True}}})
     check({"tags": [*map(Watched, range(300)), "x", None]})
     assert Watched.compared < 3000
     for twins in ([1, "1", 1], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]):

@@ -40,8 +40,8 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.errors import DeveloperError
-from mcp_functions.rounds import MAX_REWORDINGS, InputRequired
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.rounds.round import MAX_REWORDINGS, InputRequired
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:

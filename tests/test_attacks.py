@@ -17,10 +17,10 @@ import boto3
 import pytest
 
 from functions.get_weather.app import handler as get_weather
-from mcp_functions.envelope import Envelope
-from mcp_functions.keys import Keys, KmsKey, Scope
-from mcp_functions.messages import Principal
-from mcp_functions.request_state import RequestStates, binding
+from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.data_keys import Keys, KmsKey, Scope
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.request_state import RequestStates, binding
 from mcp_functions.testing import Conversation
 from tests.attacker import CLIENT, Site, site
 

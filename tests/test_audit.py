@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import AuditRecord, Elicit, ListRoots, Question, Sample, prompt, serve, tool
-from mcp_functions.messages import Principal
-from mcp_functions.request_state import principal_digest
+from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.request_state import principal_digest
 from mcp_functions.testing import Conversation
 
 

@@ -37,9 +37,9 @@ from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, Fetche
 from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
 from mcp_functions.aws.signing import Credentials, Scope, sign
 from mcp_functions.front_door import lambda_client
-from mcp_functions.keys import kms
-from mcp_functions.keys.kms import kms_client
-from mcp_functions.table import Refused, dynamodb, make_call, s3
+from mcp_functions.seal import kms
+from mcp_functions.seal.kms import kms_client
+from mcp_functions.store import Refused, dynamodb, make_call, s3
 from mcp_functions.tasks import lambda_client as summons_client
 from mcp_functions.tasks import summons
 from tests.strict_kms import run_python
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mcp_functions.table.dynamodb import Call
+    from mcp_functions.store.dynamodb import Call
 
 SECRET = "hunter2"  # noqa: S105 - what must not come through
 ARN = "arn:aws:kms:eu-west-1:111122223333:key/0a"
@@ -467,7 +467,7 @@ def test_kms_is_asked_again_as_boto3_would(
 
 
 def test_silence_of_kms_is_a_read_timeout(either: str, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcp_functions.keys.kms.READ_SECONDS", 0.05)
+    monkeypatch.setattr("mcp_functions.seal.kms.READ_SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", f"http://127.0.0.1:{silent.getsockname()[1]}")
         assert outcome(kms_client()) == ("ReadTimeoutError", 0)
@@ -745,7 +745,7 @@ def test_what_the_table_says_is_heard_alike_and_as_often_asked(
 
 def test_silence_of_the_table_has_no_answer(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert either
-    monkeypatch.setattr("mcp_functions.table.dynamodb.READ_SECONDS", 0.05)
+    monkeypatch.setattr("mcp_functions.store.dynamodb.READ_SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"http://127.0.0.1:{silent.getsockname()[1]}")
         assert refusal("GetItem", GET) == ("ReadTimeoutError", 0, None)
@@ -815,7 +815,7 @@ from mcp_functions import aws, front_door
 from mcp_functions.aws.clients import Invoker
 from mcp_functions.tasks import Summons
 from mcp_functions.settings import Settings
-from mcp_functions.vault import Vault
+from mcp_functions.dispatch.vault import Vault
 vault = Vault(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
 target = aws.find({environment!r}, "lambda")
 made = []

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
-from mcp_functions import table as tables
-from mcp_functions.errors import DeveloperError, Misconfigured, TemporarilyUnavailable
+from mcp_functions import store as tables
 from mcp_functions.local import s3 as local
 from mcp_functions.local.environment import CREDENTIALS, TABLE, applied, endpoints
 from mcp_functions.local.loopback import Loopback
-from mcp_functions.table import (
+from mcp_functions.protocol.errors import DeveloperError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.store import (
     BLOB_LABEL,
     Conflict,
     DynamoDb,
@@ -28,7 +28,7 @@ from mcp_functions.table import (
     Unreadable,
     envelope,
 )
-from mcp_functions.table.s3 import S3
+from mcp_functions.store.s3 import S3
 from mcp_functions.testing import WITH_TASKS, Conversation, MemoryBucket, MemoryTable, deployed
 from tests.strict_kms import SCOPE, Clock, StrictKms, make_keys
 from tests.tasks.world import Glass
@@ -36,7 +36,7 @@ from tests.tasks.world import Glass
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcp_functions.table import Bucket
+    from mcp_functions.store import Bucket
 
 BUCKET, DAY = "blobs", 86_400
 PAGES = 48  # of 7000 characters: more than an item holds

@@ -14,17 +14,19 @@ import pytest
 from pydantic import BaseModel
 
 from functions.plan_trip.app import handler as plan_trip
-from mcp_functions import Elicit, front_door, jsonrpc, observing, resource, schemas, serve, serve_catalog, tool
-from mcp_functions import table as tables
-from mcp_functions.errors import ParseError
+from mcp_functions import Elicit, front_door, observability, resource, serve, serve_catalog, tool
+from mcp_functions import store as tables
 from mcp_functions.local.environment import TABLE
+from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol.errors import ParseError
+from mcp_functions.schemas import validation
 from mcp_functions.testing import MemoryTable, deployed
 from tests import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 LIMIT = 4 * 1024 * 1024  # bytes of a body
 SIZE = 128 * 1024  # of those that are tried in every place: what is promised is a ratio
@@ -345,7 +347,7 @@ def test_the_items_of_a_mixed_list_are_compared_in_one_pass() -> None:
             Item.compared += 1
             return super().__eq__(other)
 
-    check = schemas.checker({"type": "object", "properties": {"value": {"uniqueItems": True}}})
+    check = validation.checker({"type": "object", "properties": {"value": {"uniqueItems": True}}})
     check({"value": [*(Item(number) for number in range(500)), 7]})  # which cannot be sorted
     assert Item.compared == 0
 
@@ -412,7 +414,7 @@ def test_frames_that_are_left_out_are_counted(depth: int) -> None:
 
     with pytest.raises(ValueError, match=r"^$") as raised:
         fail(depth)
-    told = observing.frames(raised.value).split(" < ")
+    told = observability.frames(raised.value).split(" < ")
     more = [int(part.removesuffix(" more")) for part in told if part.endswith(" more")]
     assert len(told) - len(more) + sum(more) == len(list(walk_tb(raised.value.__traceback__))) == depth + 1
     assert len(told) <= 15

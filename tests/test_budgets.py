@@ -35,29 +35,33 @@ LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {"aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing"}
 EVERY = {
-    "aws", "aws.forgetting", "aws.surroundings", "catalog", "cors", "errors", "events", "gateway", "headers",
-    "identity", "jsonrpc", "messages", "names", "observing", "observing.lines", "observing.notes", "scopes",
-    "settings", "uris", "well_known", "writer",
+    "aws", "aws.forgetting", "aws.surroundings", "handlers", "handlers.catalog", "http", "http.cors", "http.events",
+    "http.gateway", "http.identity", "http.metadata", "observability", "observability.lines", "observability.notes",
+    "protocol", "protocol.constants", "protocol.errors", "protocol.headers", "protocol.json_writer", "protocol.jsonrpc",
+    "protocol.messages", "protocol.scopes", "protocol.uri_templates", "settings",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door"}
 TOOL = EVERY | {
-    "arguments", "authoring", "defaults", "handlers", "handlers.base", "handlers.playing", "handlers.tools", "kinds",
-    "parameters", "results", "server", "serving", "signatures", "values", "values.plain", "vault",
+    "dispatch", "dispatch.dispatcher", "dispatch.vault", "handlers.base", "handlers.decorators", "handlers.playing",
+    "handlers.signatures", "handlers.tools", "protocol.plain_values", "protocol.results", "schemas",
+    "schemas.arguments", "schemas.defaults", "schemas.json_types", "schemas.parameters", "serving",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
-    "asking", "capabilities", "conversing", "envelope", "forms", "input_requests", "keys", "keys.choice", "keys.kms",
-    "keys.limits", "kinds.classes", "kinds.limits", "kinds.records", "request_state", "rounds", "values.protocol_types",
+    "dispatch.conversations", "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation",
+    "rounds.input_requests", "rounds.round", "schemas.class_types", "schemas.forms", "schemas.limits",
+    "schemas.record_types", "seal", "seal.budgets", "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms",
+    "seal.request_state",
 }  # fmt: skip
-KEEPING = {"table", "table.blobs", "table.dynamodb", "table.items", "table.sealed", "table.seals"}
+KEEPING = {"store", "store.blobs", "store.dynamodb", "store.items", "store.sealed", "store.seals"}
 OWN = {
     "list": DOOR,
     "forward": DOOR,
     "scalar": TOOL,
-    "model": TOOL | {"kinds.classes", "pydantic_kinds", "schemas"},
-    "record": TOOL | {"kinds.classes", "kinds.limits", "kinds.records", "values.protocol_types"},
-    "asking": ASKING | {"pydantic_kinds", "schemas"},
+    "model": TOOL | {"schemas.class_types", "schemas.pydantic_types", "schemas.validation"},
+    "record": TOOL | {"schemas.class_types", "schemas.limits", "schemas.record_types", "protocol.foreign_types"},
+    "asking": ASKING | {"schemas.pydantic_types", "schemas.validation"},
     "choice": ASKING,
-    "form": ASKING | {"annotations"},
+    "form": ASKING | {"schemas.annotations"},
 }
 FORBIDDEN = {
     "list": LEAN,

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import Caller, Elicit, prompt, resource, serve, tool
-from mcp_functions.messages import Principal
+from mcp_functions.protocol.messages import Principal
 from mcp_functions.testing import Conversation, deployed
 from tests import gateways, wire
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions import Header, Log, catalog, prompt, resource, tool
-from mcp_functions.errors import HeaderMismatch, InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
-from mcp_functions.handlers import Tool
+from mcp_functions import Header, Log, prompt, resource, tool
+from mcp_functions.handlers import Tool, catalog
+from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
 from tests import wire
 
 CACHE = {"ttlMs": 5, "cacheScope": "private"}

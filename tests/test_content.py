@@ -17,7 +17,7 @@ from mcp_functions import (
     ResourceLink,
     Text,
 )
-from mcp_functions.results import call_tool_result
+from mcp_functions.protocol.results import call_tool_result
 from tests import wire
 
 BYTES = bytes(range(256))

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from mcp_functions import Header, Progress, serve, tool
-from mcp_functions.errors import ContentTooLarge, InsufficientScope, NotAnsweredInTime, TemporarilyUnavailable
-from mcp_functions.gateway import Endpoint, LambdaFunction
-from mcp_functions.messages import Answer, Request
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.protocol.errors import ContentTooLarge, InsufficientScope, NotAnsweredInTime, TemporarilyUnavailable
+from mcp_functions.protocol.messages import Answer, Request
 from mcp_functions.settings import Settings
 from tests import gateways, wire
 from tests.gateways import GATEWAYS, JWT, Sent

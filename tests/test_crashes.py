@@ -16,8 +16,8 @@ from pydantic import BaseModel, TypeAdapter
 
 import mcp_functions
 from mcp_functions import Elicit, Question, RequestState, Step, ToolError, prompt, resource, serve, tool
-from mcp_functions.errors import DeveloperError
-from mcp_functions.gateway import Endpoint, LambdaFunction, WorkFailed
+from mcp_functions.http.gateway import Endpoint, LambdaFunction, WorkFailed
+from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.testing import Conversation
 from tests import wire
 from tests.legacy.test_questions import text as legacy_text
@@ -412,11 +412,11 @@ RULE_AT = {"DeveloperError": 0, "fail": 0, "NotJson": 0, "_Refused": 1}  # what 
 TYPE_NAMES = {"named", "name", "words.format"}  # functions that return the name of a type
 # Names whose values are such rules: checked where they are made, or texts of NotJson.
 CHECKED = {
-    "rounds.py": {"rule"},  # as `fail` was given it
+    "round.py": {"rule"},  # as `fail` was given it
     "results.py": {"reason", "allowed"},  # str(NotJson); TOOL or RESOURCE
     "forms.py": {"reason"},  # constants that `_refuse` is given
     "input_requests.py": {"error"},  # NotJson
-    "plain.py": {"refused.reason"},  # of _Refused
+    "plain_values.py": {"refused.reason"},  # of _Refused
 }
 
 

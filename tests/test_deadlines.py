@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from mcp_functions import Elicit, Step, prompt, serve, tool
 from mcp_functions.local import Harness
 from mcp_functions.local.events import Moment
-from mcp_functions.rounds import MARGIN_SECONDS
+from mcp_functions.rounds.round import MARGIN_SECONDS
 from mcp_functions.testing import Conversation
 from tests import wire
 from tests.clients.people import Person, text
@@ -21,8 +21,8 @@ from tests.clients.people import Person, text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.gateway import LambdaFunction
     from mcp_functions.handlers import Handler
+    from mcp_functions.http.gateway import LambdaFunction
     from tests.laws.clock import Clock
 
 FUNCTIONS = Path(__file__).parent / "laws" / "functions"

@@ -20,10 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mcp_functions
-from mcp_functions import envelope as module
-from mcp_functions.envelope import CEILING, Codec, Envelope, describe
-from mcp_functions.errors import InvalidRequestState, Misconfigured, StateTooLarge, TemporarilyUnavailable
-from mcp_functions.keys import Keys, Reason, Scope
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge, TemporarilyUnavailable
+from mcp_functions.seal import envelope as module
+from mcp_functions.seal.data_keys import Keys, Reason, Scope
+from mcp_functions.seal.envelope import CEILING, Codec, Envelope, describe
 from tests.strict_kms import SCOPE, START, Clock, StrictKms, make_envelope, make_keys
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def test_sealing_again_with_the_recorded_entropy_gives_the_recorded_token(path: 
 
 
 def test_the_vectors_cover_every_reason_of_the_specification() -> None:
-    spec = (PACKAGE / "envelope.md").read_text(encoding="utf-8")
+    spec = (PACKAGE / "seal" / "envelope.md").read_text(encoding="utf-8")
     reasons = {word for row in spec.split("## 7.")[1].split("## 8.")[0].splitlines() for word in row.split("`")[1::2]}
     expected = {read_vector(path)["expect"].removeprefix("refuse ") for path in VECTORS}
     assert {str(reason) for reason in Reason} - expected == {"kek_retired"}  # takes two keys: test_keys

@@ -21,7 +21,7 @@ from aws_lambda_powertools.utilities.parser.models import (
 from pydantic import BaseModel
 
 from mcp_functions import Elicit, serve, tool
-from mcp_functions.gateway import LambdaFunction
+from mcp_functions.http.gateway import LambdaFunction
 from tests import gateways, wire
 from tests.gateways import GATEWAYS, Event, Sent, by_iam, by_jwt
 

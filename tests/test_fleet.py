@@ -22,11 +22,11 @@ from hypothesis.stateful import (
     rule,
 )
 
-from mcp_functions.envelope import Envelope
-from mcp_functions.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.keys import Keys, KmsKey
-from mcp_functions.messages import Principal
-from mcp_functions.request_state import Binding, Opened, RequestStates, RoundBudgetExceeded, binding
+from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.data_keys import Keys, KmsKey
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.request_state import Binding, Opened, RequestStates, RoundBudgetExceeded, binding
 from tests.strict_kms import SCOPE, START, Clock, Repeatable, StrictKms, kms_error
 
 SIZE, LIFETIME, EPOCH = 4, 600, 900

@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model, fi
 from typing_extensions import TypedDict
 
 from mcp_functions import Between, Format, Length, Number, Title, Titles
-from mcp_functions.errors import DeveloperError
-from mcp_functions.forms import Form, InvalidAnswer, form_of
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.schemas.forms import Form, InvalidAnswer, form_of
 
 _primitive: TypeAdapter[Any] = TypeAdapter(types.PrimitiveSchemaDefinition)
 

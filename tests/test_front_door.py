@@ -15,10 +15,11 @@ import pytest
 from botocore import exceptions
 from botocore.exceptions import ClientError
 
-from mcp_functions import Header, catalog, prompt, resource, serve_catalog, tool
+from mcp_functions import Header, prompt, resource, serve_catalog, tool
+from mcp_functions.dispatch.dispatcher import Server
 from mcp_functions.front_door import FrontDoor, boto3_client
-from mcp_functions.gateway import Endpoint, LambdaFunction
-from mcp_functions.server import Server
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.settings import Settings
 from tests import wire
 

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from mcp_functions import catalog, jsonrpc, tool
-from mcp_functions.errors import NotAnsweredInTime
+from mcp_functions import tool
 from mcp_functions.front_door import IDLE_SECONDS, FrontDoor, KeptClient, lambda_client, within
-from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol.errors import NotAnsweredInTime
 from mcp_functions.settings import Settings
 from tests import wire
 

@@ -16,7 +16,7 @@ from functions.briefing.app import handler as briefing
 from functions.mcp.app import handler as front_door
 from functions.ticket.app import handler as ticket
 from functions.update_work_item.app import handler as update_work_item
-from mcp_functions.observing import Notes, listener
+from mcp_functions.observability import Notes, listener
 from mcp_functions.testing import Context, Conversation, deployed
 from tests import wire
 from tests.legacy import judging

@@ -28,7 +28,7 @@ from tests.placements import PLACEMENTS, place
 from tests.test_fuzz import STATUS, anything
 
 if TYPE_CHECKING:
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 HANDLERS = (add, briefing, ticket, update_work_item)
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import Header, Progress, tool
-from mcp_functions.errors import TemporarilyUnavailable
-from mcp_functions.gateway import Endpoint, LambdaFunction
-from mcp_functions.messages import Answer, Forwarded, Request
-from mcp_functions.server import Server
+from mcp_functions.dispatch.dispatcher import Server
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.protocol.errors import TemporarilyUnavailable
+from mcp_functions.protocol.messages import Answer, Forwarded, Request
 from mcp_functions.settings import Settings
 from tests import wire
 

@@ -39,9 +39,9 @@ from mcp_functions import (
     resource,
     tool,
 )
-from mcp_functions.errors import DeveloperError, InvalidParams, Unanswered
 from mcp_functions.handlers import Handler
-from mcp_functions.rounds import InputRequired, Round
+from mcp_functions.protocol.errors import DeveloperError, InvalidParams, Unanswered
+from mcp_functions.rounds.round import InputRequired, Round
 
 
 class City(BaseModel):
@@ -554,8 +554,14 @@ def e_header_name(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[
         (e_kwargs, f"parameter 'xs': {NAMES}"),
         (e_positional, f"parameter 'x': {NAMES}"),
         (e_opaque, "parameter 'x': collections.abc.Callable[[], int] cannot be written as JSON"),
-        (e_before, "elicit: mcp_functions.asking.Elicit: what the function may do stands after *, as in (…, *, elicit"),
-        (e_before_state, "state: mcp_functions.low_level.RequestState[test_handlers.Draft]: what the function may do"),
+        (
+            e_before,
+            "elicit: mcp_functions.rounds.elicitation.Elicit: what the function may do stands after *, as in",
+        ),
+        (
+            e_before_state,
+            "state: mcp_functions.rounds.low_level.RequestState[test_handlers.Draft]: what the function may do",
+        ),
         (e_before_ask, "city: what is asked of the user stands after *"),
         (e_after, f"x: int: after * stands what the function may do ({CONTRACT}); what the client sends stands before"),
         (e_after_untyped, f"x: after * stands what the function may do ({CONTRACT}); what the client sends stands bef"),

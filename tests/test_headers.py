@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions import Header, headers, prompt, tool
-from mcp_functions.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
-from mcp_functions.gateway import LambdaFunction
+from mcp_functions import Header, prompt, tool
+from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.protocol import headers
+from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
 from tests import wire
 from tests.placements import PLACEMENTS, place
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mcp_functions import Progress, tool
-from mcp_functions.gateway import LambdaFunction
+from mcp_functions.http.gateway import LambdaFunction
 from tests import gateways, wire
 from tests.gateways import Event, Sent
 from tests.placements import PLACEMENTS, place

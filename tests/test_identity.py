@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from mcp_functions import catalog, events, identity, serve, serve_catalog, settings, tool
-from mcp_functions.errors import Misconfigured, Unauthorized
-from mcp_functions.messages import Principal
+from mcp_functions import serve, serve_catalog, settings, tool
+from mcp_functions.handlers import catalog
+from mcp_functions.http import events, identity
+from mcp_functions.protocol.errors import Misconfigured, Unauthorized
+from mcp_functions.protocol.messages import Principal
 from tests import wire
 from tests.gateways import JWT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcp_functions.gateway import LambdaFunction
-    from mcp_functions.identity import Caller
+    from mcp_functions.http.gateway import LambdaFunction
+    from mcp_functions.http.identity import Caller
 
 Mode = Literal["iam", "jwt", "none"]
 

@@ -20,7 +20,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import Elicit, serve, tool
-from mcp_functions.gateway import LambdaFunction
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local import environment, keyfile
 from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from mcp_functions import CreateMessageRequest, ElicitRequest, ListRootsRequest
-from mcp_functions.errors import DeveloperError
-from mcp_functions.input_requests import asked_again, fingerprint, missing
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.rounds.input_requests import asked_again, fingerprint, missing
 from tests import wire
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_functions import jsonrpc
-from mcp_functions.errors import InvalidRequest, ParseError
+from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol.errors import InvalidRequest, ParseError
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {}}}
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions.envelope import Envelope
-from mcp_functions.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.keys import Choice, DataKey, Keys, KmsKey, Limits, Rules, choose, kek_hint
-from mcp_functions.keys.kms import boto3_client
+from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.data_keys import Choice, DataKey, Keys, KmsKey, Limits, Rules, choose, kek_hint
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.kms import boto3_client
 from tests.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
 if TYPE_CHECKING:
@@ -900,8 +900,8 @@ import json, os, sys, types
 sys.modules["snapshot_restore_py"] = runtime = types.ModuleType("snapshot_restore_py")
 before, after = [], []
 runtime.register_before_snapshot, runtime.register_after_restore = before.append, after.append
-from mcp_functions.envelope import Envelope
-from mcp_functions.keys import Keys, Scope
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.data_keys import Keys, Scope
 at_import = len(before) + len(after)
 class Own:
     id, n = "own", 0
@@ -943,8 +943,8 @@ def test_everything_is_forgotten_around_snapshots_and_in_forked_children_and_hoo
 
 def test_importing_the_seal_imports_nothing_of_aws_and_building_it_makes_no_client() -> None:
     code = (
-        "import sys; from mcp_functions import envelope, keys, request_state\n"
-        "k = keys.Keys([keys.KmsKey('arn:aws:kms:eu-west-1:1:key/k')], keys.Scope('s', 't', '1'))\n"
+        "import sys; from mcp_functions.seal import data_keys, envelope, request_state\n"
+        "k = data_keys.Keys([data_keys.KmsKey('arn:aws:kms:eu-west-1:1:key/k')], data_keys.Scope('s', 't', '1'))\n"
         "request_state.RequestStates(envelope.Envelope(k))\n"
         "print([name for name in ('boto3', 'botocore', 'pydantic', 'random') if name in sys.modules])"
     )

@@ -31,7 +31,8 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from typing_extensions import ReadOnly
 
-from mcp_functions import jsonrpc, kinds
+from mcp_functions.protocol import jsonrpc
+from mcp_functions.schemas import json_types
 
 pytestmark = pytest.mark.filterwarnings("ignore:Item 'e' on TypedDict class 'Note' is using the `ReadOnly` qualifier")
 
@@ -232,7 +233,7 @@ def pydantic_reads(annotation: Any, value: object) -> str | None:  # noqa: ANN40
 
 def native_reads(annotation: Any, value: object) -> str | None:  # noqa: ANN401 - an annotation
     try:
-        return shown(kinds.kind(annotation).check(value))
+        return shown(json_types.kind(annotation).check(value))
     except ValueError:
         return None
 
@@ -255,7 +256,7 @@ def test_the_native_check_and_pydantic_agree(pair: tuple[Any, Any]) -> None:
 @given(pairs(CONFUSED))
 def test_a_schema_accepts_what_the_check_accepts(pair: tuple[Any, Any]) -> None:
     annotation, value = pair[0], jsonrpc.loads(json.dumps(pair[1]))
-    schema = kinds.kind(annotation).schema
+    schema = json_types.kind(annotation).schema
     Draft202012Validator.check_schema(schema)
     accepted, valid = native_reads(annotation, value) is not None, Draft202012Validator(schema).is_valid(value)
     assert valid or not accepted
@@ -285,11 +286,11 @@ def inlined(schema: Any, definitions: dict[str, Any]) -> Any:  # noqa: ANN401 - 
 @pytest.mark.parametrize("annotation", [Colour, Mixed, Spot, Leg, Trip, Own, Part, list[Leg], Leg | None])
 def test_a_class_has_the_schema_that_pydantic_writes(annotation: Any) -> None:  # noqa: ANN401
     official = TypeAdapter(annotation).json_schema()
-    assert kinds.kind(annotation).schema == inlined(official, official.get("$defs", {}))
+    assert json_types.kind(annotation).schema == inlined(official, official.get("$defs", {}))
 
 
 def test_a_string_describes_a_member() -> None:
-    properties = kinds.kind(Note).schema["properties"]
+    properties = json_types.kind(Note).schema["properties"]
     assert [name for name, schema in properties.items() if schema.get("description")] == ["d", "e"]
     assert properties["e"] == {"type": "string", "format": "date-time", "description": "When"}
 
@@ -300,7 +301,7 @@ class Plain(TypedDict):
 
 
 def test_a_typed_dict_of_typing_is_read_on_every_python() -> None:
-    found = kinds.kind(Plain)
+    found = json_types.kind(Plain)
     assert found.check({"town": "Ely", "since": "2026-07-28", "z": 1}) == {"town": "Ely", "since": date(2026, 7, 28)}
     assert found.schema["required"] == ["town"]
 
@@ -405,7 +406,7 @@ def test_what_has_rules_of_its_own_stays_pydantics(annotation: Any, value: objec
         (float, {"type": "number"}),
         (bool, {"type": "boolean"}),
         (None, {"type": "null"}),
-        (kinds.Number, {"type": "number"}),
+        (json_types.Number, {"type": "number"}),
         (Any, {}),
         (list, {"type": "array"}),
         (list[Any], {"type": "array"}),
@@ -425,12 +426,12 @@ def test_what_has_rules_of_its_own_stays_pydantics(annotation: Any, value: objec
     ],
 )
 def test_a_type_is_written_as_a_schema(annotation: Any, schema: dict[str, Any]) -> None:  # noqa: ANN401
-    assert kinds.kind(type(None) if annotation is None else annotation).schema == schema
+    assert json_types.kind(type(None) if annotation is None else annotation).schema == schema
 
 
 @pytest.mark.parametrize("annotation", [Annotated[str, "A town"], Annotated[str, Field(description="A town")]])
 def test_a_description_is_known_however_it_was_written(annotation: Any) -> None:  # noqa: ANN401
-    found = kinds.kind(annotation)
+    found = json_types.kind(annotation)
     assert found.description == "A town"
     assert found.schema["description"] == "A town"
 
@@ -441,15 +442,15 @@ class Point(BaseModel):
 
 
 def test_other_types_are_pydantics() -> None:
-    assert kinds.kind(Point).check({"x": 1}) == Point(x=1)
-    assert kinds.kind(date).check("2026-07-28") == date(2026, 7, 28)
-    assert kinds.kind(list[Point]).check([{"x": 1, "y": 2}]) == [Point(x=1, y=2)]
+    assert json_types.kind(Point).check({"x": 1}) == Point(x=1)
+    assert json_types.kind(date).check("2026-07-28") == date(2026, 7, 28)
+    assert json_types.kind(list[Point]).check([{"x": 1, "y": 2}]) == [Point(x=1, y=2)]
 
 
 @pytest.mark.parametrize("value", [{"x": "1"}, {"x": 1.5}, {}, [], "x", None])
 def test_a_models_check_is_strict(value: object) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        kinds.kind(Point).check(value)
+        json_types.kind(Point).check(value)
 
 
 @pytest.mark.parametrize(
@@ -479,7 +480,7 @@ def test_a_models_check_is_strict(value: object) -> None:
 )
 def test_a_refusal_says_where_and_why_but_not_the_value(annotation: Any, value: object, reason: str) -> None:  # noqa: ANN401
     with pytest.raises(ValueError, match=r"\w") as caught:
-        kinds.kind(annotation).check(value)
+        json_types.kind(annotation).check(value)
     assert str(caught.value) == reason
     assert "hunter2" not in repr(caught.value.__cause__)
 
@@ -491,7 +492,7 @@ class Opaque:
 @pytest.mark.parametrize("annotation", [Opaque, list[Opaque], Opaque | None])
 def test_a_type_that_json_cannot_carry_is_named(annotation: Any) -> None:  # noqa: ANN401
     with pytest.raises(TypeError, match="cannot be written as JSON"):
-        kinds.kind(annotation)
+        json_types.kind(annotation)
 
 
 @pytest.mark.parametrize(
@@ -512,7 +513,7 @@ def test_a_type_that_json_cannot_carry_is_named(annotation: Any) -> None:  # noq
     ],
 )
 def test_text_is_read_as_the_type_says(annotation: Any, text: str, value: object) -> None:  # noqa: ANN401
-    read = kinds.from_text(kinds.kind(annotation), text)
+    read = json_types.from_text(json_types.kind(annotation), text)
     assert (type(read), read) == (type(value), value)
 
 
@@ -532,7 +533,7 @@ def test_text_is_read_as_the_type_says(annotation: Any, text: str, value: object
 )
 def test_text_that_does_not_say_such_a_value_is_refused(annotation: Any, text: str) -> None:  # noqa: ANN401
     with pytest.raises(ValueError, match="must be"):
-        kinds.from_text(kinds.kind(annotation), text)
+        json_types.from_text(json_types.kind(annotation), text)
 
 
 @pytest.mark.parametrize(
@@ -540,4 +541,4 @@ def test_text_that_does_not_say_such_a_value_is_refused(annotation: Any, text: s
     [("work_item_id", "workItemId"), ("x", "x"), ("from_", "from"), ("a1_b2", "a1B2"), ("aB_c", "aBC")],
 )
 def test_a_name_in_camel_case(name: str, wire: str) -> None:
-    assert kinds.camel(name) == wire
+    assert json_types.camel(name) == wire

@@ -19,11 +19,11 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.errors import DeveloperError
-from mcp_functions.input_requests import fingerprint
-from mcp_functions.low_level import _read
-from mcp_functions.request_state import Binding, RequestStates
-from mcp_functions.rounds import InputRequired, Round
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.rounds.input_requests import fingerprint
+from mcp_functions.rounds.low_level import _read
+from mcp_functions.rounds.round import InputRequired, Round
+from mcp_functions.seal.request_state import Binding, RequestStates
 from mcp_functions.testing import Conversation
 from tests import wire
 

@@ -17,11 +17,13 @@ import pytest
 from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[import-untyped]  # it has no types
 from pydantic import BaseModel
 
-from mcp_functions import Elicit, Step, catalog, observing, prompt, resource, serve, serve_catalog, single_use, tool
-from mcp_functions.errors import Busy, Misconfigured, TemporarilyUnavailable
+from mcp_functions import Elicit, Step, observability, prompt, resource, serve, serve_catalog, tool
+from mcp_functions.dispatch import single_use
 from mcp_functions.front_door import FrontDoor
-from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.local import template
+from mcp_functions.protocol.errors import Busy, Misconfigured, TemporarilyUnavailable
 from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
 from tests import filters, wire
@@ -148,7 +150,7 @@ def test_the_flow_of_a_line_is_a_digest_of_what_the_audit_calls_it(lines: Lines)
     told: list[Any] = []
     Conversation(serve(book, audit=told.append)).call(city="Lisbon")
     (line,) = lines()
-    assert line["flow"] == observing.digest(told[0].flow) != told[0].flow
+    assert line["flow"] == observability.digest(told[0].flow) != told[0].flow
 
 
 def test_a_round_that_ends_without_a_question_is_shed(lines: Lines) -> None:
@@ -477,7 +479,7 @@ to.setFormatter(JsonFormatter()); to.terminator = ""
 logging.root.addHandler(to); logging.root.setLevel(sys.argv[1])
 before = set(sys.modules)
 statuses = [app.handler(event, context)["statusCode"] for _ in range(2)]
-late = [name for name in set(sys.modules) - before if name.startswith("mcp_functions.observing")]
+late = [name for name in set(sys.modules) - before if name.startswith("mcp_functions.observability")]
 sys.stderr.write(json.dumps({"status": statuses, "loaded": sorted(loaded), "late": late}))
 """
 

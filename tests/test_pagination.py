@@ -20,8 +20,8 @@ from tests.placements import PLACEMENTS, place
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mcp_functions.gateway import LambdaFunction
     from mcp_functions.handlers import Handler
+    from mcp_functions.http.gateway import LambdaFunction
 
 LISTS = {
     "tools/list": "tools",

@@ -30,17 +30,17 @@ from mcp_functions import (
     RequestState,
     Step,
     ToolError,
-    catalog,
     prompt,
     resource,
     serve,
     tool,
 )
-from mcp_functions.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.front_door import FrontDoor
-from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.local import Harness, template
-from mcp_functions.messages import Principal
+from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.messages import Principal
 from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
 from tests import modes, planted, wire

@@ -37,10 +37,10 @@ from mcp_functions import (
     resource,
     tool,
 )
-from mcp_functions.errors import DeveloperError
-from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.dispatch.dispatcher import Server
 from mcp_functions.handlers import Handler
-from mcp_functions.server import Server
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.settings import Settings
 from tests import wire
 from tests.legacy.world import World
@@ -334,9 +334,9 @@ LOOPED.append(LOOPED)
         (produce(), "a generator: return a list of what it yields"),
         ([produce], "a function itself"),
         (Dull, "a type itself"),
-        ({"a": Image(PNG, "image/png")}, r"dict that holds mcp_functions\.content\.Image, which cannot stand there"),
+        ({"a": Image(PNG, "image/png")}, r"dict that holds mcp_functions\.protocol\.content\.Image"),
         ([[sdk.ImageContent(type="image", data=DATA, mime_type="image/png")]], "which cannot stand there"),
-        (Shot(Image(PNG, "image/png")), r"Shot that holds mcp_functions\.content\.Image"),
+        (Shot(Image(PNG, "image/png")), r"Shot that holds mcp_functions\.protocol\.content\.Image"),
         ([Text("a"), {"b": Dull()}], "dict that holds"),
         (Text(5), "a member is missing or of a wrong type"),  # type: ignore[arg-type]
         (Image("hunter2", "image/png"), "its data must be bytes"),  # type: ignore[arg-type]

@@ -24,7 +24,8 @@ from jsonschema import Draft202012Validator, FormatChecker, ValidationError, val
 from pydantic import Field, TypeAdapter, create_model
 from pydantic import ValidationError as NotValid
 
-from mcp_functions import jsonrpc, serve, tool
+from mcp_functions import serve, tool
+from mcp_functions.protocol import jsonrpc
 from tests import wire
 
 if TYPE_CHECKING:

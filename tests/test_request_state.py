@@ -11,8 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcp_functions.envelope import Envelope
-from mcp_functions.errors import (
+from mcp_functions.protocol.errors import (
     DeveloperError,
     InvalidParams,
     InvalidRequestState,
@@ -20,8 +19,9 @@ from mcp_functions.errors import (
     StateTooLarge,
     TemporarilyUnavailable,
 )
-from mcp_functions.messages import Principal
-from mcp_functions.request_state import (
+from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.request_state import (
     Binding,
     Opened,
     Reason,
@@ -430,7 +430,8 @@ def test_every_reason_for_the_log_is_in_the_specification() -> None:
 
     import mcp_functions  # noqa: PLC0415
 
-    spec = (Path(mcp_functions.__file__).parent / "envelope.md").read_text(encoding="utf-8").split("### 9.5")[1]
+    room = Path(mcp_functions.__file__).parent / "seal"
+    spec = (room / "envelope.md").read_text(encoding="utf-8").split("### 9.5")[1]
     assert {f"`{reason}`" in spec.split("## 10")[0] for reason in Reason} == {True}
 
 

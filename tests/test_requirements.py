@@ -29,14 +29,14 @@ from mcp_functions import (
     Sample,
     Text,
     ToolError,
-    errors,
     prompt,
     resource,
     tool,
 )
-from mcp_functions.errors import DeveloperError, McpError
-from mcp_functions.gateway import LambdaFunction
-from mcp_functions.input_requests import ElicitRequest
+from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.protocol import errors
+from mcp_functions.protocol.errors import DeveloperError, McpError
+from mcp_functions.rounds.input_requests import ElicitRequest
 from tests import gateways, wire
 from tests.placements import PLACEMENTS, place
 
@@ -168,7 +168,7 @@ def test_no_code_is_written_anywhere_but_beside_its_name() -> None:
     shipped = {file for file in PACKAGE.rglob("*.py") if not {PACKAGE / "local", PACKAGE / "attack"} & {*file.parents}}
     retired = PACKAGE / "legacy" / "codes.py"  # that clients of 2025 still expect, and nobody else hears
     assert set(re.findall(r"-3[12]\d{3}\b", _code_of(retired.read_text(encoding="utf-8")))) == {"-32002", "-32042"}
-    for file in shipped - {PACKAGE / "errors.py", retired}:
+    for file in shipped - {PACKAGE / "protocol" / "errors.py", retired}:
         assert re.findall(r"-3[12]\d{3}\b", _code_of(file.read_text(encoding="utf-8"))) == [], file.name
 
 

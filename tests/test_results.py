@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from mcp_functions import CallToolResult, Image, PromptMessage, ResourceContents, ResourceLink, Text, results
-from mcp_functions.errors import DeveloperError
+from mcp_functions import CallToolResult, Image, PromptMessage, ResourceContents, ResourceLink, Text
+from mcp_functions.protocol import results
+from mcp_functions.protocol.errors import DeveloperError
 
 TEXT = {"type": "text", "text": "hi"}
 

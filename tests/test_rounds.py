@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from mcp_functions import ElicitRequest, InputRequiredResult, ListRootsRequest
-from mcp_functions.errors import DeveloperError
-from mcp_functions.forms import InvalidAnswer
-from mcp_functions.input_requests import fingerprint
-from mcp_functions.rounds import Asking, InputRequired, Round
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.rounds.input_requests import fingerprint
+from mcp_functions.rounds.round import Asking, InputRequired, Round
+from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
-    from mcp_functions.schema import InputRequest
+    from mcp_functions.protocol.wire_types import InputRequest
 
 
 def question(words: str) -> InputRequest:

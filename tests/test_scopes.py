@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from mcp_functions import Elicit, prompt, resource, scopes, serve, settings, tool
-from mcp_functions.gateway import LambdaFunction
+from mcp_functions import Elicit, prompt, resource, serve, settings, tool
+from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.protocol import scopes
 from mcp_functions.testing import Conversation, deployed
 from tests import gateways, wire
 from tests.gateways import JWT

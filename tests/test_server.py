@@ -29,10 +29,10 @@ from mcp_functions import (
     serving,
     tool,
 )
-from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.dispatch.dispatcher import Server
 from mcp_functions.handlers import Handler
-from mcp_functions.request_state import RequestStates
-from mcp_functions.server import Server
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.settings import Settings
 from tests import wire
 

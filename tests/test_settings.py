@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_functions import settings
-from mcp_functions.errors import Misconfigured
+from mcp_functions.protocol.errors import Misconfigured
 from tests.gateways import JWT
 
 

@@ -17,8 +17,9 @@ import typing_extensions
 from jsonschema import Draft202012Validator
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from mcp_functions import Ask, Header, Number, capabilities, prompt, resource, serve, signatures, tool
-from mcp_functions.handlers import Handler
+from mcp_functions import Ask, Header, Number, prompt, resource, serve, tool
+from mcp_functions.handlers import Handler, signatures
+from mcp_functions.rounds import capabilities
 from tests import wire
 
 TOLD = "The folder"
@@ -561,7 +562,7 @@ def test_a_field_may_be_named_as_a_keyword_of_a_schema_is() -> None:
 
 @pytest.mark.parametrize("word", signatures.CAPABILITIES)
 def test_every_capability_has_its_home_and_name(word: str) -> None:
-    module, _dot, name = word.partition(".")
+    module, _dot, name = word.rpartition(".")
     found = getattr(__import__(f"mcp_functions.{module}", fromlist=[name]), name)
     assert issubclass(found, capabilities.Capability)
     assert (found.__module__, found.__qualname__) == (f"mcp_functions.{module}", name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Step, prompt, resource, serve, tool
-from mcp_functions import table as tables
+from mcp_functions import store as tables
 from mcp_functions.handlers import Prompt
 from mcp_functions.local import dynamodb as local
 from mcp_functions.local.environment import TABLE
@@ -21,7 +21,7 @@ from tests.single_use import LATER, NO, NOTE, REFUSED, SECONDS, YES, Approval, W
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from tests.strict_kms import run_python
 CLONES = r"""
 import base64, ctypes, json, os, platform, sys
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from mcp_functions.envelope import Envelope
-from mcp_functions.keys import Keys, Scope
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.data_keys import Keys, Scope
 
 CLONE_NEWPID, SIGCHLD = 0x20000000, 17
 SYS_CLONE = {"x86_64": 56, "aarch64": 220}[platform.machine()]

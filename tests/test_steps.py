@@ -25,9 +25,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from mcp_functions import Elicit, Step, ToolError, prompt, resource, serve, tool
-from mcp_functions.errors import DeveloperError
-from mcp_functions.rounds import InputRequired, Round
-from mcp_functions.steps import MAX_BYTES
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.rounds.round import InputRequired, Round
+from mcp_functions.rounds.steps import MAX_BYTES
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:
@@ -952,8 +952,8 @@ def test_models_dataclasses_dates_and_sets_are_arguments_too(did: Counter[str]) 
 
 SETS = """
 import hashlib
-from mcp_functions.rounds import Round
-from mcp_functions.steps import Step
+from mcp_functions.rounds.round import Round
+from mcp_functions.rounds.steps import Step
 from pydantic import BaseModel
 
 class Wishes(BaseModel):
@@ -975,8 +975,8 @@ def test_the_order_of_a_set_which_differs_from_process_to_process_does_not_matte
 
 PLAIN = """
 import sys
-from mcp_functions.rounds import Round
-from mcp_functions.steps import Step
+from mcp_functions.rounds.round import Round
+from mcp_functions.rounds.steps import Step
 
 def add(a: int, b: int) -> int:
     return a + b

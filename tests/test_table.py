@@ -18,25 +18,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import settings
-from mcp_functions import table as tables
-from mcp_functions.envelope import Envelope
-from mcp_functions.errors import DeveloperError, InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions import store as tables
+from mcp_functions.dispatch.vault import Vault
 from mcp_functions.local import dynamodb as local
 from mcp_functions.local.dynamodb import Moto
 from mcp_functions.local.environment import TABLE
 from mcp_functions.local.exchange import HttpRequest
-from mcp_functions.table import Conflict, DynamoDb, ItemTooLarge, Key, Refused, SealedTable, Unreadable
-from mcp_functions.table.dynamodb import MAX_BYTES, OUTAGE
+from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.store import Conflict, DynamoDb, ItemTooLarge, Key, Refused, SealedTable, Unreadable
+from mcp_functions.store.dynamodb import MAX_BYTES, OUTAGE
 from mcp_functions.testing import deployed
 from mcp_functions.testing.dynamodb import MemoryTable
-from mcp_functions.vault import Vault
 from tests.strict_kms import SCOPE, Clock, StrictKms, make_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mcp_functions.keys import Keys
-    from mcp_functions.table.dynamodb import Call
+    from mcp_functions.seal.data_keys import Keys
+    from mcp_functions.store.dynamodb import Call
     from mcp_functions.testing.dynamodb import Fault
 
 DAY = 86_400

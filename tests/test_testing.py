@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import Elicit, Log, Step, prompt, resource, serve, tool
-from mcp_functions.messages import Principal
+from mcp_functions.protocol.messages import Principal
 from mcp_functions.testing import Context, Conversation, deployed, plugin
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions import uris
+from mcp_functions.protocol import uri_templates
 
 RESERVED = ":/?#[]@!$&'()*+,;="
 
 
 def test_variables_are_named_in_order() -> None:
-    assert uris.variables("tickets://{project}/{number}{+rest}") == ("project", "number", "rest")
+    assert uri_templates.variables("tickets://{project}/{number}{+rest}") == ("project", "number", "rest")
 
 
 def test_a_plain_uri_has_no_variables() -> None:
-    assert uris.variables("config://app") == ()
+    assert uri_templates.variables("config://app") == ()
 
 
 @pytest.mark.parametrize(
@@ -29,16 +29,16 @@ def test_a_plain_uri_has_no_variables() -> None:
 )
 def test_more_of_rfc_6570_is_refused(template: str) -> None:
     with pytest.raises(ValueError, match=r"only \{name\} and \{\+name\} can be matched back from a URI"):
-        uris.variables(template)
+        uri_templates.variables(template)
 
 
 def test_a_variable_stands_once() -> None:
     with pytest.raises(ValueError, match="uses a variable twice"):
-        uris.variables("a://{x}/{+x}")
+        uri_templates.variables("a://{x}/{+x}")
 
 
 def test_a_uri_is_read_back() -> None:
-    assert uris.match("tickets://{project}/{number}", "tickets://APP/17") == {"project": "APP", "number": "17"}
+    assert uri_templates.match("tickets://{project}/{number}", "tickets://APP/17") == {"project": "APP", "number": "17"}
 
 
 @pytest.mark.parametrize(
@@ -53,37 +53,37 @@ def test_a_uri_is_read_back() -> None:
     ],
 )
 def test_another_uri_does_not_fit(uri: str) -> None:
-    assert uris.match("tickets://{project}/{number}", uri) is None
+    assert uri_templates.match("tickets://{project}/{number}", uri) is None
 
 
 def test_the_rest_of_a_template_is_literal() -> None:
-    assert uris.match("a://x.y/{v}", "a://xzy/1") is None
-    assert uris.match("a://x.y(1)/{v}", "a://x.y(1)/1") == {"v": "1"}
+    assert uri_templates.match("a://x.y/{v}", "a://xzy/1") is None
+    assert uri_templates.match("a://x.y(1)/{v}", "a://x.y(1)/1") == {"v": "1"}
 
 
 def test_a_plus_variable_holds_slashes() -> None:
-    assert uris.match("file:///{+path}", "file:///a/b.txt?c#d") == {"path": "a/b.txt?c#d"}
+    assert uri_templates.match("file:///{+path}", "file:///a/b.txt?c#d") == {"path": "a/b.txt?c#d"}
 
 
 def test_percent_encoding_is_decoded_once() -> None:
-    assert uris.match("a://{x}", "a://caf%C3%A9%2F%2525") == {"x": "café/%25"}
+    assert uri_templates.match("a://{x}", "a://caf%C3%A9%2F%2525") == {"x": "café/%25"}
 
 
 def test_bytes_that_are_not_utf_8_name_nothing() -> None:
-    assert uris.match("a://{x}", "a://%ff") is None
+    assert uri_templates.match("a://{x}", "a://%ff") is None
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_what_is_expanded_is_matched_back(one: str, two: str) -> None:
     uri = f"a://{quote(one, safe='', errors='surrogatepass')}/b/{quote(two, safe='', errors='surrogatepass')}"
-    found = uris.match("a://{one}/b/{two}", uri)
+    found = uri_templates.match("a://{one}/b/{two}", uri)
     assert found == {"one": one, "two": two}
 
 
 @given(st.text(min_size=1))
 def test_what_is_expanded_with_a_plus_is_matched_back(path: str) -> None:
     uri = f"file:///{quote(path, safe=RESERVED)}"
-    assert uris.match("file:///{+path}", uri) == {"path": path}
+    assert uri_templates.match("file:///{+path}", uri) == {"path": path}
 
 
 def by_backtracking(template: str, uri: str) -> dict[str, str] | None:
@@ -105,7 +105,7 @@ templates = st.lists(st.sampled_from(["{a}", "{+b}", "{c}", "{+d}", "/", "-", "x
     st.text(st.sampled_from("/-x"), max_size=12),
 )
 def test_it_is_read_as_a_regular_expression_would_read_it(template: str, uri: str) -> None:
-    assert uris.match(template, uri) == by_backtracking(template, uri)
+    assert uri_templates.match(template, uri) == by_backtracking(template, uri)
 
 
 @pytest.mark.parametrize("template", ["x://{a}-{b}-{c}end", "x://{+a}/{+b}/{+c}/{+d}end", "x://{a}{b}{c}{d}end"])
@@ -122,8 +122,10 @@ def test_what_a_match_costs_grows_with_the_length_of_the_uri_and_no_faster(templ
         before = sys.gettrace()
         sys.settrace(count)
         try:
-            assert uris.match(template, "x://" + "-/"[template.startswith("x://{+")] * length + "en") is None
-            assert uris.match(template, "x://" + "-/"[template.startswith("x://{+")] * length + "end") is not None
+            assert uri_templates.match(template, "x://" + "-/"[template.startswith("x://{+")] * length + "en") is None
+            assert (
+                uri_templates.match(template, "x://" + "-/"[template.startswith("x://{+")] * length + "end") is not None
+            )
         finally:
             sys.settrace(before)
         return lines
@@ -132,5 +134,5 @@ def test_what_a_match_costs_grows_with_the_length_of_the_uri_and_no_faster(templ
 
 
 def test_a_uri_that_no_header_could_hold_fits_nothing() -> None:
-    assert uris.match("x://{a}", "x://" + "y" * (uris.MAX_URI - 4)) is not None
-    assert uris.match("x://{a}", "x://" + "y" * (uris.MAX_URI - 3)) is None
+    assert uri_templates.match("x://{a}", "x://" + "y" * (uri_templates.MAX_URI - 4)) is not None
+    assert uri_templates.match("x://{a}", "x://" + "y" * (uri_templates.MAX_URI - 3)) is None

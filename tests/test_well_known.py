@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from mcp.shared.auth import ProtectedResourceMetadata
 
-from mcp_functions import catalog, serve, serve_catalog, tool
-from mcp_functions.gateway import LambdaFunction
+from mcp_functions import serve, serve_catalog, tool
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import LambdaFunction
 from tests import gateways, wire
 from tests.gateways import GATEWAYS, JWT, Sent
 

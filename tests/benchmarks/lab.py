@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import boto3
 
-from mcp_functions import catalog, tool
+from mcp_functions import tool
+from mcp_functions.handlers import catalog
 from mcp_functions.local.environment import CREDENTIALS, endpoints
 from tests.benchmarks import dialects, services
 from tests.benchmarks.cases import TOOLS

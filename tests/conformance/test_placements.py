@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from mcp_functions import catalog
+from mcp_functions.handlers import catalog
 from mcp_functions.local import catalog as generated
 from mcp_functions.local.functions import Functions
 

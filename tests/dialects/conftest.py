@@ -14,7 +14,7 @@ from tests.placements import PLACEMENTS, place
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
     from tests.strict_kms import Clock
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from mcp_functions import serve
 from mcp_functions.dialects import sep_1858
-from mcp_functions.errors import InvalidRequestState
-from mcp_functions.keys import Keys
-from mcp_functions.names import META_EARLIER
+from mcp_functions.protocol.constants import META_EARLIER
+from mcp_functions.protocol.errors import InvalidRequestState
+from mcp_functions.seal.data_keys import Keys
 from tests import wire
 from tests.dialects.clients import Client, MultiTurnClient, accept
 from tests.dialects.functions import EVERY, WORKED
@@ -22,7 +22,7 @@ from tests.strict_kms import START, Clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.keys import Header
+    from mcp_functions.seal.data_keys import Header
 
     Over = Callable[..., Events]
 

@@ -21,7 +21,7 @@ from tests.strict_kms import Clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 DIALECTS = "sep-2322-tasks"
 EXAMPLES = Path(__file__).with_name("examples")

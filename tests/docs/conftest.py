@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.errors import DeveloperError
+from mcp_functions.protocol.errors import DeveloperError
 from tests.docs.pages import Page
 from tests.docs.stand_ins import Clock, Ledger
 

@@ -14,8 +14,8 @@ import pytest
 from functions.summarize_year import app as summarize_year
 from mcp_functions.local import cli, template
 from mcp_functions.local.functions import Function
-from mcp_functions.observing import Notes
-from mcp_functions.observing.notes import fields
+from mcp_functions.observability import Notes
+from mcp_functions.observability.notes import fields
 from mcp_functions.testing import Conversation
 from tests import wire
 from tests.docs import powertools

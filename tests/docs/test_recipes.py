@@ -17,13 +17,14 @@ import pytest
 from pydantic import BaseModel
 
 from functions.get_weather import app as get_weather
-from mcp_functions import Elicit, Step, serve, settings, tool, well_known
-from mcp_functions import catalog as catalogs
+from mcp_functions import Elicit, Step, serve, settings, tool
 from mcp_functions.front_door import FrontDoor
-from mcp_functions.gateway import Endpoint, LambdaFunction
-from mcp_functions.keys import KmsKey
+from mcp_functions.handlers import catalog as catalogs
+from mcp_functions.http import metadata
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.local import Harness, agreement, catalog, template
 from mcp_functions.local.scaffold import init
+from mcp_functions.seal.data_keys import KmsKey
 from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
 from tests import gateways, test_build, wire
@@ -212,7 +213,7 @@ def test_a_conversation_goes_on_at_another_host() -> None:
 def test_the_metadata_names_the_url_that_clients_use() -> None:
     url = "https://mcp.example.com/mcp"
     found = Settings(stack="s", auth_mode="jwt", jwt_issuer="https://id.example", resource_url=url)
-    documents = well_known.documents(found, [])
+    documents = metadata.documents(found, [])
     assert documents.keys() == {
         "/.well-known/oauth-protected-resource",
         "/.well-known/oauth-protected-resource/mcp",

@@ -17,16 +17,16 @@ from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[
 from botocore.exceptions import NoCredentialsError
 
 from mcp_functions.aws.errors import ClientError, Unanswered
-from mcp_functions.envelope import MAX_CHARS
-from mcp_functions.errors import Busy, InvalidRequestState, McpError
-from mcp_functions.gateway import note_error
-from mcp_functions.keys import KmsKey, Rules
-from mcp_functions.keys import Reason as OfTokens
+from mcp_functions.http.gateway import note_error
 from mcp_functions.local import opening_command, template
-from mcp_functions.observing import Notes, lines
-from mcp_functions.observing.notes import fields
-from mcp_functions.request_state import FLOW_FACTOR
-from mcp_functions.request_state import Reason as OfClaims
+from mcp_functions.observability import Notes, lines
+from mcp_functions.observability.notes import fields
+from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError
+from mcp_functions.seal.data_keys import KmsKey, Rules
+from mcp_functions.seal.data_keys import Reason as OfTokens
+from mcp_functions.seal.envelope import MAX_CHARS
+from mcp_functions.seal.request_state import FLOW_FACTOR
+from mcp_functions.seal.request_state import Reason as OfClaims
 from mcp_functions.testing import Conversation, deployed
 from tests import filters
 from tests.docs.pages import LINK, ROOT, Page, every_test

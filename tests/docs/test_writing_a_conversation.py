@@ -48,7 +48,7 @@ from tests.docs.stand_ins import FROZEN, YES, Clock, Ok
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 PAGE = Page.named("writing-a-conversation.md")
 

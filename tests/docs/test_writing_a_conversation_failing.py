@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import errors, serve
-from mcp_functions.errors import McpError
+from mcp_functions import serve
 from mcp_functions.legacy import codes
+from mcp_functions.protocol import errors
+from mcp_functions.protocol.errors import McpError
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:

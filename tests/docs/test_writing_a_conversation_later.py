@@ -24,7 +24,7 @@ from tests.docs.stand_ins import FROZEN, YES, Ledger, Ok, Other
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 
 # ---- Waiting for people

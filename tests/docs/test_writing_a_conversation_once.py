@@ -91,7 +91,7 @@ def test_a_worker_that_dies_leaves_a_lease(page: dict[str, Any], monkeypatch: py
         return f"paid {number}"
 
     monkeypatch.setitem(page, "transfer", transfer)
-    monkeypatch.setattr("mcp_functions.table.make_call", lambda: table)
+    monkeypatch.setattr("mcp_functions.store.make_call", lambda: table)
     talk = paying(page, now=clock)
     try:
         talk.accept(approval=True)

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import CallToolResult, Image, ResourceContents, Text, prompt, resource, tool
-from mcp_functions.errors import DeveloperError
+from mcp_functions.protocol.errors import DeveloperError
 
 PICTURE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
 

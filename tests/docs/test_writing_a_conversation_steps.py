@@ -22,7 +22,7 @@ from tests.docs.stand_ins import YES, Clock, Ledger, Ok, Other
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 
 # ---- Steps

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from functions.update_work_item.app import handler
-from mcp_functions.messages import Principal
+from mcp_functions.protocol.messages import Principal
 from mcp_functions.testing import Conversation, deployed
 
 if TYPE_CHECKING:

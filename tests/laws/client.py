@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import serve
-from mcp_functions.errors import McpError
-from mcp_functions.rounds import Asking, InputRequired, Round
+from mcp_functions.protocol.errors import McpError
+from mcp_functions.rounds.round import Asking, InputRequired, Round
 from tests import wire
 from tests.laws.people import MALFORMED, Person, open_pages, words
 from tests.laws.world import WORLD
@@ -16,7 +16,7 @@ from tests.laws.world import WORLD
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
     from tests.laws.corpus import Case
 
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}

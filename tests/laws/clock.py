@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 
 class Clock:

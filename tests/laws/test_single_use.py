@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from mcp_functions import table as tables
+from mcp_functions import store as tables
 from tests.single_use import LATER, NO, NOTE, REFUSED, SECONDS, YES, World, said
 
 if TYPE_CHECKING:

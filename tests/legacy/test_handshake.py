@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import tool
-from mcp_functions.errors import McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 from tests.legacy.offered import ALL, Sum, add, told
 from tests.legacy.world import DOORS, START, World
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
-from mcp_functions.errors import TemporarilyUnavailable
 from mcp_functions.legacy import tickets
+from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.testing import deployed
 from tests.legacy import offered
 from tests.legacy.clients import Client

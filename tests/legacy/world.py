@@ -11,15 +11,15 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import catalog
+from mcp_functions.dispatch.dispatcher import Server
+from mcp_functions.dispatch.vault import Vault
 from mcp_functions.front_door import FrontDoor
-from mcp_functions.gateway import Endpoint, LambdaFunction
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.legacy import Legacy
-from mcp_functions.server import Server
 from mcp_functions.settings import Settings
-from mcp_functions.table import DynamoDb, SealedTable
+from mcp_functions.store import DynamoDb, SealedTable
 from mcp_functions.testing.dynamodb import MemoryTable
-from mcp_functions.vault import Vault
 from tests import wire
 from tests.legacy.clients import ISSUER, RESOURCE, Client
 from tests.strict_kms import Clock
@@ -68,11 +68,11 @@ class KeptVault(Vault):
     memory: MemoryTable
 
     def _table(self, max_age: int) -> Any:  # noqa: ANN401 - a Table
-        from mcp_functions import table  # noqa: PLC0415
+        from mcp_functions import store  # noqa: PLC0415
 
         rows = DynamoDb(self.memory.name, lambda: self.memory)
         return SealedTable(
-            rows, table.envelope(self._keys, max_age=max_age), self._service, max_age=max_age, now=self._now
+            rows, store.envelope(self._keys, max_age=max_age), self._service, max_age=max_age, now=self._now
         )
 
 

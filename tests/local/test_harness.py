@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.keys.limits import Limits
 from mcp_functions.local import Harness, Invocation, Problem
+from mcp_functions.seal.budgets import Limits
 from tests import wire
 
 from .conftest import write_functions

@@ -12,17 +12,17 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
-from mcp_functions import errors
-from mcp_functions.envelope import Envelope
-from mcp_functions.errors import InvalidRequestState
-from mcp_functions.keys import Keys, Scope
 from mcp_functions.local import Harness, environment, keyfile, opening
 from mcp_functions.local.cli import main
 from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.opening import Request, explain
-from mcp_functions.messages import Principal
-from mcp_functions.request_state import RequestStates, binding
+from mcp_functions.protocol import errors
+from mcp_functions.protocol.errors import InvalidRequestState
+from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.data_keys import Keys, Scope
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.request_state import RequestStates, binding
 from tests import wire
 from tests.local.conftest import write_functions
 
@@ -265,8 +265,8 @@ def test_a_payload_that_is_no_document_of_claims_is_said(holder: Holder) -> None
 
 
 def test_every_reason_of_the_server_is_explained() -> None:
-    from mcp_functions.keys import Reason as OfTokens  # noqa: PLC0415 - two enumerations of one name
-    from mcp_functions.request_state import Reason as OfClaims  # noqa: PLC0415
+    from mcp_functions.seal.data_keys import Reason as OfTokens  # noqa: PLC0415 - two enumerations of one name
+    from mcp_functions.seal.request_state import Reason as OfClaims  # noqa: PLC0415
 
     unexplained = {*OfTokens, *OfClaims} - opening.WHY.keys()
     assert unexplained == {OfTokens.KEK_RETIRED, OfClaims.CODEC}  # neither can be met here: one key, our own codec

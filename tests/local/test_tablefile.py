@@ -23,7 +23,7 @@ from mcp_functions.local.dynamodb import DynamoDbApi
 from mcp_functions.local.exchange import HttpRequest
 from mcp_functions.local.tablefile import FILE, KeptTable, TableFile
 from mcp_functions.local.task_client import TaskClient
-from mcp_functions.table import Refused
+from mcp_functions.store import Refused
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.local.conftest import write_functions
 

@@ -21,7 +21,7 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.gateway import LambdaFunction
+from mcp_functions.http.gateway import LambdaFunction
 
 Asked = ElicitRequest | CreateMessageRequest | ListRootsRequest
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tests import wire
 
 if TYPE_CHECKING:
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 EXAMPLES = Path(__file__).parent / "examples"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"

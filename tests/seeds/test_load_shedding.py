@@ -16,7 +16,7 @@ from tests import wire
 from tests.seeds.functions import RAN, handler, instance, stepping
 
 if TYPE_CHECKING:
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 
 def call(instance: LambdaFunction, upto: int, state: str | None = None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tests import wire
 from tests.seeds.functions import version
 
 if TYPE_CHECKING:
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 OCTOCAT, GOOGLER, BILL = ({"action": "accept", "content": {"name": name}} for name in ("octocat", "googler", "bill"))
 

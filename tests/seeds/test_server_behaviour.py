@@ -17,7 +17,7 @@ from functions.add.app import handler as add
 from functions.update_work_item.app import handler as work_item
 from functions.update_work_item.app import update_work_item
 from mcp_functions import serve
-from mcp_functions.messages import Principal
+from mcp_functions.protocol.messages import Principal
 from mcp_functions.testing import Conversation, deployed
 from tests import wire
 from tests.seeds import functions
@@ -26,7 +26,7 @@ from tests.seeds.functions import version
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 DUPLICATE = {"resolution": "Duplicate"}

@@ -1,6 +1,6 @@
 """A fleet of containers behind a random router, a fake clock, and a KMS that only counts.
 
-What decides about keys is the shipped code: `mcp_functions.keys.Keys`, one for each container, with the shipped rules.
+What decides about keys is the shipped code, under its rules: one `mcp_functions.seal.data_keys.Keys` a container.
 Around it stand the load (conversations that begin at random and are answered after a while), the containers (which
 live for a while and begin cold) and time, which nothing waits for: a million rounds take a quarter of a minute.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from mcp_functions.keys import Header, Keys, Rules, Scope
+from mcp_functions.seal.data_keys import Header, Keys, Rules, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable

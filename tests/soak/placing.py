@@ -21,7 +21,7 @@ from tests.soak.plan import Placement, placement
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 NOWHERE = Placement(number=-1, version=0, skew=0.0, rotated=False)
 # Headers: which request this is, where it kills whom, and how the functions break for it.

@@ -13,8 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mcp_functions.errors import UnknownTask
-from mcp_functions.gateway import WorkFailed
+from mcp_functions.http.gateway import WorkFailed
+from mcp_functions.protocol.errors import UnknownTask
 from tests import wire
 from tests.tasks.jobs import DONE, MEANWHILE, saga
 from tests.tasks.world import Client, World, text

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions import catalog, serve, settings, tool
-from mcp_functions.errors import UnknownTask
+from mcp_functions import serve, settings, tool
 from mcp_functions.front_door import FrontDoor
-from mcp_functions.gateway import LambdaFunction, WorkFailed
-from mcp_functions.messages import Forwarded, Request
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import LambdaFunction, WorkFailed
+from mcp_functions.protocol.errors import UnknownTask
+from mcp_functions.protocol.messages import Forwarded, Request
 from mcp_functions.settings import Settings
-from mcp_functions.table import envelope
+from mcp_functions.store import envelope
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests import wire
 from tests.placements import Lambdas
@@ -23,7 +24,7 @@ from tests.tasks.jobs import DONE, JOBS, MEANWHILE, publish
 from tests.tasks.world import Client, World, text
 
 if TYPE_CHECKING:
-    from mcp_functions.rounds import AuditRecord
+    from mcp_functions.rounds.round import AuditRecord
 
 DAY = 24 * 3600
 YES, NO = {"yes": True}, {"yes": False}

@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mcp_functions import serve
-from mcp_functions.gateway import WorkFailed
+from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.tasks import Summons, Worker
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests import wire
@@ -21,7 +21,7 @@ from tests.tasks.world import Client, World, text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcp_functions.rounds import AuditRecord
+    from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.testing.dynamodb import Fault
 
 YES = {"yes": True}

@@ -9,12 +9,12 @@ import base64
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import catalog
-from mcp_functions.gateway import Endpoint, LambdaFunction
-from mcp_functions.request_state import RequestStates
-from mcp_functions.server import Server
+from mcp_functions.dispatch.dispatcher import Server
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.settings import Settings
-from mcp_functions.table import DynamoDb, SealedTable
+from mcp_functions.store import DynamoDb, SealedTable
 from mcp_functions.tasks import Tasks, Worker
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests import wire

@@ -29,8 +29,8 @@ from mcp_functions import (
     serve_catalog,
     tool,
 )
-from mcp_functions.gateway import LambdaFunction
 from mcp_functions.handlers import Prompt, Resource, Tool
+from mcp_functions.http.gateway import LambdaFunction
 
 
 class Point(BaseModel):

@@ -10,53 +10,53 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcp_functions.annotations import Between as Between
-    from mcp_functions.annotations import Format as Format
-    from mcp_functions.annotations import Length as Length
-    from mcp_functions.annotations import Title as Title
-    from mcp_functions.annotations import Titles as Titles
-    from mcp_functions.asking import Ask as Ask
-    from mcp_functions.asking import Cancelled as Cancelled
-    from mcp_functions.asking import Declined as Declined
-    from mcp_functions.asking import Elicit as Elicit
-    from mcp_functions.asking import ListRoots as ListRoots
-    from mcp_functions.asking import Question as Question
-    from mcp_functions.asking import RootsQuestion as RootsQuestion
-    from mcp_functions.asking import Sample as Sample
-    from mcp_functions.asking import SampleQuestion as SampleQuestion
-    from mcp_functions.authoring import prompt as prompt
-    from mcp_functions.authoring import resource as resource
-    from mcp_functions.authoring import tool as tool
-    from mcp_functions.capabilities import Caller as Caller
-    from mcp_functions.content import Audio as Audio
-    from mcp_functions.content import CallToolResult as CallToolResult
-    from mcp_functions.content import EmbeddedResource as EmbeddedResource
-    from mcp_functions.content import Image as Image
-    from mcp_functions.content import PromptMessage as PromptMessage
-    from mcp_functions.content import ResourceContents as ResourceContents
-    from mcp_functions.content import ResourceLink as ResourceLink
-    from mcp_functions.content import Text as Text
-    from mcp_functions.errors import NotAnswered as NotAnswered
-    from mcp_functions.errors import ToolError as ToolError
     from mcp_functions.front_door import serve_catalog as serve_catalog
-    from mcp_functions.input_requests import CreateMessageRequest as CreateMessageRequest
-    from mcp_functions.input_requests import ElicitRequest as ElicitRequest
-    from mcp_functions.input_requests import InputRequest as InputRequest
-    from mcp_functions.input_requests import InputRequiredResult as InputRequiredResult
-    from mcp_functions.input_requests import ListRootsRequest as ListRootsRequest
-    from mcp_functions.kinds import Header as Header
-    from mcp_functions.kinds import Number as Number
-    from mcp_functions.low_level import InputResponses as InputResponses
-    from mcp_functions.low_level import RequestState as RequestState
-    from mcp_functions.reporting import Log as Log
-    from mcp_functions.reporting import Progress as Progress
-    from mcp_functions.rounds import AuditRecord as AuditRecord
+    from mcp_functions.handlers.decorators import prompt as prompt
+    from mcp_functions.handlers.decorators import resource as resource
+    from mcp_functions.handlers.decorators import tool as tool
+    from mcp_functions.protocol.content import Audio as Audio
+    from mcp_functions.protocol.content import CallToolResult as CallToolResult
+    from mcp_functions.protocol.content import EmbeddedResource as EmbeddedResource
+    from mcp_functions.protocol.content import Image as Image
+    from mcp_functions.protocol.content import PromptMessage as PromptMessage
+    from mcp_functions.protocol.content import ResourceContents as ResourceContents
+    from mcp_functions.protocol.content import ResourceLink as ResourceLink
+    from mcp_functions.protocol.content import Text as Text
+    from mcp_functions.protocol.errors import NotAnswered as NotAnswered
+    from mcp_functions.protocol.errors import ToolError as ToolError
+    from mcp_functions.rounds.capabilities import Caller as Caller
+    from mcp_functions.rounds.elicitation import Ask as Ask
+    from mcp_functions.rounds.elicitation import Cancelled as Cancelled
+    from mcp_functions.rounds.elicitation import Declined as Declined
+    from mcp_functions.rounds.elicitation import Elicit as Elicit
+    from mcp_functions.rounds.elicitation import ListRoots as ListRoots
+    from mcp_functions.rounds.elicitation import Question as Question
+    from mcp_functions.rounds.elicitation import RootsQuestion as RootsQuestion
+    from mcp_functions.rounds.elicitation import Sample as Sample
+    from mcp_functions.rounds.elicitation import SampleQuestion as SampleQuestion
+    from mcp_functions.rounds.input_requests import CreateMessageRequest as CreateMessageRequest
+    from mcp_functions.rounds.input_requests import ElicitRequest as ElicitRequest
+    from mcp_functions.rounds.input_requests import InputRequest as InputRequest
+    from mcp_functions.rounds.input_requests import InputRequiredResult as InputRequiredResult
+    from mcp_functions.rounds.input_requests import ListRootsRequest as ListRootsRequest
+    from mcp_functions.rounds.low_level import InputResponses as InputResponses
+    from mcp_functions.rounds.low_level import RequestState as RequestState
+    from mcp_functions.rounds.progress import Log as Log
+    from mcp_functions.rounds.progress import Progress as Progress
+    from mcp_functions.rounds.round import AuditRecord as AuditRecord
+    from mcp_functions.rounds.steps import Step as Step
+    from mcp_functions.schemas.annotations import Between as Between
+    from mcp_functions.schemas.annotations import Format as Format
+    from mcp_functions.schemas.annotations import Length as Length
+    from mcp_functions.schemas.annotations import Title as Title
+    from mcp_functions.schemas.annotations import Titles as Titles
+    from mcp_functions.schemas.json_types import Header as Header
+    from mcp_functions.schemas.json_types import Number as Number
     from mcp_functions.serving import serve as serve
-    from mcp_functions.steps import Step as Step
 
 WORDS = {
-    "annotations": ("Between", "Format", "Length", "Title", "Titles"),
-    "asking": (
+    "schemas.annotations": ("Between", "Format", "Length", "Title", "Titles"),
+    "rounds.elicitation": (
         "Ask",
         "Cancelled",
         "Declined",
@@ -67,9 +67,9 @@ WORDS = {
         "Sample",
         "SampleQuestion",
     ),
-    "authoring": ("prompt", "resource", "tool"),
-    "capabilities": ("Caller",),
-    "content": (
+    "handlers.decorators": ("prompt", "resource", "tool"),
+    "rounds.capabilities": ("Caller",),
+    "protocol.content": (
         "Audio",
         "CallToolResult",
         "EmbeddedResource",
@@ -79,21 +79,21 @@ WORDS = {
         "ResourceLink",
         "Text",
     ),
-    "errors": ("NotAnswered", "ToolError"),
+    "protocol.errors": ("NotAnswered", "ToolError"),
     "front_door": ("serve_catalog",),
-    "input_requests": (
+    "rounds.input_requests": (
         "CreateMessageRequest",
         "ElicitRequest",
         "InputRequest",
         "InputRequiredResult",
         "ListRootsRequest",
     ),
-    "kinds": ("Header", "Number"),
-    "low_level": ("InputResponses", "RequestState"),
-    "reporting": ("Log", "Progress"),
-    "rounds": ("AuditRecord",),
+    "schemas.json_types": ("Header", "Number"),
+    "rounds.low_level": ("InputResponses", "RequestState"),
+    "rounds.progress": ("Log", "Progress"),
+    "rounds.round": ("AuditRecord",),
     "serving": ("serve",),
-    "steps": ("Step",),
+    "rounds.steps": ("Step",),
 }
 _HOME = {word: module for module, words in WORDS.items() for word in words}
 __all__ = sorted(_HOME)  # noqa: PLE0605 - a list of the words above

@@ -14,9 +14,14 @@ from io import BytesIO
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_functions import aws, catalog, headers, identity, observing, settings, well_known
+from mcp_functions import aws, observability, settings
 from mcp_functions.aws.forgetting import forgetful
-from mcp_functions.errors import (
+from mcp_functions.handlers import catalog
+from mcp_functions.http import identity, metadata
+from mcp_functions.http.gateway import Endpoint, LambdaFunction, once
+from mcp_functions.protocol import headers
+from mcp_functions.protocol.constants import CALLS, TASKS
+from mcp_functions.protocol.errors import (
     Busy,
     ContentTooLarge,
     InternalError,
@@ -26,21 +31,19 @@ from mcp_functions.errors import (
     ResultTooLarge,
     TemporarilyUnavailable,
 )
-from mcp_functions.gateway import Endpoint, LambdaFunction, once
-from mcp_functions.messages import Forwarded
-from mcp_functions.names import CALLS, TASKS
-from mcp_functions.writer import dumps, encoded, parts
+from mcp_functions.protocol.json_writer import dumps, encoded, parts
+from mcp_functions.protocol.messages import Forwarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from os import PathLike
 
-    from mcp_functions.events import HttpRequest
-    from mcp_functions.gateway import Response
-    from mcp_functions.headers import Declared
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Response
     from mcp_functions.legacy import Legacy
-    from mcp_functions.messages import Answer, Request
-    from mcp_functions.observing import Logger
+    from mcp_functions.observability import Logger
+    from mcp_functions.protocol.headers import Declared
+    from mcp_functions.protocol.messages import Answer, Request
     from mcp_functions.settings import Settings
 
 # What Lambda's Invoke API raises when it cannot take the call now: it was not run, so the client may send it again.
@@ -93,7 +96,7 @@ def serve_catalog(
             offered = json.load(file)
         identity.announce(found)
         door = FrontDoor(offered, found, KeptClient(lambda_client), instructions, now=now)
-        documents = well_known.documents(found, offered.get("scopes", ()))
+        documents = metadata.documents(found, offered.get("scopes", ()))
         parameters = catalog.parameters(offered) if found.allowed_origins else []
         service = f"{found.stack}/{function_name.removeprefix(f'{found.stack}-')}"
         earlier = _earlier(found, service, door, offered, now) if found.earlier_revisions else None
@@ -114,8 +117,8 @@ def _earlier(
 
     @once
     def door() -> Legacy:
+        from mcp_functions.dispatch.vault import Vault  # noqa: PLC0415
         from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
-        from mcp_functions.vault import Vault  # noqa: PLC0415
 
         vault = Vault(found, service, now=now) if found.kms_keys else None
         return Legacy(found, front.answer, offered, vault, now=now)
@@ -198,13 +201,13 @@ class FrontDoor:
         method, params = request.message["method"], request.params
         if method in CALLS:
             function = catalog.function_of(self._catalog, method, params)
-            observing.current().handler = catalog.name_of(self._catalog, method, params[CALLS[method]])
+            observability.current().handler = catalog.name_of(self._catalog, method, params[CALLS[method]])
             if method == "tools/call":
                 catalog.check_declared(self._declared(params["name"]), params, request.headers)
             return self.forward(function, request)
         if method == "completion/complete":
             function = catalog.completing(self._catalog, params)
-            observing.current().handler = catalog.name_of(self._catalog, *catalog.referred(params))
+            observability.current().handler = catalog.name_of(self._catalog, *catalog.referred(params))
             return self.forward(function, request)
         if method in TASKS and self._catalog.get("tasks"):
             headers.admit_task(request.message, request.headers)
@@ -238,7 +241,7 @@ class FrontDoor:
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             raise _unreached(error) from None
         finally:
-            observing.current().forward_seconds = time.perf_counter() - began
+            observability.current().forward_seconds = time.perf_counter() - began
         if failed:
             raise _failure(payload)
         return Forwarded(_response(payload))

@@ -14,25 +14,27 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import aws, catalog, identity, settings, well_known
-from mcp_functions.errors import Misconfigured
-from mcp_functions.gateway import Endpoint, LambdaFunction, once
-from mcp_functions.jsonrpc import no_collection
-from mcp_functions.names import WORKER
-from mcp_functions.server import Server
-from mcp_functions.vault import Vault
+from mcp_functions import aws, settings
+from mcp_functions.dispatch.dispatcher import Server
+from mcp_functions.dispatch.vault import Vault
+from mcp_functions.handlers import catalog
+from mcp_functions.http import identity, metadata
+from mcp_functions.http.gateway import Endpoint, LambdaFunction, once
+from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.errors import Misconfigured
+from mcp_functions.protocol.jsonrpc import no_collection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.envelope import Codec
-    from mcp_functions.events import HttpRequest
-    from mcp_functions.gateway import Response
     from mcp_functions.handlers import Handler
-    from mcp_functions.keys import Wrapping
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Response
     from mcp_functions.legacy import Legacy
-    from mcp_functions.observing import Logger
-    from mcp_functions.rounds import AuditRecord
+    from mcp_functions.observability import Logger
+    from mcp_functions.rounds.round import AuditRecord
+    from mcp_functions.seal.data_keys import Wrapping
+    from mcp_functions.seal.envelope import Codec
     from mcp_functions.settings import Settings
     from mcp_functions.tasks import Tasks
 
@@ -95,7 +97,7 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
         seals = codec or wrapping or found.kms_keys
         vault = Vault(found, service, wrapping, codec, now=now)
         if any(handler.keeps for handler in handlers) and not (seals and found.table):
-            from mcp_functions.single_use import NO_TABLE  # noqa: PLC0415 - who keeps something has imported it
+            from mcp_functions.dispatch.single_use import NO_TABLE  # noqa: PLC0415 - who keeps something has imported it
 
             raise Misconfigured(NO_TABLE)
         identity.announce(found)
@@ -103,7 +105,7 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
         tasks, work = _tasks(handlers, found, folder, vault, now, audit) if offered.get("tasks") else (None, None)
         service = f"{service}/{found.stage}"
         server = Server(handlers, found, service, states, vault.table, now=now, audit=audit, tasks=tasks)
-        documents = well_known.documents(found, offered.get("scopes", ()))
+        documents = metadata.documents(found, offered.get("scopes", ()))
         parameters = catalog.parameters(offered) if found.allowed_origins else []
         earlier = _earlier(found, server, offered, vault if seals else None, now) if found.earlier_revisions else None
         endpoint = Endpoint(found, server.answer, documents, parameters, work, legacy=earlier)
@@ -125,10 +127,13 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
     """Import what signatures prove will be needed, where Lambda gives a full CPU; no call is made for it."""
     asks = any(handler.asks for handler in handlers)
     needed = (
-        (("conversing",), not all(handler.alone for handler in handlers)),
-        (("envelope", "kinds.classes", "kinds.limits", "kinds.records"), asks),  # the last three read forms
-        (("pydantic_kinds",), asks and "pydantic" in sys.modules),
-        (("single_use",), any(handler.keeps for handler in handlers)),
+        (("dispatch.conversations",), not all(handler.alone for handler in handlers)),
+        (
+            ("seal.envelope", "schemas.class_types", "schemas.limits", "schemas.record_types"),
+            asks,
+        ),  # the last three read forms
+        (("schemas.pydantic_types",), asks and "pydantic" in sys.modules),
+        (("dispatch.single_use",), any(handler.keeps for handler in handlers)),
         (("tasks",), any(handler.task for handler in handlers)),
     )
     for modules in (modules for modules, are_needed in needed if are_needed):

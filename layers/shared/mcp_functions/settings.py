@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from mcp_functions import scopes
-from mcp_functions.errors import Misconfigured
+from mcp_functions.protocol import scopes
+from mcp_functions.protocol.errors import Misconfigured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.scopes import Hierarchy
+    from mcp_functions.protocol.scopes import Hierarchy
 
 AuthMode: TypeAlias = Literal["iam", "jwt", "none"]
 AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "none": "none"}

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_functions import Step, catalog, tool
+from mcp_functions import Step, tool
+from mcp_functions.handlers import catalog
 from mcp_functions.local import Harness
 from mcp_functions.local import catalog as catalogs
 from tests import wire

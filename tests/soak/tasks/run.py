@@ -22,8 +22,8 @@ from unittest import mock
 
 from mcp_functions.local import Harness, catalog, dynamodb
 from mcp_functions.local.task_client import ENDED, Refused, TaskClient
-from mcp_functions.names import WORKER
-from mcp_functions.table import Refused as NotNow
+from mcp_functions.protocol.constants import WORKER
+from mcp_functions.store import Refused as NotNow
 from tests.soak import watch
 
 if TYPE_CHECKING:

@@ -13,18 +13,18 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import catalog
 from mcp_functions.dialects.speaking import Place
-from mcp_functions.errors import InvalidRequestState, Misconfigured
-from mcp_functions.names import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION, RESUME
+from mcp_functions.handlers import catalog
+from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION, RESUME
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mcp_functions.dialects.speaking import Dialect
-    from mcp_functions.events import HttpRequest
-    from mcp_functions.gateway import Endpoint, Said, Turn
-    from mcp_functions.messages import Forwarded, Request
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Endpoint, Said, Turn
+    from mcp_functions.protocol.messages import Forwarded, Request
 
 __all__ = ["AtDoor", "AtFunction", "Place", "at_door", "at_function", "named"]
 

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions import headers, identity, observing, results
-from mcp_functions.errors import InvalidRequest, InvalidRequestState, Unanswered
-from mcp_functions.messages import Answer, complete
-from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
-from mcp_functions.request_state import Binding, payer, principal_digest
+from mcp_functions import observability
+from mcp_functions.http import identity
+from mcp_functions.protocol import headers, results
+from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
+from mcp_functions.protocol.errors import InvalidRequest, InvalidRequestState, Unanswered
+from mcp_functions.protocol.messages import Answer, complete
+from mcp_functions.seal.request_state import Binding, payer, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dialects.speaking import Place
-    from mcp_functions.errors import StateTooLarge
-    from mcp_functions.events import HttpRequest
-    from mcp_functions.gateway import Turn
-    from mcp_functions.messages import Principal, Request
-    from mcp_functions.schema import JSONRPCRequest
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Turn
+    from mcp_functions.protocol.errors import StateTooLarge
+    from mcp_functions.protocol.messages import Principal, Request
+    from mcp_functions.protocol.wire_types import JSONRPCRequest
 
 KEPT = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "progressToken")
 REPEATED = "mcp-param-"
@@ -134,7 +136,7 @@ def too_much(place: Place, request: Request, error: StateTooLarge) -> Answer:
         Unanswered: it is no tool, so that the words are an error's.
 
     """
-    observing.current().reason = error.reason
+    observability.current().reason = error.reason
     if request.message["method"] != "tools/call":
         raise Unanswered(TOO_MUCH, reason=error.reason)
     return Answer(complete(results.tool_error(TOO_MUCH), place.settings.server_info))

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.dialects import carrying
 from mcp_functions.dialects.carrying import Asked, Carried
 from mcp_functions.dialects.speaking import Dialect, asks, declared, event
-from mcp_functions.errors import InvalidParams, InvalidRequestState, StateTooLarge
-from mcp_functions.jsonrpc import dumps
-from mcp_functions.messages import Answer, Body
+from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, StateTooLarge
+from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.messages import Answer, Body
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dialects.speaking import Place, Then
-    from mcp_functions.events import HttpRequest
-    from mcp_functions.gateway import Said, Turn
-    from mcp_functions.messages import Request
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Said, Turn
+    from mcp_functions.protocol.messages import Request
 
 NAME = "sep-1685"
 SEALED = "sealed"  # what a state that is an object holds

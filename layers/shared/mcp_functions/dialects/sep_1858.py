@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.dialects import carrying
 from mcp_functions.dialects.carrying import Asked, Carried
 from mcp_functions.dialects.speaking import Dialect, asks, declared, event
-from mcp_functions.errors import InvalidRequest, StateTooLarge
-from mcp_functions.messages import Answer, Body
-from mcp_functions.writer import base64url
+from mcp_functions.protocol.errors import InvalidRequest, StateTooLarge
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.protocol.messages import Answer, Body
 
 if TYPE_CHECKING:
     from mcp_functions.dialects.speaking import Place, Then
-    from mcp_functions.events import HttpRequest
-    from mcp_functions.gateway import Said, Turn
-    from mcp_functions.messages import Request
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Said, Turn
+    from mcp_functions.protocol.messages import Request
 
 NAME = "sep-1858"
 HEADER = "last-event-id"

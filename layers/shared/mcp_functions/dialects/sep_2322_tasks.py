@@ -9,26 +9,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import headers
 from mcp_functions.dialects import carrying
 from mcp_functions.dialects.speaking import Dialect, declared
-from mcp_functions.errors import (
+from mcp_functions.protocol import headers
+from mcp_functions.protocol.constants import EXTENSION_TASKS, META_CLIENT_CAPABILITIES, META_SERVER_INFO
+from mcp_functions.protocol.errors import (
     InvalidParams,
     InvalidRequestState,
     McpError,
     MissingRequiredClientCapability,
     UnknownName,
 )
-from mcp_functions.messages import Answer
-from mcp_functions.names import EXTENSION_TASKS, META_CLIENT_CAPABILITIES, META_SERVER_INFO
-from mcp_functions.request_state import Binding, payer, principal_digest
+from mcp_functions.protocol.messages import Answer
+from mcp_functions.seal.request_state import Binding, payer, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dialects.speaking import Place, Then
-    from mcp_functions.gateway import Said
-    from mcp_functions.messages import Request
+    from mcp_functions.http.gateway import Said
+    from mcp_functions.protocol.messages import Request
 
 NAME = "sep-2322-tasks"
 RELATED = "io.modelcontextprotocol/related-task"

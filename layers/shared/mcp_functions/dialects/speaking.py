@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from mcp_functions.jsonrpc import dumps
-from mcp_functions.messages import Answer
-from mcp_functions.names import CALLS, META_EARLIER
+from mcp_functions.protocol.constants import CALLS, META_EARLIER
+from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.messages import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.events import HttpRequest
-    from mcp_functions.gateway import Said, Turn
-    from mcp_functions.messages import Request
-    from mcp_functions.request_state import RequestStates
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Said, Turn
+    from mcp_functions.protocol.messages import Request
+    from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
 
 Then: TypeAlias = "Callable[[Request], Said]"

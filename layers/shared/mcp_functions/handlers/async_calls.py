@@ -14,7 +14,7 @@ from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet, ref
 
-from mcp_functions.observing.lines import log
+from mcp_functions.observability.lines import log
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

@@ -9,21 +9,21 @@ from functools import update_wrapper
 from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
-from mcp_functions import scopes as words
-from mcp_functions import signatures
-from mcp_functions.errors import DeveloperError, NotAnswered, ToolError, Unanswered
-from mcp_functions.jsonrpc import fresh
+from mcp_functions.handlers import signatures
+from mcp_functions.protocol import scopes as words
+from mcp_functions.protocol.errors import DeveloperError, NotAnswered, ToolError, Unanswered
+from mcp_functions.protocol.jsonrpc import fresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from datetime import timedelta
 
-    from mcp_functions.errors import Crash
-    from mcp_functions.headers import Declared
-    from mcp_functions.rounds import Round
-    from mcp_functions.schema import Icon
-    from mcp_functions.signatures import Signature
-    from mcp_functions.values.protocol_types import Model
+    from mcp_functions.handlers.signatures import Signature
+    from mcp_functions.protocol.errors import Crash
+    from mcp_functions.protocol.foreign_types import Model
+    from mcp_functions.protocol.headers import Declared
+    from mcp_functions.protocol.wire_types import Icon
+    from mcp_functions.rounds.round import Round
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -117,7 +117,7 @@ class Handler(Generic[P, R]):
             raise TypeError(message)
         if self._described["icons"] is None and self._described["_meta"] is None:
             return
-        from mcp_functions.values import hints  # noqa: PLC0415 - many handlers have none
+        from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
 
         self._described["icons"] = hints.read_icons(self._described["icons"])
         self._described["_meta"] = hints.read_meta(self._described["_meta"])
@@ -234,8 +234,8 @@ def awaited(value: Coroutine[Any, Any, Any], round_: Round | None = None) -> Any
 
     if round_ is None:
         return event_loop.run(value)
-    from mcp_functions.rounds import MARGIN_SECONDS  # noqa: PLC0415 - a handler that is alone has no round
-    from mcp_functions.steps import to_its_end  # noqa: PLC0415
+    from mcp_functions.rounds.round import MARGIN_SECONDS  # noqa: PLC0415 - a handler that is alone has no round
+    from mcp_functions.rounds.steps import to_its_end  # noqa: PLC0415
 
     # A step may be running in a thread: as any other it is finished and recorded first.
     left = round_.deadline - round_.now() - MARGIN_SECONDS
@@ -243,7 +243,7 @@ def awaited(value: Coroutine[Any, Any, Any], round_: Round | None = None) -> Any
 
 
 def _ends_round(value: object) -> bool:
-    low_level = sys.modules.get("mcp_functions.input_requests")  # who returns one has imported it
+    low_level = sys.modules.get("mcp_functions.rounds.input_requests")  # who returns one has imported it
     return low_level is not None and isinstance(value, low_level.InputRequiredResult)
 
 

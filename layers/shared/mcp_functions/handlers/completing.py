@@ -7,17 +7,17 @@ from enum import Enum
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mcp_functions import arguments
-from mcp_functions.arguments import InvalidArgument
-from mcp_functions.errors import DeveloperError, InvalidArguments, InvalidParams, Unanswered
 from mcp_functions.handlers.base import Handler, P, R, awaited
-from mcp_functions.values.plain import named
+from mcp_functions.protocol.errors import DeveloperError, InvalidArguments, InvalidParams, Unanswered
+from mcp_functions.protocol.plain_values import named
+from mcp_functions.schemas import arguments
+from mcp_functions.schemas.arguments import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from mcp_functions.rounds import Round
-    from mcp_functions.signatures import Signature
+    from mcp_functions.handlers.signatures import Signature
+    from mcp_functions.rounds.round import Round
 
 Complete: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
 Completer = TypeVar("Completer", bound=Complete)

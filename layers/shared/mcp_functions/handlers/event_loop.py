@@ -12,10 +12,10 @@ from concurrent.futures import wait
 from threading import Lock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_functions import observing
-from mcp_functions.errors import DeveloperError, InputRequired
+from mcp_functions import observability
 from mcp_functions.handlers.async_calls import GRACE_SECONDS, Call, Threads, watch_generators
-from mcp_functions.observing.lines import log
+from mcp_functions.observability.lines import log
+from mcp_functions.protocol.errors import DeveloperError, InputRequired
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -119,4 +119,4 @@ def _report(_loop: AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log an exception that no code handled, without asyncio's own text: that quotes exceptions and arguments."""
     error = context.get("exception")
     if error and not isinstance(error, InputRequired):  # of that the round knows
-        log.error("not handled in the event loop: %s at %s", type(error).__name__, observing.frames(error))
+        log.error("not handled in the event loop: %s at %s", type(error).__name__, observability.frames(error))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions import observing
-from mcp_functions.errors import Crash, DeveloperError, InputRequired, McpError, is_ctrl_c
+from mcp_functions import observability
+from mcp_functions.protocol.errors import Crash, DeveloperError, InputRequired, McpError, is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.rounds import Round
+    from mcp_functions.rounds.round import Round
 
 BY_HAND = "a function raised InputRequired by hand; to ask, it takes a capability after *"
 
@@ -78,7 +78,7 @@ def crashed(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
         Crash: itself, where no result can say so: of a prompt or a resource.
 
     """
-    observing.current().crash(crash.cause)
+    observability.current().crash(crash.cause)
     return handler.crashed(crash)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import results
 from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.completing import Completing
+from mcp_functions.protocol import results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.rounds import Round
+    from mcp_functions.rounds.round import Round
 
 
 class Prompt(Completing[P, R]):

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mcp_functions import arguments, results, uris
 from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.completing import Completing
+from mcp_functions.protocol import results, uri_templates
+from mcp_functions.schemas import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.rounds import Round
-    from mcp_functions.schema import Annotations
-    from mcp_functions.signatures import Signature
-    from mcp_functions.values.protocol_types import Model
+    from mcp_functions.handlers.signatures import Signature
+    from mcp_functions.protocol.foreign_types import Model
+    from mcp_functions.protocol.wire_types import Annotations
+    from mcp_functions.rounds.round import Round
 
 CacheScope: TypeAlias = Literal["public", "private"]
 
@@ -75,7 +76,7 @@ class Resource(Completing[P, R]):
     def _check_options(self) -> None:
         super()._check_options()
         if self._more["annotations"] is not None:
-            from mcp_functions.values import hints  # noqa: PLC0415 - many resources have none
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
 
             self._more["annotations"] = hints.read_annotations(self._more["annotations"])
 
@@ -121,8 +122,8 @@ class ResourceTemplate(Resource[P, R]):
         return {"uriTemplate": self.uri, **self._more}
 
     def _variables(self) -> tuple[str, ...]:
-        return uris.variables(self.uri)
+        return uri_templates.variables(self.uri)
 
     def matches(self, key: str) -> dict[str, str] | None:
         """Read the variables of its template out of a URI; None if it names another resource."""
-        return uris.match(self.uri, key)
+        return uri_templates.match(self.uri, key)

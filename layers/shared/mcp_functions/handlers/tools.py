@@ -6,23 +6,25 @@ from collections.abc import Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import arguments, headers, results, signatures
-from mcp_functions.arguments import InvalidArgument
-from mcp_functions.errors import DeveloperError
+from mcp_functions.handlers import signatures
 from mcp_functions.handlers.base import Handler, P, R, text_of
+from mcp_functions.protocol import headers, results
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.schemas import arguments
+from mcp_functions.schemas.arguments import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
     from typing import Literal, Self, TypeAlias
 
-    from mcp_functions.arguments import Arguments, RawArguments
-    from mcp_functions.errors import Crash
-    from mcp_functions.kinds import Kind
-    from mcp_functions.rounds import Round
-    from mcp_functions.schema import ToolAnnotations
-    from mcp_functions.signatures import Signature
-    from mcp_functions.values.protocol_types import Model
+    from mcp_functions.handlers.signatures import Signature
+    from mcp_functions.protocol.errors import Crash
+    from mcp_functions.protocol.foreign_types import Model
+    from mcp_functions.protocol.wire_types import ToolAnnotations
+    from mcp_functions.rounds.round import Round
+    from mcp_functions.schemas.arguments import Arguments, RawArguments
+    from mcp_functions.schemas.json_types import Kind
 
     TaskSupport: TypeAlias = "Literal['allowed', 'required'] | None"
 
@@ -64,7 +66,7 @@ class Tool(Handler[P, R]):
     def _check_options(self) -> None:
         super()._check_options()
         if self._annotations is not None:
-            from mcp_functions.values import hints  # noqa: PLC0415 - many tools have none
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
             self._annotations = hints.read_tool_annotations(self._annotations)
         self.errors = exceptions(self._errors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_functions.errors import InternalError, InvalidRequest
+from mcp_functions.protocol.errors import InternalError, InvalidRequest
 
 RESOURCE_NOT_FOUND = -32002  # server/resources of all three: "Resource not found: -32002"
 URL_ELICITATION_REQUIRED = -32042  # 2025-11-25, client/elicitation

@@ -11,8 +11,14 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_functions import observing
-from mcp_functions.errors import (
+from mcp_functions import observability
+from mcp_functions.legacy import finals, projecting, tickets, writing
+from mcp_functions.legacy.codes import NothingAsked, ResultLost, SessionNotFound, WaitedInVain
+from mcp_functions.legacy.mailbox import Letter
+from mcp_functions.legacy.sealing import KEPT_SECONDS
+from mcp_functions.legacy.tickets import Place, Question, Stream
+from mcp_functions.legacy.writing import Event, Reply
+from mcp_functions.protocol.errors import (
     InternalError,
     InvalidRequest,
     InvalidRequestState,
@@ -22,14 +28,8 @@ from mcp_functions.errors import (
     StateTooLarge,
     TemporarilyUnavailable,
 )
-from mcp_functions.input_requests import in_words
-from mcp_functions.legacy import finals, projecting, tickets, writing
-from mcp_functions.legacy.codes import NothingAsked, ResultLost, SessionNotFound, WaitedInVain
-from mcp_functions.legacy.mailbox import Letter
-from mcp_functions.legacy.sealing import KEPT_SECONDS
-from mcp_functions.legacy.tickets import Place, Question, Stream
-from mcp_functions.legacy.writing import Event, Reply
-from mcp_functions.table import ItemTooLarge
+from mcp_functions.rounds.input_requests import in_words
+from mcp_functions.store import ItemTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.running import Call, Exchange, Outcome, Runner
     from mcp_functions.legacy.sealing import Seals
     from mcp_functions.legacy.words import Why
-    from mcp_functions.schema import InputRequest, RequestId
+    from mcp_functions.protocol.wire_types import InputRequest, RequestId
 
 SOON_MS, LATEST_MS, GROWTH = 500, 5000, 1.4  # after which a client comes back: soon at first, then less often
 MOST_POLLS = 7  # that count: after these it is LATEST_MS, however often a client comes
@@ -82,10 +82,10 @@ class Conversations:
             why, reason = "size", error.reason
         except McpError as error:
             reason = error.reason
-            observing.current().misconfigured = isinstance(error, Misconfigured)
+            observability.current().misconfigured = isinstance(error, Misconfigured)
         else:
             return Reply(events=told)
-        observing.current().reason = reason
+        observability.current().reason = reason
         return Reply((*outcome.notifications, finals.unasked(call, outcome, why)))
 
     def heard(self, exchange: Exchange, message: Mapping[str, Any]) -> None:
@@ -97,7 +97,7 @@ class Conversations:
             TemporarilyUnavailable, Misconfigured: the answer cannot be kept, and nothing was run.
 
         """
-        notes = observing.current()
+        notes = observability.current()
         # (basic, "Responses") "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
         if message.get("result") is not None and message.get("error") is not None:
             raise InvalidRequest(TWO)
@@ -123,7 +123,7 @@ class Conversations:
         mailbox, stream, call = self._mailbox(), question.stream, question.call
         stream, said = stream._replace(ends=self._ends()), _answer(message)
         if said is None:
-            observing.current().reason = "client_error"
+            observability.current().reason = "client_error"
             asked = cast("InputRequest", found.letter.messages[-1])
             last = finals.refused(call, asked, message.get("error"))
             letter = Letter(stream.nonce, question.step + 1, "over", [last])
@@ -137,10 +137,10 @@ class Conversations:
             if claimed:
                 self._run(exchange, stream, claimed, call, {**question.answers, question.key: said})
             else:
-                observing.current().reason = "answered_before"
+                observability.current().reason = "answered_before"
             return
         if not mailbox.patiently(lambda: mailbox.replace(found, letter), exchange.deadline):
-            observing.current().reason = "answered_before"
+            observability.current().reason = "answered_before"
 
     def resume(self, exchange: Exchange, last_event_id: str) -> Sequence[Event] | None:
         """Give a client what came after an event; None if nothing can come.
@@ -158,7 +158,7 @@ class Conversations:
             raise SessionNotFound(reason=reason)
         if place.last:
             return None
-        notes = observing.current()
+        notes = observability.current()
         notes.conclude("complete")
         try:
             found = self._mailbox().find(place.stream)
@@ -175,7 +175,7 @@ class Conversations:
     ) -> Sequence[Event]:
         stream, now = place.stream, self._now()
         if found is None:
-            observing.current().reason = "nothing_waits"
+            observability.current().reason = "nothing_waits"
             return _ended(stream.request, WaitedInVain())
         letter = found.letter
         if letter.step > place.step and letter.phase in TOLD:
@@ -185,11 +185,11 @@ class Conversations:
         if letter.phase == "running" and now < letter.until:
             return self._later(place, SOON_MS)
         if letter.phase == "running":  # "past its deadline": nobody knows how far it came
-            observing.current().reason = "runner_died"
+            observability.current().reason = "runner_died"
             return _ended(stream.request, NotAnsweredInTime())
         if letter.phase == "working" and letter.call:
             return self._work(exchange, place, found, letter.call)
-        observing.current().reason = "not_answered"
+        observability.current().reason = "not_answered"
         return _ended(stream.request, WaitedInVain())
 
     def _work(self, exchange: Exchange, place: Place, found: Found, call: Call) -> Sequence[Event]:
@@ -198,7 +198,7 @@ class Conversations:
         try:
             claimed = self._mailbox().claim(found, exchange.ends, by=tickets.nonce(self._rand))
         except McpError as error:
-            observing.current().reason = error.reason
+            observability.current().reason = error.reason
             claimed = None
         if claimed is None:
             return self._later(place, SOON_MS)
@@ -235,10 +235,10 @@ class Conversations:
             letter = Letter(stream.nonce, step + 1, "over", lost)
             kept = mailbox.patiently(lambda: mailbox.replace(claimed, letter), exchange.ends)
         except McpError as error:  # the lease will end, and the client hears that nobody knows
-            observing.current().reason = error.reason
+            observability.current().reason = error.reason
             return None
         if not kept:
-            observing.current().reason = "cancelled"
+            observability.current().reason = "cancelled"
         return letter if kept else None
 
     def _letter(self, exchange: Exchange, stream: Stream, step: int, call: Call, outcome: Outcome) -> Letter:
@@ -273,7 +273,7 @@ class Conversations:
                 question = Question(stream, step, key, asks[key]["method"], call, answers, rest)
                 id_ = tickets.question_id(question, self._seals.questions)
             except Misconfigured as error:  # it is too large, or KMS refuses
-                observing.current().reason, why = error.reason, "size"
+                observability.current().reason, why = error.reason, "size"
             else:
                 message = {"jsonrpc": "2.0", "id": id_, **cast("dict[str, Any]", said[key])}
                 return Letter(stream.nonce, step, "asked", [*before, message], until=stream.ends)
@@ -285,7 +285,7 @@ class Conversations:
         if letter.phase not in TOLD:
             return self._later(place, SOON_MS)
         if not writing.is_whole(letter.messages):  # Lambda would crash on it
-            observing.current().reason = HALF
+            observability.current().reason = HALF
             return _ended(place.stream.request, InternalError())
         first = Event(None, self._place_id(place._replace(polls=0)), SOON_MS)
         *before, last = letter.messages

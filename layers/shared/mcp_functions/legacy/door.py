@@ -7,8 +7,18 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import catalog, events, gateway, headers, identity, jsonrpc, observing
-from mcp_functions.errors import (
+from mcp_functions import observability
+from mcp_functions.handlers import catalog
+from mcp_functions.http import events, gateway, identity
+from mcp_functions.legacy import eras, finals, lifting, projecting, revisions, sealing, sessions, writing
+from mcp_functions.legacy.codes import NothingAsked, SessionNotFound
+from mcp_functions.legacy.conversations import LATEST_MS, Conversations, kept_seconds
+from mcp_functions.legacy.mailbox import Mailbox
+from mcp_functions.legacy.running import SPARE_SECONDS, Call, Exchange, Outcome, Runner
+from mcp_functions.legacy.writing import Reply
+from mcp_functions.protocol import headers, jsonrpc
+from mcp_functions.protocol.constants import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO, METHODS
+from mcp_functions.protocol.errors import (
     Busy,
     HeaderMismatch,
     InsufficientScope,
@@ -18,27 +28,20 @@ from mcp_functions.errors import (
     TemporarilyUnavailable,
     Unauthorized,
 )
-from mcp_functions.legacy import eras, finals, lifting, projecting, revisions, sealing, sessions, writing
-from mcp_functions.legacy.codes import NothingAsked, SessionNotFound
-from mcp_functions.legacy.conversations import LATEST_MS, Conversations, kept_seconds
-from mcp_functions.legacy.mailbox import Mailbox
-from mcp_functions.legacy.running import SPARE_SECONDS, Call, Exchange, Outcome, Runner
-from mcp_functions.legacy.writing import Reply
-from mcp_functions.names import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO, METHODS
-from mcp_functions.request_state import payer, principal_digest
+from mcp_functions.seal.request_state import payer, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.events import HttpRequest
-    from mcp_functions.gateway import Response
+    from mcp_functions.dispatch.vault import Vault
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Response
     from mcp_functions.legacy.eras import Kind
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.legacy.words import Why
-    from mcp_functions.messages import Answer, Forwarded, Request
-    from mcp_functions.schema import RequestId
+    from mcp_functions.protocol.messages import Answer, Forwarded, Request
+    from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
-    from mcp_functions.vault import Vault
 
 TOKEN = re.compile(r"[\x21-\x7e]+")
 SESSION_HEADER = "mcp-session-id"
@@ -132,7 +135,7 @@ class Legacy:
         if kind == "batch" and not revisions.knows(exchange.revision, "batches"):
             return None
         self._check_headers(http, kind, body)
-        observing.current().revision = exchange.revision
+        observability.current().revision = exchange.revision
         return self._answered(exchange, kind, body)
 
     def _check_headers(self, http: HttpRequest, kind: Kind, body: Any) -> None:  # noqa: ANN401 - JSON
@@ -162,7 +165,7 @@ class Legacy:
         last = http.headers.get("last-event-id", "")
         if not self._conversations or SESSION_HEADER not in http.headers or not TOKEN.fullmatch(last):
             return None
-        notes = observing.current()
+        notes = observability.current()
         notes.method = RESUME
         try:
             exchange = self._exchange(http, event, context, initializing=False)
@@ -177,7 +180,7 @@ class Legacy:
         """Answer where not even the session can be read: KMS is away, or the deployment is broken."""
         if kind != "request":
             raise error
-        gateway.note_error(observing.current(), error)
+        gateway.note_error(observability.current(), error)
         return writing.json(http, writing.refusal(body["id"], error), {})
 
     def _exchange(self, http: HttpRequest, event: Mapping[str, Any], context: Any, *, initializing: bool) -> Exchange:  # noqa: ANN401 - Lambda's context object
@@ -186,7 +189,7 @@ class Legacy:
         caller = identity.caller(http, self._settings, now)
         principal = principal_digest(caller.principal)
         token = None if initializing else http.headers.get(SESSION_HEADER)
-        pays = observing.current().payer = payer(caller.principal, http.address)
+        pays = observability.current().payer = payer(caller.principal, http.address)
         session = None if token is None else self._opened(token, principal, pays)
         revision = revisions.HEADERS[header] if header or not session else session.revision
         ends = gateway.ends(context, now)
@@ -224,7 +227,7 @@ class Legacy:
             except McpError as error:
                 if not asks:  # "If the server cannot accept the input, it MUST return an HTTP error status code"
                     raise
-                gateway.note_error(observing.current(), error)  # but what else is in the batch has its own answers
+                gateway.note_error(observability.current(), error)  # but what else is in the batch has its own answers
             return None
         if "id" not in message:
             self._told(exchange, message)
@@ -243,13 +246,13 @@ class Legacy:
 
     def _told(self, exchange: Exchange, message: Mapping[str, Any]) -> None:
         """Take a notification."""
-        observing.current().conclude("complete")
+        observability.current().conclude("complete")
         params = message.get("params")
         if message["method"] == "notifications/cancelled" and isinstance(params, dict) and self._conversations:
             self._conversations.cancel(exchange, params.get("requestId"))
 
     def _reply(self, exchange: Exchange, message: Mapping[str, Any], *, may_ask: bool) -> Reply:
-        notes, method = observing.current(), message["method"]
+        notes, method = observability.current(), message["method"]
         notes.conclude("complete")
         try:
             params = lifting.params(message.get("params") or {})
@@ -346,7 +349,7 @@ class Legacy:
         id_: Any,  # noqa: ANN401 - a JSON-RPC id
         params: Mapping[str, Any],
     ) -> tuple[dict[str, Any], dict[str, str]]:
-        revision = observing.current().revision = revisions.negotiated(params.get("protocolVersion"))
+        revision = observability.current().revision = revisions.negotiated(params.get("protocolVersion"))
         found = self._runner.run(exchange, id_, "server/discover", {"_meta": {}}, {}).result or {}
         result: dict[str, Any] = {
             "protocolVersion": revision,
@@ -374,14 +377,14 @@ class Legacy:
         try:
             return {SESSION_HEADER: sessions.sealed(session, self._seals.sessions)}
         except McpError as error:
-            notes = observing.current()
+            notes = observability.current()
             gateway.note_error(notes, error)
             notes.outcome = "complete"
             return {}
 
 
 def _refused(id_: RequestId, error: McpError) -> Reply:
-    gateway.note_error(observing.current(), error)
+    gateway.note_error(observability.current(), error)
     return Reply((writing.refusal(id_, error),))
 
 
@@ -390,11 +393,11 @@ def _initializes(body: Any) -> bool:  # noqa: ANN401 - JSON
 
 
 def _note(kind: Kind, body: Any) -> None:  # noqa: ANN401 - JSON
-    notes = observing.current()
+    notes = observability.current()
     if kind in {"batch", "response"}:
         notes.method = BATCH if kind == "batch" else ANSWER
         return
     method = body["method"]
-    notes.method = method if method in METHODS else observing.UNKNOWN
+    notes.method = method if method in METHODS else observability.UNKNOWN
     if method in CALLS or method == "completion/complete":
-        notes.handler = observing.UNKNOWN
+        notes.handler = observability.UNKNOWN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.legacy import revisions
-from mcp_functions.names import META_PROTOCOL_VERSION
+from mcp_functions.protocol.constants import META_PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.errors import MissingRequiredClientCapability, ResourceNotFound, Unanswered
-from mcp_functions.input_requests import in_words
 from mcp_functions.legacy import projecting, revisions, words, writing
 from mcp_functions.legacy.codes import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
+from mcp_functions.protocol.errors import MissingRequiredClientCapability, ResourceNotFound, Unanswered
+from mcp_functions.rounds.input_requests import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.legacy.running import Call, Exchange, Outcome
     from mcp_functions.legacy.words import Why
-    from mcp_functions.schema import InputRequest
+    from mcp_functions.protocol.wire_types import InputRequest
 
 
 def response(exchange: Exchange, call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_functions import catalog, headers
-from mcp_functions.names import (
+from mcp_functions.handlers import catalog
+from mcp_functions.protocol import headers
+from mcp_functions.protocol.constants import (
     CALLS,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
@@ -14,13 +15,13 @@ from mcp_functions.names import (
     META_PROTOCOL_VERSION,
     PROTOCOL_VERSION,
 )
-from mcp_functions.writer import encoded
+from mcp_functions.protocol.json_writer import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.legacy.sessions import Session
-    from mcp_functions.schema import JSONRPCRequest, RequestId
+    from mcp_functions.protocol.wire_types import JSONRPCRequest, RequestId
 
 # What an earlier client means by these is not what 2026-07-28 does, or nothing.
 FOREIGN = frozenset({"_meta", "inputResponses", "requestState", "task"})

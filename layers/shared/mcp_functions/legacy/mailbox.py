@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from mcp_functions import observing
-from mcp_functions.errors import TemporarilyUnavailable
+from mcp_functions import observability
 from mcp_functions.legacy.running import Call
-from mcp_functions.table import Conflict, Key, Unreadable
+from mcp_functions.protocol.errors import TemporarilyUnavailable
+from mcp_functions.store import Conflict, Key, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.legacy.tickets import Stream
-    from mcp_functions.table import Item, Table
+    from mcp_functions.store import Item, Table
 
 KIND = "mailbox"
 LEASE_MARGIN = 2  # seconds after the end of a function at which nobody waits for it any more
@@ -159,9 +159,9 @@ class Mailbox:
         try:
             if found := self._table.get(key):
                 self._table.delete(found)
-                observing.current().reason = "cancelled"
+                observability.current().reason = "cancelled"
         except (Conflict, Unreadable):
-            observing.current().reason = "not_cancelled"
+            observability.current().reason = "not_cancelled"
 
     def _replace(self, item: Item, letter: Letter) -> Item:
         return self._table.replace(item, letter._asdict(), expires=self._ends())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.jsonrpc import dumps
 from mcp_functions.legacy.revisions import knows
-from mcp_functions.names import LISTS, META_SERVER_INFO
+from mcp_functions.protocol.constants import LISTS, META_SERVER_INFO
+from mcp_functions.protocol.jsonrpc import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

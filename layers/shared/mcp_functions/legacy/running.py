@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions import gateway, observing
-from mcp_functions.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
+from mcp_functions import observability
+from mcp_functions.http import gateway
 from mcp_functions.legacy import lifting
-from mcp_functions.messages import Answer, Forwarded, Request
-from mcp_functions.request_state import payer
+from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
+from mcp_functions.protocol.messages import Answer, Forwarded, Request
+from mcp_functions.seal.request_state import payer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.events import HttpRequest
-    from mcp_functions.identity import Caller
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.identity import Caller
     from mcp_functions.legacy.sessions import Session
-    from mcp_functions.schema import JSONRPCRequest, RequestId
+    from mcp_functions.protocol.wire_types import JSONRPCRequest, RequestId
 
 AGAIN_SECONDS = 15.0  # that must be left for a call that ended without a question to be sent again at once
 SPARE_SECONDS = 1.5  # of the time that the gateway waits: to keep what came of it, and to write it
@@ -188,12 +189,12 @@ class Runner:
                 raise
             return Outcome(error={"code": InsufficientScope.code, "message": InsufficientScope.sentence})
         except McpError as error:
-            gateway.note_error(observing.current(), error)
+            gateway.note_error(observability.current(), error)
             return Outcome(error={"code": error.code, "message": error.message, "data": error.data})
         except BaseException as error:  # what raises is an error of this request, and the client must hear so
             if is_ctrl_c(error):
                 raise
-            gateway.note_crash(observing.current(), error)
+            gateway.note_crash(observability.current(), error)
             return Outcome(error={"code": InternalError.code, "message": InternalError.sentence})
 
     def _event(self, exchange: Exchange, sent: JSONRPCRequest, written: Mapping[str, str]) -> Mapping[str, Any]:
@@ -204,7 +205,7 @@ class Runner:
 
 
 def _noted(outcome: Outcome) -> Outcome:
-    notes = observing.current()
+    notes = observability.current()
     if outcome.asks:
         notes.conclude("input_required")
     elif outcome.sheds:

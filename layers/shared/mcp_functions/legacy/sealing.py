@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from mcp_functions.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.jsonrpc import dumps
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.jsonrpc import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.envelope import Codec, Envelope
-    from mcp_functions.vault import Vault
+    from mcp_functions.dispatch.vault import Vault
+    from mcp_functions.seal.envelope import Codec, Envelope
 
 SESSION, EVENT, QUESTION = b"ks1/session", b"ks1/event", b"ks1/question"
 KEPT_SECONDS = 300  # for which what a call came to can still be fetched after its question ended

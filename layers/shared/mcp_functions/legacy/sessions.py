@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.errors import InvalidRequestState
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.codes import SessionNotFound
-from mcp_functions.writer import base64url
+from mcp_functions.protocol.errors import InvalidRequestState
+from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,17 +9,17 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.errors import InvalidRequestState
-from mcp_functions.jsonrpc import dumps
 from mcp_functions.legacy.running import Call
-from mcp_functions.writer import base64url
+from mcp_functions.protocol.errors import InvalidRequestState
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.protocol.jsonrpc import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.legacy.running import Exchange
     from mcp_functions.legacy.sealing import Sealer
-    from mcp_functions.schema import RequestId
+    from mcp_functions.protocol.wire_types import RequestId
 
 _NONCE_BYTES = 12
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mcp_functions.errors import capability_names
+from mcp_functions.protocol.errors import capability_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

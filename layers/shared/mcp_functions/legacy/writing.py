@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions import events, jsonrpc
-from mcp_functions.errors import McpError
-from mcp_functions.gateway import COMMON, JSON, STREAM, fitting
+from mcp_functions.http import events
+from mcp_functions.http.gateway import COMMON, JSON, STREAM, fitting
+from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol.errors import McpError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.events import HttpRequest
-    from mcp_functions.gateway import Response
-    from mcp_functions.schema import RequestId
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Response
+    from mcp_functions.protocol.wire_types import RequestId
 
 
 class Event(NamedTuple):

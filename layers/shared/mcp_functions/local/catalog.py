@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import catalog
+from mcp_functions.handlers import catalog
 from mcp_functions.local import environment
 from mcp_functions.local.functions import FRONT_DOOR, Function, Functions
 from mcp_functions.local.problems import Problem

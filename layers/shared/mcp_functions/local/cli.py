@@ -18,7 +18,7 @@ from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from mcp_functions.identity import NOBODY
+from mcp_functions.http.identity import NOBODY
 from mcp_functions.local import catalog, following, greeting, keyfile, opening_command, scaffold
 from mcp_functions.local.exchange import HOST
 from mcp_functions.local.harness import STATE_DIR, Harness

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local.loading import Folder
 from mcp_functions.local.problems import Problem, first_line
-from mcp_functions.names import WORKER
+from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.local.context import TIMEOUT, WORKER_TIMEOUT, context_of
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Outcome
-from mcp_functions.names import WORKER
-from mcp_functions.observing import PACKAGE, listener
+from mcp_functions.observability import PACKAGE, listener
+from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from mcp_functions.names import WORKER
+from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

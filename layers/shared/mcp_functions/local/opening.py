@@ -13,23 +13,23 @@ from datetime import datetime
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.envelope import CEILING, MAX_CHARS, Envelope, describe
-from mcp_functions.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.keys import Keys, KmsKey, Reason, Scope, kek_hint
 from mcp_functions.local import environment, keyfile
 from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.problems import Problem
-from mcp_functions.names import CALLS
-from mcp_functions.request_state import Binding, RequestStates, binding, principal_digest
-from mcp_functions.request_state import Reason as Claim
+from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.data_keys import Keys, KmsKey, Reason, Scope, kek_hint
+from mcp_functions.seal.envelope import CEILING, MAX_CHARS, Envelope, describe
+from mcp_functions.seal.request_state import Binding, RequestStates, binding, principal_digest
+from mcp_functions.seal.request_state import Reason as Claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from mcp_functions.keys import Wrapping
-    from mcp_functions.messages import Principal
+    from mcp_functions.protocol.messages import Principal
+    from mcp_functions.seal.data_keys import Wrapping
 
 UNKNOWN: Any = object()  # of a request: not known, so not compared
 MAX_ROUNDS = 16

@@ -7,13 +7,13 @@ import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import jsonrpc
-from mcp_functions.errors import ParseError
 from mcp_functions.local import environment, functions
 from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.problems import Problem
-from mcp_functions.messages import Principal
-from mcp_functions.names import CALLS
+from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.errors import ParseError
+from mcp_functions.protocol.messages import Principal
 
 if TYPE_CHECKING:
     import argparse
@@ -87,8 +87,8 @@ def _json(text: str) -> Any:  # noqa: ANN401 - JSON is any value
 
 
 def _holder(options: argparse.Namespace) -> AbstractContextManager[Holder]:
-    from mcp_functions.keys import Scope  # noqa: PLC0415 - see `run`
     from mcp_functions.local import opening  # noqa: PLC0415 - see `run`
+    from mcp_functions.seal.data_keys import Scope  # noqa: PLC0415 - see `run`
 
     stage = options.stage or (AWS_STAGE if options.key else LOCAL_STAGE)
     if options.key:

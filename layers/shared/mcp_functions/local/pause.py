@@ -18,13 +18,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from mcp_functions.envelope import describe
-from mcp_functions.keys.kms import boto3_client
 from mcp_functions.local import catalog, clients, greeting, keyfile
 from mcp_functions.local.demo import ANSWERS, ARGUMENTS, ENDING, ROUNDS, TOOL
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.page import Page
 from mcp_functions.local.problems import Problem, Surprise, first_line
+from mcp_functions.seal.envelope import describe
+from mcp_functions.seal.kms import boto3_client
 
 if TYPE_CHECKING:
     from mcp_functions.local.clients import Client

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local.events import Moment, event
 from mcp_functions.local.exchange import HttpRequest
 from mcp_functions.local.following import PLACEHOLDER
-from mcp_functions.names import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

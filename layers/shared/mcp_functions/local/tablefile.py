@@ -11,13 +11,13 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local.problems import Problem
-from mcp_functions.table import Refused
+from mcp_functions.store import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from mcp_functions.table.dynamodb import Call
+    from mcp_functions.store.dynamodb import Call
 
 FILE = "table.sqlite"
 WRITES = ("PutItem", "UpdateItem", "DeleteItem")

@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mcp_functions.names import (
+from mcp_functions.protocol.constants import (
     CALLS,
     EXTENSION_TASKS,
     META_CLIENT_CAPABILITIES,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import Surprise
 from mcp_functions.local.task_client import Refused, TaskClient
-from mcp_functions.names import WORKER
+from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.errors import McpError, TemporarilyUnavailable, UnknownTask
+from mcp_functions.protocol.errors import McpError, TemporarilyUnavailable, UnknownTask
 from mcp_functions.tasks.task import Lost, Task, progressed, renewed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcp_functions.rounds import AuditRecord, Round
+    from mcp_functions.rounds.round import AuditRecord, Round
     from mcp_functions.tasks.store import Store
 
 log = logging.getLogger("mcp_functions")

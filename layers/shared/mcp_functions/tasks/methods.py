@@ -11,17 +11,13 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import observing, tokens
-from mcp_functions.errors import (
-    ContentTooLarge,
-    InvalidParams,
-    MissingRequiredClientCapability,
-    UnknownTask,
-)
-from mcp_functions.input_requests import in_words, missing
-from mcp_functions.messages import complete
-from mcp_functions.request_state import payer, principal_digest
-from mcp_functions.table import ItemTooLarge
+from mcp_functions import observability
+from mcp_functions.http import access_tokens
+from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, MissingRequiredClientCapability, UnknownTask
+from mcp_functions.protocol.messages import complete
+from mcp_functions.rounds.input_requests import in_words, missing
+from mcp_functions.seal.request_state import payer, principal_digest
+from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks.lease import left
 from mcp_functions.tasks.store import Store, TooMany
 from mcp_functions.tasks.task import (
@@ -44,10 +40,10 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers import Handler, Tool
     from mcp_functions.handlers.playing import Playable
-    from mcp_functions.messages import Request
-    from mcp_functions.rounds import Round
+    from mcp_functions.protocol.messages import Request
+    from mcp_functions.rounds.round import Round
     from mcp_functions.settings import Settings
-    from mcp_functions.table import Table
+    from mcp_functions.store import Table
 
 FLOW_BYTES = 16
 TOO_LARGE = "The call has more to remember than a task can keep. Call with less."
@@ -118,7 +114,7 @@ class Tasks:
             most = self._settings.max_open_tasks
             return tool.failed(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
         except ItemTooLarge as error:
-            observing.current().reason = error.reason  # for the author
+            observability.current().reason = error.reason  # for the author
             return tool.failed(TOO_LARGE)
         self._summon(task_id, owner)
         return {"resultType": "task", **_shown(task_id, task, now)}
@@ -135,10 +131,10 @@ class Tasks:
         if not isinstance(task_id, str):
             text = "params.taskId must be a string"
             raise InvalidParams(text)
-        observing.current().payer = payer(request.principal, request.address)
+        observability.current().payer = payer(request.principal, request.address)
         owner, method = principal_digest(request.principal), request.message["method"]
         task = self.store.get(task_id, owner)
-        observing.current().handler = task.tool
+        observability.current().handler = task.tool
         self._permit(task, request)
         if method == "tasks/get":
             return self._get(task_id, owner, task, request)
@@ -148,7 +144,7 @@ class Tasks:
         # "authorization on every task request": what the call needed, its task needs
         if task.tool not in self.tools:
             raise UnknownTask  # another release offers it no more
-        tokens.permit(task.tool, self.tools[task.tool].scopes, request.scopes, self._settings)
+        access_tokens.permit(task.tool, self.tools[task.tool].scopes, request.scopes, self._settings)
 
     def _get(self, task_id: str, owner: str | None, task: Task, request: Request) -> dict[str, Any]:
         if task.abandoned(self._ms()):

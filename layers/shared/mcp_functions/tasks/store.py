@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mcp_functions.errors import Busy, UnknownTask
-from mcp_functions.table import Conflict, Key, Unreadable
+from mcp_functions.protocol.errors import Busy, UnknownTask
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.store import Conflict, Key, Unreadable
 from mcp_functions.tasks.task import Task, read, written
-from mcp_functions.writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.table import Item, Table
+    from mcp_functions.store import Item, Table
 
 ID = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{22}")
 RANDOM_BYTES = 16  # of an id: "unguessable"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import observing
-from mcp_functions.errors import (
+from mcp_functions import observability
+from mcp_functions.handlers.playing import crashed, play, words
+from mcp_functions.protocol.errors import (
     Crash,
     DeveloperError,
     InternalError,
@@ -23,11 +24,10 @@ from mcp_functions.errors import (
     WorkerGaveUp,
     is_ctrl_c,
 )
-from mcp_functions.handlers.playing import crashed, play, words
-from mcp_functions.input_requests import in_words, missing
-from mcp_functions.messages import Principal
-from mcp_functions.rounds import Round
-from mcp_functions.table import ItemTooLarge
+from mcp_functions.protocol.messages import Principal
+from mcp_functions.rounds.input_requests import in_words, missing
+from mcp_functions.rounds.round import Round
+from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks.lease import Held, left
 from mcp_functions.tasks.task import (
     COMPLETED,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers import Tool
-    from mcp_functions.rounds import AuditRecord
+    from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.tasks.store import Store
 
 NO_LIMIT = 1 << 31  # on rounds without a question: a task has no client that gives up
@@ -106,7 +106,7 @@ class Worker:
         except (Lost, UnknownTask):
             return  # another has it, or it waits, or it is over
         if task.held:
-            notes = observing.current()
+            notes = observability.current()
             notes.handler, notes.round, notes.flow = task.tool, task.rounds + 1, task.flow
             self._played(self._hold(task_id, owner, task), task, deadline)
 
@@ -157,7 +157,7 @@ class Worker:
         except TemporarilyUnavailable:
             raise
         except ItemTooLarge as error:
-            observing.current().reason = error.reason  # for the author
+            observability.current().reason = error.reason  # for the author
             return {"result": tool.failed(TOO_MUCH)} if tool else None
         except Crash as crash:  # "isError" completes a task, as every other result of a tool does
             return {"result": crashed(tool, crash)} if tool else None
@@ -166,7 +166,7 @@ class Worker:
         except BaseException as error:  # of the author's audit
             if is_ctrl_c(error):
                 raise
-            observing.current().crash(error)
+            observability.current().crash(error)
             return {"error": _error(InternalError())}
 
     def _left(self, held: Held, round_: Round, outcome: Mapping[str, Any] | None) -> Task | None:
@@ -184,7 +184,7 @@ class Worker:
         try:
             return held.change(lambda task: self._after(task, held.epoch, round_, outcome))
         except ItemTooLarge as error:
-            observing.current().reason = error.reason  # for the author
+            observability.current().reason = error.reason  # for the author
             too_much = {"result": self._tools[held.tool].failed(TOO_MUCH)}
             instead = too_much if outcome is None else {"error": _error(TaskResultTooLarge())}
         except DeveloperError as error:
@@ -236,14 +236,14 @@ def _result(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str,
 
 
 def _note_end(task: Task) -> None:
-    notes, said = observing.current(), {INPUT_REQUIRED: "input_required", WORKING: "shed"}
+    notes, said = observability.current(), {INPUT_REQUIRED: "input_required", WORKING: "shed"}
     if task.status != FAILED:
         notes.conclude(said.get(task.status, "complete"))
         notes.tool_error = task.outcome.get("result", {}).get("isError") is True
 
 
 def _noted(error: McpError) -> dict[str, Any]:
-    notes = observing.current()
+    notes = observability.current()
     notes.conclude("failed" if error.ours else "refused", error.reason)
     notes.code = error.code
     notes.misconfigured = isinstance(error, Misconfigured)

@@ -31,10 +31,10 @@ from mcp_functions.testing.dynamodb import MemoryTable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
     from mcp_functions.local.exchange import HttpRequest
-    from mcp_functions.table import Bucket
-    from mcp_functions.table.dynamodb import Call
+    from mcp_functions.store import Bucket
+    from mcp_functions.store.dynamodb import Call
 
 SECONDS = 60  # for a process to answer one event
 MAX_ORDER = 64 * 1024

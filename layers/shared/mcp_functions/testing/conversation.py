@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 from mcp_functions.local import environment
 from mcp_functions.local.events import Moment, event
 from mcp_functions.local.loopback import HttpRequest
-from mcp_functions.messages import Principal
-from mcp_functions.names import (
+from mcp_functions.observability import Notes, lines, listener
+from mcp_functions.protocol.constants import (
     CALLS,
     EXTENSION_TASKS,
     META_CLIENT_CAPABILITIES,
@@ -26,13 +26,13 @@ from mcp_functions.names import (
     TASKS,
     WORKER,
 )
-from mcp_functions.observing import Notes, lines, listener
+from mcp_functions.protocol.messages import Principal
 from mcp_functions.testing.containers import Cold, Context, Warm, orders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mcp_functions.gateway import LambdaFunction
+    from mcp_functions.http.gateway import LambdaFunction
 
 METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}

@@ -13,7 +13,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 from mcp_functions.local.environment import TABLE
-from mcp_functions.table import Refused
+from mcp_functions.store import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,8 +9,8 @@ from __future__ import annotations
 from threading import RLock
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from mcp_functions.errors import Misconfigured, TemporarilyUnavailable
-from mcp_functions.table import Missing
+from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
+from mcp_functions.store import Missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

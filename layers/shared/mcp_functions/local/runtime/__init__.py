@@ -22,7 +22,7 @@ from mcp_functions.local.runtime.fleet import IDLE_SECONDS, Fleet
 from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.template import Configuration, Template
 from mcp_functions.local.runtime.warden import Warden
-from mcp_functions.names import WORKER
+from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -1,0 +1,1 @@
+"""A method goes to its handler; a conversation is opened and sealed here."""

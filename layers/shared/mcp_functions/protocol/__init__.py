@@ -1,0 +1,1 @@
+"""JSON-RPC and the shapes, constants, errors and values of the specification."""

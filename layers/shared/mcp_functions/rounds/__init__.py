@@ -1,0 +1,1 @@
+"""One round by replay: what it asks, its steps, its progress."""

@@ -1,0 +1,269 @@
+"""What a server may ask of a client, what the client must have declared for it, and what pins an answer to it.
+
+The classes are an author's words for the three requests; `wire()` writes the message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.protocol import foreign_types
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.protocol.jsonrpc import in_order
+from mcp_functions.protocol.plain_values import NotJson, named, to_json
+from mcp_functions.schemas import forms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pydantic import BaseModel
+    from typing_extensions import TypeForm
+
+    from mcp_functions.protocol import wire_types
+    from mcp_functions.protocol.foreign_types import Model
+    from mcp_functions.protocol.wire_types import JSONObject
+
+
+ROLES = ("user", "assistant")
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as capabilities that a client declares
+PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
+
+
+class InputRequest:
+    """One of the three requests that a server may make: ElicitRequest, CreateMessageRequest or ListRootsRequest."""
+
+    __slots__ = ()
+
+    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
+        """Write it as the specification does."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class ElicitRequest(InputRequest):
+    """Asks the user to fill in a form, or (`ElicitRequest.url`) to open a page (client/elicitation)."""
+
+    message: str
+    form: TypeForm[Any] | None
+    page: str | None = None
+
+    @classmethod
+    def url(cls, message: str, url: str) -> ElicitRequest:
+        """Ask the user to open `url`. An accept is consent to open it, not completion of what happens there."""
+        return cls(message, None, url)
+
+    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
+        """Write it as ElicitRequest.
+
+        Raises:
+            DeveloperError: the form cannot be expressed, or the URL is none that a client could open.
+
+        """
+        if self.form is not None:
+            return form_request(self.message, forms.form_of(self.form, key, camel_case=camel_case))
+        if not self.page or not _can_be_opened(self.page):
+            message = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
+            raise DeveloperError(message)
+        return {"method": "elicitation/create", "params": {"mode": "url", "message": self.message, "url": self.page}}
+
+
+@dataclass(frozen=True, slots=True)
+class CreateMessageRequest(InputRequest):
+    """Asks the client's model (client/sampling).
+
+    Args:
+        messages: the conversation, as SamplingMessage objects, dicts or the official SDK's; a string is one message of
+            the user.
+        max_tokens: the most that the answer may have.
+        options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
+
+    """
+
+    messages: str | Sequence[JSONObject | Model]
+    max_tokens: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:  # noqa: ARG002 - the wire names are the protocol's
+        """Write it as CreateMessageRequest.
+
+        Raises:
+            DeveloperError: the messages break a rule of tool use; the message names it.
+
+        """
+        if self.max_tokens < 1:
+            message = "max_tokens must be 1 or more"
+            raise DeveloperError(message)
+        said = [_said(self.messages)] if isinstance(self.messages, str) else [_message(each) for each in self.messages]
+        _check_tool_results(said)
+        params = {"messages": said, **_options(self.options), "maxTokens": self.max_tokens}
+        return {"method": "sampling/createMessage", "params": params}
+
+
+@dataclass(frozen=True, slots=True)
+class ListRootsRequest(InputRequest):
+    """Asks the client which folders it works in (client/roots)."""
+
+    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:  # noqa: ARG002 - one shape for all three
+        """Write it as ListRootsRequest."""
+        return {"method": "roots/list", "params": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class InputRequiredResult:
+    """What a function of the low level returns to end a round.
+
+    Args:
+        input_requests: what the client has to answer, under keys of the author's choice; empty to go on without.
+        request_state: what the function wants to find again in `RequestState.value`; sealed on its way.
+
+    """
+
+    input_requests: Mapping[str, InputRequest] = field(default_factory=dict)
+    request_state: BaseModel | None = None
+
+
+def _can_be_opened(url: str) -> bool:
+    from urllib.parse import urlsplit  # noqa: PLC0415 - only for pages
+
+    parts = urlsplit(url)
+    local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+    return bool(parts.hostname) and (parts.scheme == "https" or local) and not any(c.isspace() for c in url)
+
+
+def _said(text: str) -> JSONObject:
+    return {"role": "user", "content": {"type": "text", "text": text}}
+
+
+def _message(message: Any) -> JSONObject:  # noqa: ANN401 - a dict, or a message of the official SDK
+    if foreign_types.role(message) == foreign_types.MESSAGE:
+        message = foreign_types.wire(message)
+    if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
+        return message
+    text = f"a message for the model is a SamplingMessage or a dict with role and content, not {named(message)}"
+    raise DeveloperError(text)
+
+
+def _options(options: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return dict(to_json(dict(options)))
+    except NotJson as error:
+        text = f"JSON cannot carry the options of the question to the model ({error})"
+        raise DeveloperError(text) from None
+
+
+def _check_tool_results(messages: Sequence[JSONObject]) -> None:
+    """Check a conversation with tools (client/sampling, "Tool Result Messages", "Tool Use and Result Balance")."""
+    open_uses: set[str] = set()
+    for message in messages:
+        blocks = message["content"] if isinstance(message["content"], list) else [message["content"]]
+        answered = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
+        # "user messages that contain tool results MUST contain ONLY tool results"
+        if answered and len(answered) != len(blocks):
+            text = "a message with a tool_result holds tool_results alone"
+            raise DeveloperError(text)
+        # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
+        if answered != open_uses:
+            text = "every tool_use is answered by its tool_result in the very next message, and nothing else is"
+            raise DeveloperError(text)
+        open_uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
+    if open_uses:
+        text = "a tool_use at the end has no tool_result"
+        raise DeveloperError(text)
+
+
+def form_request(message: str, form: forms.Form) -> wire_types.InputRequest:
+    """Write the question that shows a form.
+
+    Raises:
+        DeveloperError: the form cannot be expressed.
+
+    """
+    params: wire_types.ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": form.schema()}
+    return {"method": "elicitation/create", "params": params}
+
+
+def fingerprint(request: wire_types.InputRequest) -> str:
+    """Name one exact question, 22 characters: an answer counts only for the question it was asked for."""
+    return base64url(hashlib.sha256(in_order(request).encode()).digest()[:16])
+
+
+def asked_again(request: wire_types.InputRequest, reason: str) -> wire_types.InputRequest:
+    """Write a question once more, and why the last answer would not do."""
+    match request:
+        case {
+            "method": "elicitation/create",
+            "params": {"mode": "form", "message": str(message), "requestedSchema": requested},
+        }:
+            again = f"{message} (Please answer again: {reason}.)"
+            return {
+                "method": "elicitation/create",
+                "params": {"mode": "form", "message": again, "requestedSchema": requested},
+            }
+    return request
+
+
+def in_words(request: wire_types.InputRequest) -> str:
+    """Say what is asked, for a model or a person who cannot be asked."""
+    match request:
+        case {"params": {"mode": "url", "message": str(message), "url": str(url)}}:
+            return f"{message} ({url})"
+        case {"params": {"message": str(message), "requestedSchema": {"properties": dict(fields)}}}:
+            return f"{message} ({'; '.join(_field_in_words(name, field) for name, field in fields.items())})"
+        case {"method": "sampling/createMessage"}:
+            return "a message of the client's model"
+    return "the client's roots"
+
+
+def _field_in_words(name: str, field: Mapping[str, Any]) -> str:
+    choices = field.get("enum") or [choice["const"] for choice in field.get("oneOf", ())]
+    return f"{name}: {' | '.join(map(str, choices)) or field.get('description') or field.get('type')}"
+
+
+def missing(requests: Iterable[wire_types.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what of the client's capabilities these requests need and the client did not declare; empty if nothing.
+
+    "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
+    """
+    lacking: dict[str, Any] = {}
+    for request in requests:
+        needed = _needed(request)
+        if not (_shows_forms(declared) if needed is FORMS else _declares(declared, needed)):
+            lacking = _merged(lacking, needed)
+    # to a client that declared nothing of it, the shorter way of saying "forms"
+    if lacking.get("elicitation") == {"form": {}} and "elicitation" not in declared:
+        return {**lacking, "elicitation": {}}
+    return lacking
+
+
+def _needed(request: wire_types.InputRequest) -> dict[str, Any]:
+    if request["method"] == "elicitation/create":
+        return PAGES if request["params"].get("mode") == "url" else FORMS
+    match request:
+        case {"method": "sampling/createMessage", "params": {"tools": _} | {"toolChoice": _}}:
+            return {"sampling": {"tools": {}}}
+        case {"method": "sampling/createMessage", "params": {"includeContext": "thisServer" | "allServers"}}:
+            return {"sampling": {"context": {}}}
+        case {"method": "sampling/createMessage"}:
+            return {"sampling": {}}
+    return {"roots": {}}
+
+
+def _shows_forms(declared: Mapping[str, Any]) -> bool:
+    # "an empty capabilities object is equivalent to declaring support for form mode only"
+    found = declared.get("elicitation")
+    return isinstance(found, dict) and (not found or isinstance(found.get("form"), dict))
+
+
+def _declares(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
+    for key, value in needed.items():
+        found = declared.get(key)
+        if not isinstance(found, dict) or (value and not _declares(found, value)):
+            return False
+    return True
+
+
+def _merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _merged(left.get(key, {}), right.get(key, {})) for key in {**left, **right}}

@@ -1,0 +1,101 @@
+"""Telling the client something before the result: how far the work is, and what happened on the way."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from mcp_functions.protocol.constants import LOG_LEVELS, META_LOG_LEVEL
+from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.plain_values import to_json
+from mcp_functions.rounds.capabilities import Capability
+
+if TYPE_CHECKING:
+    from mcp_functions.rounds.round import Round
+
+LEVELS = ", ".join(LOG_LEVELS)
+
+
+class Progress(Capability):
+    """Reports how far the work is: `progress(50, total=100)`."""
+
+    def __init__(self, round_: Round) -> None:
+        """Report within one round."""
+        super().__init__(round_)
+        self._last = float("-inf")
+
+    def __call__(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
+        """Tell the client, if it asked to be told (basic/patterns/progress); in a task it is the `statusMessage`.
+
+        Args:
+            progress: how far; "MUST increase with each notification", so a step back is not sent.
+            total: how far it goes, if that is known.
+            message: what is being done.
+
+        Raises:
+            DeveloperError: the message is not text.
+
+        """
+        if not isinstance(message, str | None):
+            self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
+        self._round.told = message or (f"{progress:g} of {total:g}" if total else f"{progress:g}")
+        token = self._round.meta.get("progressToken")
+        if token is None or not isfinite(progress) or progress <= self._last:
+            return
+        self._last = progress
+        more = {"total": total if total is None or isfinite(total) else None, "message": message}
+        params = {"progressToken": token, "progress": progress, **{k: v for k, v in more.items() if v is not None}}
+        self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+
+
+class Log(Capability):
+    """Sends log messages to the client that asked for them: `log.info("…")` (server/utilities/logging).
+
+    "Log messages MUST NOT contain credentials or secrets"; they go to the client, not to CloudWatch.
+    """
+
+    def __call__(self, level: str, data: object, *, logger: str | None = None) -> None:
+        """Send one message, if this request asked for its level.
+
+        Args:
+            level: debug, info, notice, warning, error, critical, alert or emergency.
+            data: any JSON value.
+            logger: who says it.
+
+        Raises:
+            DeveloperError: there is no such level, or JSON cannot carry what was given.
+
+        """
+        if level not in LOG_LEVELS:
+            self._round.fail("there is no log level {level!r}: it is one of {levels}", level=level, levels=LEVELS)
+        wanted = self._round.meta.get(META_LOG_LEVEL)
+        # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
+        if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+            return
+        try:
+            params = {"level": level, "data": to_json(data), **({"logger": logger} if logger else {})}
+            dumps(params)
+        except (TypeError, ValueError):
+            rule = "JSON cannot carry what log.{level} was given ({type})"
+            self._round.fail(rule, level=level, type=type(data).__name__)
+        self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+
+    def debug(self, data: object, *, logger: str | None = None) -> None:
+        """Send a message of level debug."""
+        self("debug", data, logger=logger)
+
+    def info(self, data: object, *, logger: str | None = None) -> None:
+        """Send a message of level info."""
+        self("info", data, logger=logger)
+
+    def notice(self, data: object, *, logger: str | None = None) -> None:
+        """Send a message of level notice."""
+        self("notice", data, logger=logger)
+
+    def warning(self, data: object, *, logger: str | None = None) -> None:
+        """Send a message of level warning."""
+        self("warning", data, logger=logger)
+
+    def error(self, data: object, *, logger: str | None = None) -> None:
+        """Send a message of level error."""
+        self("error", data, logger=logger)

@@ -1,0 +1,1 @@
+"""A signature as JSON Schema: types, forms, defaults and validation."""

@@ -1,0 +1,1 @@
+"""The envelope, the state that it seals, and the keys that seal it."""

@@ -1,0 +1,282 @@
+"""The envelope `ks1.`: bytes sealed into a text that only functions of the same scope can open (see envelope.md).
+
+AES-256-GCM in the chunks of C2SP's chunked-encryption (Cobblestone-256), under a key derived for each token from a data
+key that KMS wrapped; the wrapped key travels in the token. The salt is hedged: it comes from `os.urandom` and from the
+message, so that clones of a snapshot that would draw the same randomness never use a key twice for different messages.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hmac
+import logging
+import os
+import struct
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA512
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
+from mcp_functions import observability
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.seal.data_keys import MAX_WRAPPED, Header, Reason, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.seal.data_keys import DataKey, Keys
+
+PREFIX = "ks1."
+SUITE = 0x01
+INLINE = 0x01  # kd: the wrapped data key stands in the token; 0x02 is reserved and refused
+MAX_CHARS = 24 * 1024
+STATE_LABEL = b"ks1/request-state"
+CEILING = 4 * 1024 * 1024
+MAX_AGE = 3600
+
+_FIXED = struct.Struct(">BBI4sH")  # suite, kd, born, kek, wlen
+_SALT, _COMMITMENT, _TAG, _CHUNK = 24, 32, 16, 16 * 1024
+_JTI = 16  # bytes of the commitment, which name a token
+_INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
+_TO_BASE64 = bytes.maketrans(b"-_+/=", b"+/\0\0\0")  # what base64url does not have becomes what nothing has
+_log = logging.getLogger(__name__)
+
+
+class Codec(Protocol):
+    """Own crypto, second level: everything about the seal. Claims and binding stay the toolkit's."""
+
+    def seal(self, payload: bytes, /) -> str:
+        """Return a text that hides and authenticates `payload`."""
+
+    def unseal(self, token: str, /) -> bytes:
+        """Return what was sealed, or raise `InvalidRequestState` (any other surprise counts as that)."""
+
+
+class _Parts(NamedTuple):
+    """A token taken apart, with nothing authenticated yet. `head` is body[0 : 12 + wlen], the part in clear."""
+
+    head: bytes
+    header: Header
+    salt: bytes
+    commitment: bytes
+    ciphertext: bytes
+
+
+class Envelope:
+    """Seals bytes into a token and opens it again, in one scope and under one label."""
+
+    knows_callers: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        keys: Keys,
+        *,
+        label: bytes = STATE_LABEL,
+        max_chars: int = MAX_CHARS,
+        max_age: float = MAX_AGE,
+        rand: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        """Remember the keys; no call is made.
+
+        Args:
+            keys: the data keys of the scope.
+            label: what is sealed; nothing sealed under one label opens under another.
+            max_chars: cap on a token, in characters, when sealing and when opening.
+            max_age: seconds that what is sealed may live; bounds the age of the data keys that open.
+            rand: `n` random bytes. `os.urandom` is the only source that differs between clones of a snapshot.
+
+        Raises:
+            Misconfigured: `max_chars` is over the ceiling of 4 MiB.
+
+        """
+        if not 0 < max_chars <= CEILING:
+            message = f"max_chars is {max_chars}: a token may have 1 to {CEILING} characters"
+            raise Misconfigured(message)
+        self.max_chars, self.max_age = max_chars, max_age
+        self._keys, self._rand = keys, rand
+        self._warned = label != STATE_LABEL  # clients carry nothing else
+        self._context = label + b"\0" + b"".join(_lp16(part.encode()) for part in keys.scope)
+
+    def seal(self, payload: bytes, *, about: bytes = b"") -> str:
+        """Seal `payload` into a token.
+
+        Args:
+            payload: what to hide.
+            about: what the token is bound to besides its scope and label; who opens it must say the same (§4).
+
+        Raises:
+            StateTooLarge: the token would be over the cap.
+            TemporarilyUnavailable: no data key can be had now.
+            Misconfigured: no data key can be had until the operator acts.
+
+        """
+        key = self._keys.sealing()
+        head = _head(key)
+        self._fits(len(payload), len(head))
+        sealed = encrypt(key.plaintext, self._context + about + head, payload, self._rand(32))
+        return PREFIX + base64url(head + sealed)
+
+    def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
+        """Open a token.
+
+        Args:
+            token: what a client sent.
+            caller: who pays for the unwrap (`request_state.payer`).
+            about: as it was when the token was sealed.
+
+        Raises:
+            InvalidRequestState: the token is not one that this scope sealed, or its key is too old.
+            TemporarilyUnavailable: KMS cannot answer, or the caller has no budget left: no verdict.
+            Misconfigured: KMS will not answer until the operator acts.
+
+        """
+        parts = _parse(token, self.max_chars)
+        key = self._keys.opening(parts.header, caller, max_age=self.max_age)
+        context = self._context + about + parts.head
+        try:
+            payload = decrypt(key.plaintext, context, parts.salt, parts.commitment, parts.ciphertext)
+        except InvalidRequestState:
+            self._keys.refuted(key, caller)
+            raise
+        self._keys.proven(key)
+        observability.current().jti = parts.commitment[:_JTI]
+        return payload
+
+    def _fits(self, payload: int, head: int) -> None:
+        """Refuse, when sealing, what opening would refuse: "a server never mints a token that it would not accept"."""
+        body = head + _SALT + _COMMITMENT + payload + _TAG * (payload // _CHUNK + 1)
+        chars = len(PREFIX) + (body * 4 + 2) // 3
+        if chars > self.max_chars:
+            message = (
+                f"the state is {payload} bytes, its token would have {chars} of at most {self.max_chars} characters:"
+                f" keep references in the state instead of documents, or raise MCP_MAX_STATE_CHARS (up to {CEILING})"
+            )
+            raise StateTooLarge(message)
+        if chars > self.max_chars // 4 and not self._warned:
+            self._warned = True
+            warning = "a token has %d characters, the cap is %d: clients carry it twice a round"
+            _log.warning(warning, chars, self.max_chars)
+
+
+def describe(token: str) -> dict[str, Any]:
+    """Say what a token shows to everyone: suite, key kind, key, sizes. Nothing of it is authenticated here.
+
+    Raises:
+        InvalidRequestState: it does not have the shape of a token.
+
+    """
+    parts = _parse(token, CEILING)
+    chunks = (len(parts.ciphertext) - 1) // (_CHUNK + _TAG) + 1
+    return {
+        "suite": SUITE,
+        "kd": INLINE,
+        "born": parts.header.born,
+        "kek": parts.header.kek.hex(),
+        "key": name_of(parts.header.wrapped),
+        "wrapped_bytes": len(parts.header.wrapped),
+        "payload_bytes": len(parts.ciphertext) - chunks * _TAG,
+        "chars": len(token),
+        "jti": base64url(parts.commitment[:_JTI]),
+    }
+
+
+def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
+    """Return salt, commitment and chunks (§4). `entropy` is 32 random bytes; the message hedges them."""
+    salt = hedged_salt(data_key, context, payload, entropy)
+    key, nonce, commitment = derive(data_key, salt, context)
+    gcm = AESGCM(key)
+    # "a chunk shorter than 16 KiB ends the message": one of zero bytes, if need be
+    chunks = [
+        gcm.encrypt(_nonce(nonce, number), payload[start : start + _CHUNK], None)
+        for number, start in enumerate(range(0, len(payload) + 1, _CHUNK))
+    ]
+    return salt + commitment + b"".join(chunks)
+
+
+def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
+    """Return the payload (§4).
+
+    Raises:
+        InvalidRequestState: another key, another context, or a changed bit.
+
+    """
+    key, nonce, expected = derive(data_key, salt, context)
+    # "The commitment is compared, in constant time, before anything is decrypted."
+    if not hmac.compare_digest(commitment, expected):
+        raise InvalidRequestState(Reason.COMMITMENT)
+    gcm, step = AESGCM(key), _CHUNK + _TAG
+    try:
+        # A message of whole chunks only has no end: its last chunk is then an empty text, and that fails as a tag.
+        return b"".join(
+            gcm.decrypt(_nonce(nonce, number), ciphertext[start : start + step], None)
+            for number, start in enumerate(range(0, len(ciphertext) + 1, step))
+        )
+    except (InvalidTag, ValueError):
+        raise InvalidRequestState(Reason.TAG) from None
+
+
+def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return a token's key (32 bytes), base nonce (12) and commitment (32), by HKDF-Expand (RFC 5869 §2.3)."""
+    derived = HKDFExpand(SHA512(), 76, _INFO + salt + context).derive(data_key)
+    return derived[:32], derived[32:44], derived[44:]
+
+
+def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
+    """Return 24 bytes: uniform if `entropy` is; if it repeats, still different for every different message (§4.2)."""
+    hedge = hmac.new(HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key), digestmod="sha512")
+    for part in (entropy, len(context).to_bytes(4, "big"), context, payload):
+        hedge.update(part)
+    return hedge.digest()[:_SALT]
+
+
+def _head(key: DataKey) -> bytes:
+    """Write the part of a token that is in clear: which data key sealed it, wrapped."""
+    return _FIXED.pack(SUITE, INLINE, key.born, key.kek, len(key.wrapped)) + key.wrapped
+
+
+def _parse(token: str, max_chars: int) -> _Parts:
+    """Take a token apart, in the order of §7: every refusal here costs neither KMS nor a key derivation."""
+    if not isinstance(token, str) or not token.startswith(PREFIX):
+        raise InvalidRequestState(Reason.PREFIX)
+    if len(token) > max_chars:
+        raise InvalidRequestState(Reason.LENGTH)
+    body = _decode(token[len(PREFIX) :])
+    if len(body) < _FIXED.size:
+        raise InvalidRequestState(Reason.TRUNCATED)
+    suite, kind, born, kek, wrapped_size = _FIXED.unpack_from(body)
+    if suite != SUITE:
+        raise InvalidRequestState(Reason.SUITE)
+    if kind != INLINE:
+        raise InvalidRequestState(Reason.KEY_KIND)
+    at = _FIXED.size + wrapped_size
+    if not 1 <= wrapped_size <= MAX_WRAPPED or len(body) < at + _SALT + _COMMITMENT + _TAG:
+        raise InvalidRequestState(Reason.TRUNCATED)
+    header = Header(born, kek, body[_FIXED.size : at])
+    salt, commitment = body[at : at + _SALT], body[at + _SALT : at + _SALT + _COMMITMENT]
+    return _Parts(body[:at], header, salt, commitment, body[at + _SALT + _COMMITMENT :])
+
+
+def _decode(text: str) -> bytes:
+    """Decode base64url. "Only the canonical encoding is accepted": a token has one spelling, in ledgers too."""
+    try:
+        encoded = text.encode("ascii").translate(_TO_BASE64) + b"=" * (-len(text) % 4)
+        body = binascii.a2b_base64(encoded, strict_mode=True)
+    except (ValueError, binascii.Error):
+        raise InvalidRequestState(Reason.ENCODING) from None
+    # The decoder ignores spare bits of the last character. Only the last bytes are encoded again to show them: a
+    # megabyte would take 3 ms.
+    last = len(body) % 3
+    if last and not encoded.endswith(binascii.b2a_base64(body[-last:], newline=False)):
+        raise InvalidRequestState(Reason.ENCODING)
+    return body
+
+
+def _nonce(base: bytes, number: int) -> bytes:
+    return (int.from_bytes(base, "big") ^ number).to_bytes(12, "big")
+
+
+def _lp16(part: bytes) -> bytes:
+    return struct.pack(">H", len(part)) + part

@@ -1,0 +1,139 @@
+"""Who wraps data keys: AWS KMS, or an author's own pair of functions (envelope.md §5, §8).
+
+The only code that knows what KMS says when it refuses: about the blob (a bad token), about its own day (try again), or
+about the operator's work (an alarm). Errors are told by names and codes, which boto3 and `aws` have in common.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mcp_functions import aws
+from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.key_choice import KEY_BYTES, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 0.5, 1.0, 3
+
+
+class Wrapping(Protocol):
+    """Own crypto, first level: another KMS. A pair of functions that wrap and unwrap a 32-byte data key.
+
+    `context` is authenticated: `unwrap` must fail if it differs. Raise `InvalidRequestState` for a wrapped key that is
+    damaged or not yours, `TemporarilyUnavailable` if you cannot answer now, `Misconfigured` if the operator must act.
+    An OSError counts as an outage; anything else as a bad token in `unwrap`, and as the operator's work in `generate`.
+    """
+
+    @property
+    def id(self) -> str:
+        """The id of the wrapping key; its hash stands in every token."""
+
+    def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
+        """Return a new 32-byte key and its wrapped form, at most 1024 bytes."""
+
+    def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
+        """Return the 32-byte key."""
+
+
+def kms_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
+    """Build a KMS client whose time limits fit into API Gateway's: our own where the environment says all it needs."""
+    target = aws.find(os.environ, "kms")
+    if target is None:
+        return boto3_client()
+    from mcp_functions.aws.clients import Kms  # noqa: PLC0415 - imported at init, where it will be needed
+
+    return Kms(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+
+
+def boto3_client() -> Any:  # noqa: ANN401 - see kms_client
+    """Build boto3's, where the environment does not say all that our own needs."""
+    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only functions that ask need it
+
+    return by_boto3.client("kms", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+
+
+class KmsKey:
+    """A KMS key, by ARN. The only code here that knows what KMS says when it refuses."""
+
+    def __init__(self, arn: str, client: Callable[[], Any] = kms_client) -> None:
+        """Remember the key; no call is made, no client is built.
+
+        Args:
+            arn: of the key; an alias is refused, because an alias that moves takes every older token with it.
+            client: builds a boto3-like KMS client.
+
+        Raises:
+            Misconfigured: the ARN is that of an alias.
+
+        """
+        self.arn = arn
+        self.id = arn.rpartition("/")[2]
+        if "alias/" in arn or not self.id:
+            message = "MCP_KMS_KEYS holds an alias: give key ARNs (arn:aws:kms:...:key/...), an alias may be moved"
+            raise Misconfigured(message)
+        self._make_client = client
+        self._client: Any = None
+
+    def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
+        """Ask for a new data key: `kms:GenerateDataKey`."""
+        answer = self._ask("generate_data_key", KeyId=self.arn, KeySpec="AES_256", EncryptionContext=context)
+        return self._checked(answer), bytes(answer["CiphertextBlob"])
+
+    def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
+        """Ask for the data key inside `wrapped`: `kms:Decrypt`."""
+        # "Decrypt always carries KeyId": else a key wrapped under an attacker's own KMS key would be unwrapped.
+        return self._checked(self._ask("decrypt", KeyId=self.arn, CiphertextBlob=wrapped, EncryptionContext=context))
+
+    def reset(self) -> None:
+        """Forget the client: its sockets and credentials belong to the process that made them."""
+        self._client = None
+
+    def _ask(self, operation: str, **arguments: object) -> dict[str, Any]:
+        try:
+            client = self._client = self._client or self._make_client()
+            answer: dict[str, Any] = getattr(client, operation)(**arguments)
+        except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; `_verdict` sorts them
+            raise _verdict(error, unwrapping=operation == "decrypt") from None  # its text may hold the context
+        return answer
+
+    def _checked(self, answer: dict[str, Any]) -> bytes:
+        """Return the plaintext key. "KeyId ends with the configured key id, and Plaintext is 32 bytes long."."""
+        plaintext = bytes(answer.get("Plaintext", b""))
+        if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id or len(plaintext) != KEY_BYTES:
+            reason = "kms:UnexpectedAnswer"
+            raise Misconfigured(reason)
+        return plaintext
+
+
+# What KMS says about the blob, about its own day, and about the operator's work (§8).
+_BAD_BLOB = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
+_OUTAGE = {
+    "ThrottlingException", "Throttling", "ThrottledException", "RequestThrottled", "RequestThrottledException",
+    "TooManyRequestsException", "RequestLimitExceeded", "LimitExceededException", "SlowDown",
+    "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException",
+    "InternalFailure", "InternalServerError", "ServiceUnavailable", "ServiceUnavailableException", "RequestTimeout",
+    "RequestTimeoutException", "ExpiredTokenException", "ExpiredToken", "RequestExpired",
+}  # fmt: skip
+_NO_OUTAGE = {"NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError"}
+_SERVER_FAULT = 500
+
+
+def _verdict(error: Exception, *, unwrapping: bool) -> McpError:
+    response = getattr(error, "response", None)
+    if not isinstance(response, dict):
+        from_botocore = type(error).__module__.partition(".")[0] in {"botocore", "urllib3"}
+        if isinstance(error, OSError) or (from_botocore and type(error).__name__ not in _NO_OUTAGE):
+            return TemporarilyUnavailable(f"kms:{type(error).__name__}")
+        return Misconfigured(f"kms:{type(error).__name__}")
+    code = str(response.get("Error", {}).get("Code", "Unknown"))
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    if unwrapping and code in _BAD_BLOB:
+        return InvalidRequestState(Reason.WRAPPED_KEY)
+    # KMSInvalidStateException is a state of the key, whatever its HTTP status.
+    if code in _OUTAGE or (status >= _SERVER_FAULT and code != "KMSInvalidStateException"):
+        return TemporarilyUnavailable(f"kms:{code}")
+    return Misconfigured(f"kms:{code}")
