@@ -5,6 +5,7 @@ PYTEST_ARGS ?=
 # A file's tests stay together: they share what is slow to start. Four workers, also on two processors: half of the time a
 # test waits, for a process, a socket or a clock. PYTEST_WORKERS=0 runs all in one process.
 PYTEST_WORKERS ?= 4
+PARALLEL = --numprocesses $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder
 BENCH_ARGS ?=
 
 PIP_INSTALL = python -m pip install --quiet --disable-pip-version-check --no-compile
@@ -30,24 +31,32 @@ demo: .venv/.demo ## a client holds a conversation of three rounds with a functi
 serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001; RUNTIME=1: as processes of the Lambda runtime
 	@.venv/bin/python -m mcp_functions.local serve$(if $(PORT), --port $(PORT))$(if $(RUNTIME), --runtime)
 
+# What `make test` leaves to `make test-all`: the suites that take minutes, and those that need more than .venv.
+LONG = $(addprefix tests/,benchmarks clients conformance docs/test_recipes.py package project/test_build.py \
+	project/test_own_project.py project/test_typing.py sam_local simulation soak)
+
 .PHONY: test
-test: .venv/.dev .venv-sam/.sam .venv-clients/.clients check ## everything that can be checked on this machine
-	.venv/bin/python -m pytest --ignore tests/package --ignore tests/test_own_project.py \
-		--numprocesses $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+test: .venv/.dev check ## linters, types, and every test that needs nothing but .venv
+	.venv/bin/python -m pytest $(addprefix --ignore ,$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
+
+.PHONY: test-all
+test-all: .venv/.dev .venv-sam/.sam .venv-clients/.clients lint test-boto3 ## everything that `make test` leaves out (needs Node.js and npm)
+	CLIENTS=all CONFORMANCE=all .venv/bin/python -m pytest $(filter-out tests/sam_local,$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
+	.venv/bin/python -m pytest tests/sam_local $(PYTEST_ARGS)
 
 # What calls AWS is tested once more with boto3 in the place of the toolkit's own client.
 .PHONY: test-boto3
 test-boto3: .venv/.dev ## the tests that call AWS, with MCP_AWS_CLIENT=boto3
-	MCP_AWS_CLIENT=boto3 .venv/bin/python -m pytest tests/test_aws.py tests/test_blobs.py tests/test_fleet.py \
-		tests/test_front_door_failures.py tests/test_keys.py tests/test_table.py tests/local/runtime tests/local/test_kms.py \
-		tests/tasks/test_workers.py --numprocesses $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	MCP_AWS_CLIENT=boto3 .venv/bin/python -m pytest tests/aws/test_clients.py tests/store/test_blobs.py tests/seal/test_fleet.py \
+		tests/test_front_door_failures.py tests/seal/test_data_keys.py tests/store/test_store.py tests/local/runtime tests/local/test_kms.py \
+		tests/tasks/test_workers.py $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: own-project
 own-project: .venv/.dev .venv-sam/.sam ## a project made from the wheel, outside the clone
-	.venv/bin/python -m pytest tests/test_own_project.py $(PYTEST_ARGS)
+	.venv/bin/python -m pytest tests/project/test_own_project.py $(PYTEST_ARGS)
 
 .PHONY: check
-check: .venv/.dev lint ## linter, formatter, types, import order; the template, as written and as translated
+check: .venv/.dev ## linter, formatter, types, import order
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy

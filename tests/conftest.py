@@ -14,8 +14,8 @@ from hypothesis import settings
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local.events import Moment
 from mcp_functions.testing import Conversation, deployed
-from tests import planted, wire
 from tests.legacy import judging
+from tests.support import planted, wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # that nobody works alone in the end.
 LONGEST = (
     "soak/test_soak.py",
-    "test_build.py",
+    "project/test_build.py",
     "conformance/test_conformance.py",
     "local/test_demo.py",
     "clients/test_earlier_clients.py",
@@ -52,14 +52,14 @@ LONGEST = (
     "local/runtime/test_conversations.py",
     "clients/test_python_client.py",
     "local/test_pause.py",
-    "test_blobs.py",
-    "test_fuzz.py",
+    "store/test_blobs.py",
+    "end_to_end/test_fuzz.py",
     "clients/test_driving_the_loop.py",
     "clients/test_fresh_processes.py",
     "local/test_single_use.py",
     "local/test_scaffold.py",
     "simulation/test_simulation.py",
-    "test_testing.py",
+    "testing/test_conversation.py",
     "soak/tasks/test_tasks_soak.py",
 )
 

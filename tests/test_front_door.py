@@ -21,7 +21,7 @@ from mcp_functions.front_door import FrontDoor, boto3_client
 from mcp_functions.handlers import catalog
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.settings import Settings
-from tests import wire
+from tests.support import wire
 
 SETTINGS = Settings(stack="shop", auth_mode="none")
 

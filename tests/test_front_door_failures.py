@@ -21,7 +21,7 @@ from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.protocol import jsonrpc
 from mcp_functions.protocol.errors import NotAnsweredInTime
 from mcp_functions.settings import Settings
-from tests import wire
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

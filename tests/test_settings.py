@@ -6,7 +6,7 @@ import pytest
 
 from mcp_functions import settings
 from mcp_functions.protocol.errors import Misconfigured
-from tests.gateways import JWT
+from tests.support.gateways import JWT
 
 
 def test_the_stack_is_all_that_must_be_set() -> None:

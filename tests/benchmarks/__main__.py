@@ -16,7 +16,7 @@ from mcp_functions.local.problems import Problem
 from tests.benchmarks import cases, cost, crowd, dialects, environments, lab, measuring, plot, report, targets
 from tests.benchmarks.entrants import ENTRANTS
 from tests.benchmarks.figures import Results, read
-from tests.pictures import NoMatplotlib
+from tests.support.pictures import NoMatplotlib
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests import pictures
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.entrants import ENTRANTS, OBSERVED, OURS
 from tests.benchmarks.figures import decile
+from tests.support import pictures
 
 if TYPE_CHECKING:
     from pathlib import Path

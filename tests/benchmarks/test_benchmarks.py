@@ -13,7 +13,7 @@ from tests.benchmarks.entrants import AWSLABS, ENTRANTS, FASTMCP, FLOOR, LIGHT, 
 from tests.benchmarks.figures import Figure, Key, Results, decile, figure, read
 from tests.benchmarks.lab import write_catalogs
 from tests.benchmarks.measuring import Sample
-from tests.pictures import NoMatplotlib
+from tests.support.pictures import NoMatplotlib
 
 if TYPE_CHECKING:
     from pathlib import Path

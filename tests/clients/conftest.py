@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_functions.local import Harness
-from tests import modes
+from tests.support import modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

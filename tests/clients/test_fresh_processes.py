@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_functions.local import Harness
-from tests import modes
 from tests.clients.conftest import FUNCTIONS
 from tests.clients.earlier import ASKED, EVERYTHING, HELD, SPEAKERS
 from tests.clients.talks import PLACES, TALKS, end
+from tests.support import modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client, MCPError
 
 from tests.clients.people import CANCEL, DECLINE, Person, accept, talk, text
-from tests.modes import MODES
+from tests.support.modes import MODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

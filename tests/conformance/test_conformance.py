@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from mcp_functions.local import Harness
-from tests import modes
 from tests.clients.people import Person, accept
 from tests.conformance import node
+from tests.support import modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from tests import wire
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

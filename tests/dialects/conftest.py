@@ -9,13 +9,13 @@ import pytest
 from mcp_functions.testing import deployed
 from tests.dialects.functions import EVERY
 from tests.dialects.wires import Events
-from tests.placements import PLACEMENTS, place
+from tests.support.placements import PLACEMENTS, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mcp_functions.http.gateway import LambdaFunction
-    from tests.strict_kms import Clock
+    from tests.support.strict_kms import Clock
 
 
 @pytest.fixture(scope="module", autouse=True)

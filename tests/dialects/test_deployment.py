@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from mcp_functions import dialects, settings
 from mcp_functions.local.catalog import generate
 from mcp_functions.testing import deployed
-from tests import wire
 from tests.dialects.clients import MultiTurnClient, StateClient
 from tests.dialects.functions import EVERY
 from tests.dialects.wires import Events
-from tests.placements import PLACEMENTS, place
+from tests.support import wire
+from tests.support.placements import PLACEMENTS, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions.local import Harness, catalog, environment
-from tests import modes
 from tests.dialects.clients import MultiTurnClient, PersistentClient, StateClient, accept
 from tests.dialects.test_sep_1685 import fill
 from tests.dialects.wires import Http
+from tests.support import modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import wire
 from tests.dialects.clients import Client, StateClient, accept
 from tests.dialects.functions import WORKED
-from tests.strict_kms import START, Clock
+from tests.support import wire
+from tests.support.strict_kms import START, Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,12 +12,12 @@ from mcp_functions.dialects import sep_1858
 from mcp_functions.protocol.constants import META_EARLIER
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.seal.data_keys import Keys
-from tests import wire
 from tests.dialects.clients import Client, MultiTurnClient, accept
 from tests.dialects.functions import EVERY, WORKED
 from tests.dialects.wires import Events
 from tests.legacy.clients import Client as LegacyClient
-from tests.strict_kms import START, Clock
+from tests.support import wire
+from tests.support.strict_kms import START, Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

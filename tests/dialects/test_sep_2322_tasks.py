@@ -11,12 +11,12 @@ import pytest
 from mcp_functions.local import environment
 from mcp_functions.testing import Context, deployed
 from mcp_functions.testing.containers import orders
-from tests import wire
 from tests.dialects.clients import EVERYTHING, RELATED, Client, PersistentClient, accept
 from tests.dialects.functions import TASKS
 from tests.dialects.wires import ISSUER, Events
-from tests.placements import PLACEMENTS, place
-from tests.strict_kms import Clock
+from tests.support import wire
+from tests.support.placements import PLACEMENTS, place
+from tests.support.strict_kms import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from mcp_functions.local import environment
 from mcp_functions.testing.conversation import RESOURCE
-from tests import wire
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,8 +19,8 @@ from pydantic import BaseModel
 
 from mcp_functions import Elicit, ListRoots, Log, Progress, Question, Sample, Step, prompt, resource, serve, tool
 from mcp_functions.testing import Conversation
-from tests import wire
 from tests.docs.pages import Page
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,9 +17,9 @@ from mcp_functions.local.functions import Function
 from mcp_functions.observability import Notes
 from mcp_functions.observability.notes import fields
 from mcp_functions.testing import Conversation
-from tests import wire
 from tests.docs import powertools
 from tests.docs.pages import ROOT, Page
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,11 +27,12 @@ from mcp_functions.local.scaffold import init
 from mcp_functions.seal.data_keys import KmsKey
 from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
-from tests import gateways, test_build, wire
 from tests.conformance import node
 from tests.docs.pages import FENCED, ROOT, Page
-from tests.placements import Lambdas
-from tests.strict_kms import StrictKms
+from tests.project import test_build
+from tests.support import gateways, wire
+from tests.support.placements import Lambdas
+from tests.support.strict_kms import StrictKms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,7 @@ def merged(ours: Any, more: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 @pytest.mark.skipif(
-    not test_build.SAM_BIN.exists() and not os.environ.get("CI"), reason="no .venv-sam: make test prepares it"
+    not test_build.SAM_BIN.exists() and not os.environ.get("CI"), reason="no .venv-sam: make test-all prepares it"
 )
 @pytest.mark.parametrize(
     "recipes",

@@ -28,8 +28,8 @@ from mcp_functions.seal.envelope import MAX_CHARS
 from mcp_functions.seal.request_state import FLOW_FACTOR
 from mcp_functions.seal.request_state import Reason as OfClaims
 from mcp_functions.testing import Conversation, deployed
-from tests import filters
 from tests.docs.pages import LINK, ROOT, Page, every_test
+from tests.support import filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable

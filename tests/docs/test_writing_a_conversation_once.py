@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import Elicit, Step, ToolError, serve, tool
 from mcp_functions.testing import Conversation, MemoryTable, deployed
-from tests import wire
 from tests.docs.stand_ins import YES, Clock, Ledger, Ok
+from tests.support import wire
 
 if TYPE_CHECKING:
     import pytest

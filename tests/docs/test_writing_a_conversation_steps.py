@@ -16,8 +16,8 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.testing import Conversation
-from tests import wire
 from tests.docs.stand_ins import YES, Clock, Ledger, Ok, Other
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable

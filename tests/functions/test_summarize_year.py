@@ -13,7 +13,7 @@ from functions.summarize_year import app
 from functions.summarize_year.app import handler, summarize_year
 from mcp_functions import serve
 from mcp_functions.testing import Conversation
-from tests import wire
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable

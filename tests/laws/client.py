@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import serve
 from mcp_functions.protocol.errors import McpError
 from mcp_functions.rounds.round import Asking, InputRequired, Round
-from tests import wire
 from tests.laws.people import MALFORMED, Person, open_pages, words
 from tests.laws.world import WORLD
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from mcp_functions import store as tables
-from tests.single_use import LATER, NO, NOTE, REFUSED, SECONDS, YES, World, said
+from tests.support.single_use import LATER, NO, NOTE, REFUSED, SECONDS, YES, World, said
 
 if TYPE_CHECKING:
     from mcp_functions.testing.dynamodb import Fault

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests import wire
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import methods
 
-from tests import wire
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

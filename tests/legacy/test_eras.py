@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import wire
 from tests.legacy.offered import ALL
 from tests.legacy.world import DOORS, World
+from tests.support import wire
 
 if TYPE_CHECKING:
     from tests.legacy.clients import Client

@@ -12,12 +12,12 @@ import pytest
 from mcp_functions import Elicit, Log, Step, serve, tool
 from mcp_functions.legacy import conversations
 from mcp_functions.testing import deployed
-from tests import wire
 from tests.legacy import offered
 from tests.legacy.clients import Client
 from tests.legacy.offered import ALL
 from tests.legacy.test_questions import Once, asked, text, waits
 from tests.legacy.world import DOORS, World
+from tests.support import wire
 
 if TYPE_CHECKING:
     from mcp_functions.testing.dynamodb import Fault

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from mcp_functions import Elicit, Question, Step, tool
-from tests import wire
 from tests.legacy.world import DOORS, World
+from tests.support import wire
 
 if TYPE_CHECKING:
     from tests.legacy.clients import Client

@@ -7,7 +7,7 @@ from mcp_functions.legacy.running import Call
 from mcp_functions.legacy.sealing import Sealer
 from mcp_functions.legacy.sessions import Session
 from mcp_functions.legacy.tickets import Place, Question, Stream
-from tests.test_envelope import VECTORS, read_vector, reader_of
+from tests.seal.test_envelope import VECTORS, read_vector, reader_of
 
 BORN = 1767225605
 PRINCIPAL = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"

@@ -20,9 +20,9 @@ from mcp_functions.legacy import Legacy
 from mcp_functions.settings import Settings
 from mcp_functions.store import DynamoDb, SealedTable
 from mcp_functions.testing.dynamodb import MemoryTable
-from tests import wire
 from tests.legacy.clients import ISSUER, RESOURCE, Client
-from tests.strict_kms import Clock
+from tests.support import wire
+from tests.support.strict_kms import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

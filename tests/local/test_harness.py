@@ -14,7 +14,7 @@ import pytest
 
 from mcp_functions.local import Harness, Invocation, Problem
 from mcp_functions.seal.budgets import Limits
-from tests import wire
+from tests.support import wire
 
 from .conftest import write_functions
 

@@ -23,8 +23,8 @@ from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.data_keys import Keys, Scope
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates, binding
-from tests import wire
 from tests.local.conftest import write_functions
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

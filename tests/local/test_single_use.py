@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_functions.local import Harness
-from tests import modes, wire
 from tests.local.conftest import write_functions
+from tests.support import modes, wire
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.package.stack import NAME, REGION, Stack, client
-from tests.test_build import ROOT, SAM_BIN, TRANSLATE, build
+from tests.project.test_build import ROOT, SAM_BIN, TRANSLATE, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

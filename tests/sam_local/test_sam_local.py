@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests import gateways, wire
 from tests.clients.people import Person, accept, text
 from tests.docs.pages import Page
 from tests.sam_local.engine import ROOT
 from tests.sam_local.sam import lambda_client
+from tests.support import gateways, wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

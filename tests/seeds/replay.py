@@ -16,7 +16,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests import wire
+from tests.support import wire
 
 if TYPE_CHECKING:
     from mcp_functions.http.gateway import LambdaFunction

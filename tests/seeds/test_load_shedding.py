@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions.testing import Conversation
-from tests import wire
 from tests.seeds.functions import RAN, handler, instance, stepping
+from tests.support import wire
 
 if TYPE_CHECKING:
     from mcp_functions.http.gateway import LambdaFunction

@@ -19,9 +19,9 @@ from functions.update_work_item.app import update_work_item
 from mcp_functions import serve
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.testing import Conversation, deployed
-from tests import wire
 from tests.seeds import functions
 from tests.seeds.functions import version
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable

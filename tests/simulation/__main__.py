@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from tests.pictures import NoMatplotlib
 from tests.simulation import plan, plot, report
+from tests.support.pictures import NoMatplotlib
 
 PICTURE = report.DOCS / "kms-calls.png"
 

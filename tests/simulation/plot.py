@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests import pictures
 from tests.simulation.plan import ALONE, CEILING, NAIVE, OURS, USUAL
+from tests.support import pictures
 
 if TYPE_CHECKING:
     from pathlib import Path

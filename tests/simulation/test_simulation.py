@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.pictures import NoMatplotlib
 from tests.simulation import plan, plot, report
 from tests.simulation.plan import ALONE, CEILING, NAIVE, OURS, USUAL, Effort
+from tests.support.pictures import NoMatplotlib
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from mcp_functions.local.problems import Problem
-from tests.pictures import NoMatplotlib
 from tests.soak import checker, plan, plot, report, run
+from tests.support.pictures import NoMatplotlib
 
 EVERY_SECONDS = 5.0  # a line
 SHOWN = 30  # breaches

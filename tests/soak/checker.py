@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tests import wire
 from tests.soak import growth, plan
 from tests.soak.breach import Breach
+from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ from collections import defaultdict
 from statistics import quantiles
 from typing import TYPE_CHECKING
 
-from tests import pictures
 from tests.soak.report import is_answered
+from tests.support import pictures
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import modes
-from tests.pictures import NoMatplotlib
 from tests.soak import __main__ as command
 from tests.soak import checker, growth, plan, plot, report, run, watch
 from tests.soak.watch import Sample
+from tests.support import modes
+from tests.support.pictures import NoMatplotlib
 
 if TYPE_CHECKING:
     from collections.abc import Callable

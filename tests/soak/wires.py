@@ -12,8 +12,8 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests import wire
 from tests.soak.placing import BREAK, DELIVERY, KILL
+from tests.support import wire
 
 SECONDS = 60.0  # that anybody waits
 BORN = struct.Struct(">BBI")  # envelope.md §3: suite, kind of key, its birth

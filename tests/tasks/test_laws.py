@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
-from tests import wire
+from tests.support import wire
 from tests.tasks.jobs import DONE, MEANWHILE, saga
 from tests.tasks.world import Client, World, text
 

@@ -17,9 +17,9 @@ from mcp_functions.protocol.messages import Forwarded, Request
 from mcp_functions.settings import Settings
 from mcp_functions.store import envelope
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
-from tests import wire
-from tests.placements import Lambdas
-from tests.strict_kms import START, Clock, StrictKms, make_keys
+from tests.support import wire
+from tests.support.placements import Lambdas
+from tests.support.strict_kms import START, Clock, StrictKms, make_keys
 from tests.tasks.jobs import DONE, JOBS, MEANWHILE, publish
 from tests.tasks.world import Client, World, text
 

@@ -14,7 +14,7 @@ from mcp_functions import serve
 from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.tasks import Summons, Worker
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
-from tests import wire
+from tests.support import wire
 from tests.tasks.jobs import DONE, JOBS, MEANWHILE, required
 from tests.tasks.world import Client, World, text
 

@@ -17,8 +17,8 @@ from mcp_functions.settings import Settings
 from mcp_functions.store import DynamoDb, SealedTable
 from mcp_functions.tasks import Tasks, Worker
 from mcp_functions.testing.dynamodb import MemoryTable
-from tests import wire
-from tests.strict_kms import Clock, Repeatable
+from tests.support import wire
+from tests.support.strict_kms import Clock, Repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

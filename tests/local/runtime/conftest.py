@@ -14,7 +14,7 @@ import pytest
 from botocore.config import Config
 
 from mcp_functions.local import Harness
-from tests import modes
+from tests.support import modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from mcp_functions import Step, tool
 from mcp_functions.handlers import catalog
 from mcp_functions.local import Harness
 from mcp_functions.local import catalog as catalogs
-from tests import wire
+from tests.support import wire
 
 from .conftest import Answer, Stack, wait_until, write_project
 

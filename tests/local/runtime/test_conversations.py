@@ -19,8 +19,8 @@ import anyio
 import pytest
 
 from mcp_functions.local import Harness, catalog
-from tests import wire
 from tests.clients.people import Person, accept, text
+from tests.support import wire
 
 from .conftest import Answer, wait_until
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests import modes
 from tests.soak.tasks import checker, run
+from tests.support import modes
 
 if TYPE_CHECKING:
     from tests.soak.tasks.run import Seen

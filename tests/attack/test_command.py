@@ -1,0 +1,226 @@
+"""`python -m mcp_functions.attack`: it finds each hole that there is, none that there is not, and none here."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shlex
+import sys
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_functions.attack import CHECKS, Bounds, Report, Severity, attack, cli
+from mcp_functions.local import Harness
+from tests.support import weak_server
+from tests.support.attacker import Site, site
+from tests.support.weak_server import running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+PEOPLE: dict[str, Any] = {"headers": [("Authorization", "alice")], "other_headers": [("Authorization", "mallory")]}
+BY_NAME = {check.name: check for check in CHECKS}
+# What cannot come alone: a state without a seal can be read, and wounds in it that leave it JSON are not seen.
+COMPANY = {
+    "state-edited": {"state-readable", "state-damaged", "state-respelled"},
+    "statuses": {"codes-of-refusals"},
+    "reflected-secrets": {"state-oracle"},
+}
+# Those that would hide one another stand in different rows.
+TOGETHER = [
+    ["cold-answers", "headers-against-body", "text-that-is-not-json", "origin-of-a-stranger", "cache-hints", "ids"],
+    ["answers-ahead", "header-error", "keys-twice", "origin-status", "state-readable", "state-replayed", "codes"],
+    ["answers-malformed", "header-in-base64", "ids-that-are-none", "text-plain", "state-rewound", "cache-control"],
+    ["answers-that-do-not-fit", "not-one-request", "foreign-host", "state-for-other-arguments", "session-ids"],
+    ["undeclared-capability", "prototype-pollution", "http-methods", "state-for-another-target", "state-forged"],
+    ["undeclared-mode", "half-a-message", "state-for-another-method", "state-of-another-type", "result-type"],
+    ["capability-error", "notification-answered", "state-of-another-person", "state-oversized", "server-errors"],
+    ["codes-of-refusals", "cors-with-credentials", "state-expired", "state-respelled", "traces-and-paths"],
+    ["state-edited", "statuses"],
+    ["state-not-refused"],
+    ["reflected-secrets"],
+    ["state-damaged", "state-oracle"],
+    ["survives-odd-json"],
+]
+
+
+def found(report: Report) -> set[str]:
+    return {finding.check.name for finding in report.findings}
+
+
+# ---- Each hole is found, and nothing else
+
+
+def test_a_server_without_a_hole_has_none() -> None:
+    with running(lifetime=weak_server.LIFETIME) as url:
+        report = attack(url, **PEOPLE, lifetime=weak_server.LIFETIME, checks=[BY_NAME["state-expired"]])
+    assert (found(report), report.passed) == (set(), ["state-expired"])
+    with running() as url:
+        report = attack(url, **PEOPLE)
+    assert (found(report), set(report.not_tried)) == (set(), {"state-edited", "state-expired"})
+    assert not report.spent
+
+
+@pytest.mark.parametrize("hole", [check.name for check in CHECKS if check.run])
+def test_a_hole_is_found_by_the_check_that_bears_its_name(hole: str) -> None:
+    with running(hole, lifetime=weak_server.LIFETIME if hole == "state-expired" else 60) as url:
+        report = attack(url, **PEOPLE, lifetime=weak_server.LIFETIME, checks=[BY_NAME[hole]])
+    (finding,) = report.findings
+    assert finding.check.name == hole
+    assert all(proof.what for proof in finding.proofs)
+
+
+@pytest.mark.parametrize("holes", TOGETHER)
+def test_what_is_found_is_there(holes: list[str]) -> None:
+    lifetime = weak_server.LIFETIME if "state-expired" in holes else None
+    with running(*holes) as url:
+        report = attack(url, **PEOPLE, lifetime=lifetime)
+    company = {other for hole in holes for other in COMPANY.get(hole, ())}
+    assert set(holes) <= found(report) <= set(holes) | company
+
+
+def test_every_check_has_its_hole_among_those_that_are_tried_together() -> None:
+    assert sorted(hole for holes in TOGETHER for hole in holes) == sorted(BY_NAME)
+
+
+def test_a_server_that_may_not_be_asked_any_more_is_left_alone() -> None:
+    with running() as url:
+        report = attack(url, **PEOPLE, bounds=Bounds(requests=40))
+    assert (report.requests, report.spent) == (40, True)
+    assert "bounds" in report.not_tried["state-damaged"]
+
+
+# ---- Ours
+
+
+@pytest.fixture(scope="module")
+def running_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with site(tmp_path_factory.mktemp("site")) as started:
+        yield started
+
+
+def test_nothing_is_found_here_with_two_people_and_their_access_tokens(running_site: Site) -> None:
+    def bearer(who: str) -> list[tuple[str, str]]:
+        return [("Authorization", f"Bearer {running_site.token(who)}")]
+
+    report = attack(
+        running_site.url,
+        headers=bearer("alice"),
+        other_headers=bearer("mallory"),
+        lifetime=600,
+        bounds=Bounds(seconds=1000),
+        wait=running_site.later,
+    )
+    assert found(report) == {"state-replayed", "state-rewound"}  # what no seal prevents: docs/security.md
+    assert not report.holes
+    assert report.not_tried.keys() == {"state-edited"}  # a sealed state is no JSON
+
+
+def test_nothing_is_found_here_where_everybody_may_call(tmp_path: Path) -> None:
+    with site(tmp_path, auth="none") as started:
+        report = attack(started.url, lifetime=600, bounds=Bounds(seconds=1000), wait=started.later)
+    assert found(report) == {"state-replayed", "state-rewound"}
+    assert report.not_tried.keys() == {"state-edited", "state-of-another-person"}
+
+
+# ---- The command
+
+
+def test_the_samples_have_no_hole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    called = {"workItemId": 1, "fields": {"System.State": "Resolved"}}
+    words = ["--tool", "update_work_item", "--arguments", json.dumps(called), "--tool", "get_weather"]
+    words += ["--arguments", '{"location": "Lisbon"}', "--json", str(tmp_path / "report.json")]
+    with Harness(ROOT / "functions", state_dir=tmp_path) as harness:
+        assert cli.main([harness.url, *words]) == 0
+    said = capsys.readouterr().out
+    assert "Nothing but update_work_item, get_weather is called." in said
+    assert "0 holes" in said
+    written = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert written["holes"] == 0
+    assert {finding["name"] for finding in written["findings"]} <= {"state-replayed", "state-rewound"}
+
+
+def test_a_hole_is_told_with_what_it_takes_to_see_it_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running("state-for-other-arguments", "undeclared-capability") as url:
+        assert (
+            cli.main([url, "--header", "Authorization: Bearer very-secret", "--json", str(tmp_path / "report.json")])
+            == 1
+        )
+        said = capsys.readouterr().out
+        lines = said.splitlines()
+        at = next(number for number, line in enumerate(lines) if line.startswith("HOLE"))
+        assert "state-for-other-arguments  (SHOULD; basic/patterns/mrtr" in lines[at]
+        assert "an identifier for the originating request" in lines[at + 1]
+        command = shlex.split(next(line for line in lines[at:] if "curl" in line))
+        body = command[command.index("--data-binary") + 1]
+        headers = dict(h.split(": ", 1) for h in command if ": " in h and h != body)
+        again = HTTPConnection(urlsplit(url).netloc, timeout=10)
+        again.request("POST", "/mcp", body, headers | {"Authorization": "Bearer very-secret"})
+        answered = json.loads(again.getresponse().read())
+        again.close()
+    assert "result" in answered or "error" in answered
+    assert "very-secret" not in said + (tmp_path / "report.json").read_text(encoding="utf-8")
+    assert "1 holes in 2 findings." in said
+
+
+def test_one_check_can_be_tried_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with running("cold-answers", "text-plain") as url:
+        assert cli.main([url, "--only", "text-plain"]) == 0
+    said = capsys.readouterr().out
+    assert "INFORMATION  text-plain" in said
+    assert "cold-answers" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["https://mcp.example.com/mcp"], "mcp.example.com is not this machine"),
+        (["https://mcp.example.com/mcp", "--yes-this-is-mine", "example.com"], "mcp.example.com is not this machine"),
+        (["http://127.0.0.1.example.com/mcp"], "127.0.0.1.example.com is not this machine"),
+        (["http://127.0.0.1@mcp.example.com/mcp"], "mcp.example.com is not this machine"),
+        (["file:///etc/passwd"], "is no http:// or https:// URL"),
+        (["http://[::1/mcp"], "is no http:// or https:// URL"),
+        (["http://127.0.0.1:1/mcp"], "does not answer (ConnectionRefusedError)"),
+        (["http://127.0.0.1:1/mcp", "--tool", "x", "--arguments", "[]"], "--arguments must be a JSON object"),
+        (["http://127.0.0.1:1/mcp", "--arguments", "{}"], "--arguments belongs to a --tool"),
+        (["http://127.0.0.1:1/mcp", "--header", "Bearer x"], "a header is written 'Name: value'"),
+        (["http://127.0.0.1:1/mcp", "--json", "/no/such/folder"], "--json /no/such/folder: No such file or directory"),
+    ],
+)
+def test_a_slip_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == 2
+    written = capsys.readouterr()
+    assert said in written.err
+    assert (written.err.count("\n"), written.out) == (1, "")
+
+
+def test_a_server_that_wants_credentials_says_so(running_site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([running_site.url]) == 2
+    assert "wants credentials: --header" in capsys.readouterr().err
+
+
+# ---- The table
+
+
+def test_every_check_stands_on_a_sentence() -> None:
+    assert len(BY_NAME) == len(CHECKS) > 45
+    for check in CHECKS:
+        assert (check.run is None) != (check.watch is None), check.name
+        assert check.sentence.endswith("."), check.name
+        assert check.section.partition(",")[0].partition("/")[0] in {"basic", "client", "server"}, check.name
+        assert check.severity is not Severity.HOLE or check.basis in {"MUST", "SHOULD", "opinion"}
+
+
+def test_the_attacker_knows_the_protocol_and_nothing_of_the_toolkit() -> None:
+    for file in (ROOT / "layers/shared/mcp_functions/attack").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                top = name.partition(".")[0]
+                assert top in sys.stdlib_module_names or name.startswith("mcp_functions.attack"), (file, name)

@@ -1,0 +1,930 @@
+"""Our own calls of KMS, Lambda and DynamoDB: they sign as botocore signs, go where boto3 goes, and fail as it fails."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import logging
+import socket
+import ssl
+import threading
+from collections import deque
+from contextlib import contextmanager, suppress
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest import mock
+
+import boto3
+import botocore.session
+import pytest
+from botocore import auth, awsrequest
+from botocore.credentials import Credentials as Theirs
+from botocore.retries import quota, standard
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_functions import aws, front_door
+from mcp_functions.aws import clients, connection, surroundings
+from mcp_functions.aws.clients import Invoker, Kms, Quota
+from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, Fetched
+from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
+from mcp_functions.aws.signing import Credentials, Scope, sign
+from mcp_functions.front_door import lambda_client
+from mcp_functions.seal import kms
+from mcp_functions.seal.kms import kms_client
+from mcp_functions.store import Refused, dynamodb, make_call, s3
+from mcp_functions.tasks import lambda_client as summons_client
+from mcp_functions.tasks import summons
+from tests.support.strict_kms import run_python
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from mcp_functions.store.dynamodb import Call
+
+SECRET = "hunter2"  # noqa: S105 - what must not come through
+ARN = "arn:aws:kms:eu-west-1:111122223333:key/0a"
+LAMBDA = {
+    "AWS_ACCESS_KEY_ID": "AKID",
+    "AWS_SECRET_ACCESS_KEY": SECRET,
+    "AWS_SESSION_TOKEN": "session",
+    "AWS_REGION": "eu-west-1",
+    "AWS_DEFAULT_REGION": "eu-west-1",
+}
+VISIBLE = st.text("abcXYZ019-._~ =+/,:;", max_size=20).map(str.strip)
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs these tests may have files of configuration: boto3 would make the calls."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+# The signature
+
+
+@given(
+    st.sampled_from(["/", "/2015-03-31/functions/shop-add/invocations", "/2015-03-31/functions/a%3Ab%25/invocations"]),
+    st.dictionaries(st.sampled_from(["content-type", "x-amz-target", "user-agent", "x-amzn-trace-id"]), VISIBLE),
+    st.binary(max_size=100),
+    st.sampled_from([None, "token+/="]),
+    st.integers(0, 4_000_000_000),
+)
+def test_a_request_is_signed_as_botocore_signs_it(
+    path: str, headers: dict[str, str], body: bytes, token: str | None, at: int
+) -> None:
+    known = {"host": "kms.eu-west-1.amazonaws.com", **headers}
+    ours = sign(path, known, body, Credentials("AKID", SECRET, token), Scope("eu-west-1", "kms", at))
+    request = awsrequest.AWSRequest("POST", f"https://kms.eu-west-1.amazonaws.com{path}", dict(known), body)
+    moment = dt.datetime.fromtimestamp(at, dt.UTC)
+    with mock.patch.object(auth, "get_current_datetime", return_value=moment):
+        auth.SigV4Auth(Theirs("AKID", SECRET, token), "kms", "eu-west-1").add_auth(request)
+    theirs = {name.lower(): value for name, value in request.headers.items()}
+    assert ours == {name: theirs[name] for name in ours}
+
+
+def test_credentials_never_show_their_secret() -> None:
+    assert SECRET not in repr(Credentials("AKID", SECRET, SECRET))
+
+
+# The surroundings
+
+
+@pytest.mark.parametrize("service", ["dynamodb", "kms", "lambda"])
+@pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov"])
+def test_every_region_is_reached_where_boto3_reaches_it(
+    service: str, partition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL_LAMBDA"):
+        monkeypatch.delenv(name, raising=False)
+    session = botocore.session.get_session()
+    regions = session.get_available_regions(service, partition_name=partition)
+    found = {region: aws.find({**LAMBDA, "AWS_DEFAULT_REGION": region}, service) for region in regions}
+    assert None not in found.values()
+    for region in (regions[0], regions[-1]):  # a client takes its time to make
+        client = session.create_client(service, region, aws_access_key_id="a", aws_secret_access_key=SECRET)
+        target = found[region]
+        assert target is not None
+        assert (target.tls, target.port, target.region) == (True, 443, region)
+        assert f"https://{target.host}" == f"https://{target.name}" == client.meta.endpoint_url
+
+
+def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all() -> None:
+    both = {**LAMBDA, "AWS_ENDPOINT_URL": "https://aws.internal", "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001"}
+    kms, invoke = aws.find(both, "kms"), aws.find(both, "lambda")
+    assert kms is not None
+    assert invoke is not None
+    assert (kms.tls, kms.name) == (False, "127.0.0.1:8001")
+    assert (invoke.tls, invoke.name, invoke.port) == (True, "aws.internal", 443)
+    empty = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": ""}, "kms")  # as the template sets it
+    assert empty is not None
+    assert empty.host == "kms.eu-west-1.amazonaws.com"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"MCP_AWS_CLIENT": "boto3"},
+        *({name: "1"} for name in (*surroundings.ANOTHER, *surroundings.TRUST)),
+        {"HTTPS_PROXY": "http://proxy:3128"},
+        {"all_proxy": "http://proxy:3128"},
+        {"AWS_ENDPOINT_URL_KMS": "http://user@host/"},
+        {"AWS_ENDPOINT_URL_KMS": "https://host/path"},
+        {"AWS_ENDPOINT_URL_KMS": "ftp://host"},
+        {"AWS_DEFAULT_REGION": "us-iso-east-1"},
+        {"AWS_DEFAULT_REGION": "eusc-de-east-1"},
+        {"AWS_DEFAULT_REGION": "evil.example/-1"},
+        {"AWS_DEFAULT_REGION": "", "AWS_REGION": ""},
+        {"AWS_ACCESS_KEY_ID": ""},
+        {"AWS_SECRET_ACCESS_KEY": ""},
+        {"AWS_ACCESS_KEY_ID": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "https://elsewhere.example/creds"},
+        {"AWS_ACCESS_KEY_ID": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://elsewhere.example/creds"},
+        {
+            "AWS_ACCESS_KEY_ID": "",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1/creds",
+            "AWS_WEB_IDENTITY_TOKEN_FILE": "/token",
+        },
+    ],
+    ids=str,
+)
+def test_what_is_not_said_in_full_is_left_to_boto3(said: dict[str, str]) -> None:
+    assert aws.find(LAMBDA, "kms") is not None
+    assert aws.find({**LAMBDA, **said}, "kms") is None
+
+
+def test_a_file_that_holds_nothing_says_nothing() -> None:
+    assert aws.find({**LAMBDA, "AWS_CONFIG_FILE": "/dev/null"}, "kms") is not None  # as `serve --runtime` sets it
+
+
+ELSEWHERE = "http://127.0.0.1:9"
+SERVICES = "".join(f"{name} =\n  endpoint_url = {ELSEWHERE}\n" for name in ("kms", "lambda", "dynamodb"))
+CONFIGURATIONS = (
+    None,
+    "",
+    f"[default]\nendpoint_url = {ELSEWHERE}\n",
+    f"[default]\nservices = ours\n[services ours]\n{SERVICES}",
+    f"[profile other]\nendpoint_url = {ELSEWHERE}\n",
+    "[default]\nuse_fips_endpoint = true\n",
+    "[default]\nuse_dualstack_endpoint = true\n",
+    "[default]\nignore_configured_endpoint_urls = true\n",
+    "[default]\nregion = eu-central-1\n",
+)
+VARIABLES: tuple[dict[str, str], ...] = (
+    {},
+    {"AWS_PROFILE": "other"},
+    {"AWS_DEFAULT_PROFILE": "other"},
+    {"AWS_CONFIG_FILE": "other/config"},
+    {"AWS_CONFIG_FILE": "/dev/null"},
+    {"AWS_SHARED_CREDENTIALS_FILE": "other/config"},
+    {"AWS_SHARED_CREDENTIALS_FILE": "/dev/null"},
+    {"AWS_ENDPOINT_URL": "https://aws.internal"},
+    {"AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001", "AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:8002"},
+    {"AWS_USE_FIPS_ENDPOINT": "true"},
+    {"AWS_USE_DUALSTACK_ENDPOINT": "true"},
+    {"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"},
+    {"AWS_ACCOUNT_ID": "111122223333"},
+    {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled"},
+    {"AWS_DEFAULT_REGION": "us-gov-west-1"},
+)
+ASKED: dict[str, tuple[str, dict[str, Any]]] = {
+    "kms": ("decrypt", {"KeyId": ARN, "CiphertextBlob": b"x"}),
+    "lambda": ("invoke", {"FunctionName": "shop-add", "Payload": b"{}"}),
+    "dynamodb": ("get_item", {"TableName": "t", "Key": {"key": {"S": "k"}}}),
+}
+
+
+@cache
+def loader() -> Any:  # noqa: ANN401 - botocore's
+    """Read botocore's descriptions of services once."""
+    return botocore.session.Session().get_component("data_loader")
+
+
+def where_botocore_sends(service: str) -> str:
+    """Have botocore make a request in this environment, and return its address; nothing is sent."""
+    sent: list[str] = []
+
+    def instead(request: Any, **_more: object) -> Any:  # noqa: ANN401 - botocore's
+        sent.append("/".join(request.url.split("/")[:3]))
+        return mock.Mock(status_code=200, headers={}, content=b"{}")
+
+    session = botocore.session.Session()
+    session.register_component("data_loader", loader())
+    client = session.create_client(service)
+    client.meta.events.register("before-send", instead)
+    operation, arguments = ASKED[service]
+    getattr(client, operation)(**arguments)
+    client.close()
+    return sent[0]
+
+
+@pytest.mark.parametrize("service", ASKED)
+@pytest.mark.parametrize("file", ["config", "credentials"])
+def test_what_is_called_without_boto3_is_where_botocore_would_call(
+    service: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config").write_text(CONFIGURATIONS[2] or "", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    without_boto3 = list[int]()
+    for number, (content, variables) in enumerate(product(CONFIGURATIONS, VARIABLES)):
+        written = tmp_path / ".aws" / file
+        written.unlink(missing_ok=True)
+        if content is not None:
+            written.write_text(content, encoding="utf-8")
+        environment = {**LAMBDA, "HOME": str(tmp_path), **variables}
+        with mock.patch.dict("os.environ", environment, clear=True):
+            target = aws.find(environment, service)
+            if target:
+                without_boto3.append(number)
+                assert f"http{'s' * target.tls}://{target.name}" == where_botocore_sends(service), (content, variables)
+    assert without_boto3[:2] == [0, 4]  # no file, no variable; and a file that is /dev/null
+
+
+@pytest.mark.parametrize("named", ["AWS_REGION", "AWS_DEFAULT_REGION"])
+def test_either_variable_of_lambda_names_the_region_for_both_clients(
+    named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_KMS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(named, "eu-south-2")
+    target = aws.find({**LAMBDA, "AWS_DEFAULT_REGION": "", "AWS_REGION": "", named: "eu-south-2"}, "kms")
+    assert target is not None
+    assert kms.boto3_client().meta.endpoint_url == f"https://{target.name}" == "https://kms.eu-south-2.amazonaws.com"
+
+
+def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
+    harness = {**LAMBDA, "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001"}
+    for name in surroundings.TRUST:
+        assert aws.find({**harness, name: "/etc/ssl/certs/ours.pem"}, "kms") is not None
+
+
+def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[ssl.SSLContext] = []
+    read = ssl.create_default_context
+
+    def counted() -> ssl.SSLContext:
+        made.append(read())
+        return made[-1]
+
+    monkeypatch.setattr(ssl, "create_default_context", counted)
+    asked: list[ssl.SSLContext | None] = []
+
+    def connect(_host: str, _port: int, context: ssl.SSLContext | None, **_limits: object) -> None:
+        asked.append(context)
+        message = "nobody"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(connection, "connect", connect)
+    connection.trusted.cache_clear()
+    deadline = connection.Deadline.after(10)
+    for service in ("kms", "dynamodb", "lambda"):
+        target = aws.find(LAMBDA, service)
+        assert target is not None
+        assert target.tls
+        aws.prepare(target)
+        with pytest.raises(Exception, match="nobody"):
+            connection.Connections(target, connect_seconds=1, read_seconds=1).post("/", {}, b"", deadline)
+    assert len(made) == 1
+    assert asked == made * 3
+
+
+def test_a_proxy_that_the_endpoint_is_kept_from_does_not_count() -> None:
+    harness = {**LAMBDA, "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001", "http_proxy": "http://proxy:3128"}
+    assert aws.find(harness, "kms") is None
+    assert aws.find({**harness, "no_proxy": "127.0.0.1, localhost"}, "kms") is not None
+
+
+# The calls, each by our client and by boto3's
+
+
+class Told(NamedTuple):
+    """An answer of the service; `hang_up` instead of it, or right after it without a word."""
+
+    status: int = 200
+    body: bytes = b"{}"
+    headers: dict[str, str] = {}  # noqa: RUF012 - never changed
+    hang_up: bool = False
+
+
+class Service:
+    """An HTTP server that answers in turn, and keeps what it was asked."""
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        self.script: deque[Told | None] = deque()
+        self.asked: list[tuple[str, dict[str, str], bytes]] = []
+        self.connections: set[Any] = set()
+        service = self
+
+        class Connection(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_POST(self) -> None:
+                service.connections.add(self.client_address)
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                service.asked.append((self.path, headers, self.rfile.read(int(headers.get("content-length", 0)))))
+                told = service.script.popleft() if service.script else Told()
+                if told is None:
+                    self.close_connection = True
+                    return
+                self.send_response(told.status)
+                for name, value in told.headers.items():
+                    self.send_header(name, value)
+                self.send_header("content-length", str(len(told.body)))
+                self.end_headers()
+                self.wfile.write(told.body)
+                self.close_connection = told.hang_up
+
+            do_GET = do_POST  # noqa: N815 - as http.server names it
+
+            def log_message(self, *_args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Connection)
+        self.server.daemon_threads = True
+        if context:
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self._thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self.server.server_port}"
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self._thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    running = Service()
+    yield running
+    running.close()
+
+
+@pytest.fixture(params=["lean", "boto3"])
+def either(request: pytest.FixtureRequest, service: Service, monkeypatch: pytest.MonkeyPatch) -> str:
+    services = ("DYNAMODB", "KMS", "LAMBDA")
+    known = {**LAMBDA, **{f"AWS_ENDPOINT_URL_{name}": f"http://{service.host}" for name in services}}
+    for name in (*surroundings.ANOTHER, *surroundings.TRUST, "AWS_LAMBDA_FUNCTION_NAME", "_X_AMZN_TRACE_ID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {**known, "no_proxy": "127.0.0.1", "MCP_AWS_CLIENT": request.param}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    return str(request.param)
+
+
+def data_key() -> bytes:
+    return json.dumps({"KeyId": ARN, "Plaintext": "a2V5", "CiphertextBlob": "d3JhcHBlZA=="}).encode()
+
+
+def test_each_client_is_the_one_that_was_asked_for(either: str) -> None:
+    assert isinstance(kms_client(), Kms) == isinstance(lambda_client(), Invoker) == (either == "lean")
+
+
+def test_kms_is_asked_in_the_same_words(either: str, service: Service) -> None:
+    assert either
+    service.script += [Told(body=data_key()), Told(body=data_key())]
+    with_context = {"EncryptionContext": {"purpose": "żółw"}}
+    client = kms_client()
+    made = client.generate_data_key(KeyId=ARN, KeySpec="AES_256", **with_context)
+    opened = client.decrypt(KeyId=ARN, CiphertextBlob=b"wrapped", **with_context)
+    client.close()
+    assert {name: made[name] for name in ("KeyId", "Plaintext", "CiphertextBlob")} == {
+        "KeyId": ARN, "Plaintext": b"key", "CiphertextBlob": b"wrapped",
+    }  # fmt: skip
+    assert opened["Plaintext"] == b"key"
+    (path, headers, body), (_path, second, asked) = service.asked
+    assert path == "/"
+    assert json.loads(body) == {"KeyId": ARN, "KeySpec": "AES_256", **with_context}
+    assert json.loads(asked) == {"KeyId": ARN, "CiphertextBlob": "d3JhcHBlZA==", **with_context}
+    assert (headers["x-amz-target"], second["x-amz-target"]) == ("TrentService.GenerateDataKey", "TrentService.Decrypt")
+    assert headers["content-type"] == "application/x-amz-json-1.1"
+    assert headers["x-amz-security-token"] == "session"
+    assert "content-type;host;x-amz-date;x-amz-security-token;x-amz-target" in headers["authorization"]
+    assert len(service.connections) == 1
+
+
+def error(status: int, code: str, *, header: bool = False) -> Told:
+    body = json.dumps({"message": SECRET, **({} if header else {"__type": code})}).encode()
+    return Told(status, body, {"x-amzn-errortype": f"{code}:http://internal/"} if header else {})
+
+
+def outcome(client: Any, operation: str = "decrypt", **arguments: object) -> tuple[str, int]:  # noqa: ANN401
+    try:
+        getattr(client, operation)(**arguments or {"KeyId": ARN, "CiphertextBlob": b"x"})
+    except Exception as raised:  # noqa: BLE001 - of both clients
+        response = getattr(raised, "response", None)
+        if response is None:
+            return type(raised).__name__, 0
+        return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"]
+    finally:
+        client.close()
+    return "answered", 200
+
+
+OTHER = Told(body=data_key())
+
+
+@pytest.mark.parametrize(
+    ("script", "found", "asked"),
+    [
+        ([OTHER], ("answered", 200), 1),
+        ([error(400, "InvalidCiphertextException")], ("InvalidCiphertextException", 400), 1),
+        ([error(400, "com.amazonaws.kms#DisabledException")], ("DisabledException", 400), 1),
+        ([error(400, "AccessDeniedException")], ("AccessDeniedException", 400), 1),
+        ([error(400, "ThrottlingException"), OTHER], ("answered", 200), 2),
+        ([error(400, "ThrottlingException")] * 3, ("ThrottlingException", 400), 3),
+        ([error(500, "KMSInternalException")] * 2 + [OTHER], ("answered", 200), 3),
+        ([error(503, "ServiceUnavailable")] * 3, ("ServiceUnavailable", 503), 3),
+        ([error(400, "RequestTimeout")] * 3, ("RequestTimeout", 400), 3),
+        ([error(501, "NotImplemented")], ("NotImplemented", 501), 1),
+        ([Told(502, b"<html>")] * 3, ("502", 502), 3),
+        ([None, OTHER], ("answered", 200), 2),
+        ([None] * 3, ("ConnectionClosedError", 0), 3),
+    ],
+)
+def test_kms_is_asked_again_as_boto3_would(
+    either: str, service: Service, script: list[Told | None], found: tuple[str, int], asked: int
+) -> None:
+    assert either
+    service.script += script
+    assert outcome(kms_client()) == found
+    assert len(service.asked) == asked
+
+
+def test_silence_of_kms_is_a_read_timeout(either: str, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcp_functions.seal.kms.READ_SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        assert outcome(kms_client()) == ("ReadTimeoutError", 0)
+    assert either
+    assert service.asked == []
+
+
+class Dripping:
+    """A server that answers a byte at a time: each when it is let, or after some milliseconds all the same."""
+
+    def __init__(self) -> None:
+        self.let, self.asked, self.body = threading.Semaphore(0), 0, data_key()
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _address = self._socket.accept()
+                with connection, suppress(OSError):
+                    self._drip(connection)
+
+    def _drip(self, connection: socket.socket) -> None:
+        connection.recv(65536)
+        self.asked += 1
+        for byte in b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(self.body) + self.body:
+            self.let.acquire(timeout=0.005)
+            connection.sendall(bytes([byte]))
+
+
+@pytest.fixture
+def dripping() -> Iterator[Dripping]:
+    running = Dripping()
+    yield running
+    running.close()
+
+
+def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> None:
+    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": dripping.url}, "kms")
+    assert target is not None
+    seconds = [0.0]
+
+    def clock() -> float:
+        seconds[0] += 0.1  # for each time that the client looks: it looks before each byte
+        dripping.let.release()
+        return seconds[0]
+
+    client = Kms(target, connect_seconds=0.5, read_seconds=5, sleep=lambda _seconds: None, clock=clock)
+    assert outcome(client) == ("ReadTimeoutError", 0)
+    assert dripping.asked == 3
+    assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
+
+
+def test_credentials_that_drip_do_not_hold_a_call_open(dripping: Dripping) -> None:
+    dripping.body = handed_out("2099-01-01T00:00:00Z").body
+    seconds = [0.0]
+
+    def clock() -> float:
+        seconds[0] += 0.1
+        dripping.let.release()
+        return seconds[0]
+
+    with pytest.raises(MetadataRetrievalError):
+        Fetched(dripping.url.removeprefix("http://"), "/credentials", "", clock=clock)()
+    assert seconds[0] < FETCH_SECONDS + 1
+
+
+def test_waits_count_towards_the_time_of_a_call(service: Service) -> None:
+    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
+    assert target is not None
+    seconds, waits = [0.0], list[float]()
+
+    def sleep(wait: float) -> None:
+        waits.append(wait)
+        seconds[0] += wait
+
+    client = Kms(target, connect_seconds=0.1, read_seconds=0.6, sleep=sleep, rand=lambda: 1.0, clock=lambda: seconds[0])
+    service.script += [error(400, "ThrottlingException")] * 3
+    assert outcome(client) == ("ThrottlingException", 400)
+    assert (waits, len(service.asked)) == ([1.0], 2)  # two seconds more would be over the 2.1 of three attempts
+
+
+def test_nobody_there_is_an_endpoint_that_cannot_be_reached(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert either
+    monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:1")
+    assert outcome(kms_client()) == ("EndpointConnectionError", 0)
+
+
+def test_what_is_repeated_and_what_it_costs_is_botocores_own_table() -> None:
+    throttled, transient = vars(standard.ThrottledRetryableChecker), vars(standard.TransientRetryableChecker)
+    assert set(throttled["_THROTTLED_ERROR_CODES"]) == clients.THROTTLED
+    assert set(transient["_TRANSIENT_ERROR_CODES"]) == clients.TRANSIENT
+    assert set(transient["_TRANSIENT_STATUS_CODES"]) == clients.TRANSIENT_STATUSES
+    costs = vars(standard.RetryQuotaChecker)
+    assert (costs["_RETRY_COST"], costs["_THROTTLING_RETRY_COST"]) == (Quota.TRANSIENT, Quota.THROTTLED)
+    assert quota.RetryQuota.INITIAL_CAPACITY == Quota.FULL
+
+
+def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: Service) -> None:
+    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
+    assert target is not None
+    waits: list[float] = []
+    for told in (error(400, "ThrottlingException"), error(500, "KMSInternalException")):
+        service.script += [told] * 3
+        client = Kms(target, connect_seconds=1, read_seconds=1, sleep=waits.append, rand=lambda: 0.5)
+        assert outcome(client)[1] == told.status
+    assert waits == [0.5, 1.0, 0.025, 0.05]
+
+
+def test_a_container_that_has_insisted_for_long_insists_no_more() -> None:
+    spent = Quota()
+    assert sum(spent.take(0.05) > 0 for _ in range(100)) == Quota.FULL // Quota.TRANSIENT
+    spent.give(Quota.THROTTLED)
+    assert spent.take(1) == Quota.THROTTLED
+    spent.give(10_000)
+    assert sum(spent.take(1) > 0 for _ in range(200)) == Quota.FULL // Quota.THROTTLED
+
+
+def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: Service) -> None:
+    assert either
+    body = b'{"statusCode":200}' + b" " * (6 * 1024 * 1024)
+    service.script += [Told(body=body), Told(body=b"{}", headers={"x-amz-function-error": "Unhandled"})]
+    client = lambda_client()
+    answer = client.invoke(FunctionName="shop-add", Payload=b'{"a": 1}')
+    failed = client.invoke(FunctionName="shop-add", Payload=b"{}")
+    client.close()
+    assert answer["Payload"].read() == body
+    assert "FunctionError" not in answer
+    assert failed["FunctionError"] == "Unhandled"
+    path, _headers, sent = service.asked[0]
+    assert (path, sent) == ("/2015-03-31/functions/shop-add/invocations", b'{"a": 1}')
+
+
+@pytest.mark.parametrize(
+    "told",
+    [None, error(429, "TooManyRequestsException", header=True), error(500, "ServiceException", header=True), Told(502)],
+    ids=str,
+)
+def test_a_function_is_never_invoked_twice(either: str, service: Service, told: Told | None) -> None:
+    assert either
+    service.script += [told, Told()]
+    found = outcome(lambda_client(), "invoke", FunctionName="shop-add", Payload=b"{}")
+    assert found[0] in {"ConnectionClosedError", "TooManyRequestsException", "ServiceException", "502"}
+    assert len(service.asked) == 1
+
+
+def test_a_connection_that_was_closed_meanwhile_is_not_used_again(either: str, service: Service) -> None:
+    assert either
+    service.script += [Told(hang_up=True)] * 3
+    client = lambda_client()
+    for _ in range(3):
+        client.invoke(FunctionName="shop-add", Payload=b"{}")
+        threading.Event().wait(0.05)  # until the server has closed its side
+    client.close()
+    assert (len(service.asked), len(service.connections)) == (3, 3)
+
+
+def test_lambdas_trace_goes_on_with_the_call(either: str, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert either
+    trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1;Lineage=a87bd80c:0"
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "shop-mcp")
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
+    client = lambda_client()
+    client.invoke(FunctionName="shop-add", Payload=b"{}")
+    client.close()
+    assert service.asked[0][1]["x-amzn-trace-id"] == trace
+
+
+def test_a_summons_is_sent_again_when_nobody_answered(either: str, service: Service) -> None:
+    assert either
+    service.script += [None, Told(202, b"")]
+    client = summons_client()
+    client.invoke(FunctionName="shop-add-worker:live", InvocationType="Event", Payload=b"{}")["Payload"].read()
+    client.close()
+    assert [path for path, _headers, _body in service.asked] == [
+        "/2015-03-31/functions/shop-add-worker%3Alive/invocations"
+    ] * 2
+    assert {headers["x-amz-invocation-type"] for _path, headers, _body in service.asked} == {"Event"}
+
+
+# DynamoDB
+
+ROW = {"key": {"S": "shop/add/task/-/żółw"}, "version": {"N": "1"}}
+ITEM = Told(body=json.dumps({"Item": ROW}).encode())
+PUT: dict[str, Any] = {
+    "TableName": "t",
+    "Item": ROW,
+    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    "ConditionExpression": "#version = :version",
+    "ExpressionAttributeNames": {"#version": "version"},
+    "ExpressionAttributeValues": {":version": {"N": "1"}},
+}
+GET: dict[str, Any] = {"TableName": "t", "Key": {"key": ROW["key"]}, "ConsistentRead": True}
+
+
+@contextmanager
+def calling() -> Iterator[Call]:
+    """Make a call, and close its client in the end: a container never does."""
+    call = make_call()
+    try:
+        yield call
+    finally:
+        for cell in getattr(call, "__closure__", ()):
+            if hasattr(cell.cell_contents, "close"):
+                cell.cell_contents.close()
+
+
+def test_the_table_is_asked_in_the_same_words(either: str, service: Service) -> None:
+    service.script += [ITEM, Told(), Told()]
+    with calling() as call:
+        assert call("GetItem", GET)["Item"] == ROW
+        call("PutItem", PUT)
+        call("DeleteItem", {"TableName": "t", "Key": {"key": ROW["key"]}})
+    assert [json.loads(body) for _path, _headers, body in service.asked] == [
+        GET, PUT, {"TableName": "t", "Key": {"key": ROW["key"]}},
+    ]  # fmt: skip
+    assert [headers["x-amz-target"] for _path, headers, _body in service.asked] == [
+        "DynamoDB_20120810.GetItem", "DynamoDB_20120810.PutItem", "DynamoDB_20120810.DeleteItem",
+    ]  # fmt: skip
+    for path, headers, _body in service.asked:
+        assert (path, headers["content-type"]) == ("/", "application/x-amz-json-1.0")
+        assert "/eu-west-1/dynamodb/aws4_request" in headers["authorization"]
+        assert (headers["user-agent"] == clients.AGENT) == (either == "lean")
+
+
+def refusal(operation: str, request: dict[str, Any]) -> tuple[str, int, Any]:
+    try:
+        with calling() as call:
+            call(operation, request)
+    except Refused as refused:
+        return refused.code, refused.status, refused.item
+    return "answered", 200, None
+
+
+def in_the_way(item: object) -> Told:
+    said = {"__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", "message": SECRET}
+    return Told(400, json.dumps({**said, "Item": item}).encode())
+
+
+@pytest.mark.parametrize(
+    ("script", "found", "asked"),
+    [
+        ([in_the_way(ROW)], ("ConditionalCheckFailedException", 400, ROW), 1),
+        ([error(400, "com.amazon.coral.validate#ValidationException")], ("ValidationException", 400, None), 1),
+        ([error(400, "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException")],
+         ("ResourceNotFoundException", 400, None), 1),
+        ([error(400, "ProvisionedThroughputExceededException"), Told()], ("answered", 200, None), 2),
+        ([error(400, "ThrottlingException")] * 3, ("ThrottlingException", 400, None), 3),
+        ([error(500, "InternalServerError"), in_the_way(ROW)], ("ConditionalCheckFailedException", 400, ROW), 2),
+        ([Told(503, b"<html>")] * 3, ("503", 503, None), 3),
+        ([None, Told()], ("answered", 200, None), 2),
+        ([None] * 3, ("ConnectionClosedError", 0, None), 3),
+        ([Told(headers={"x-amz-crc32": "1"}), Told(headers={"x-amz-crc32": "2745614147"})], ("answered", 200, None), 2),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_the_table_says_is_heard_alike_and_as_often_asked(
+    either: str, service: Service, script: list[Told | None], found: tuple[str, int, Any], asked: int
+) -> None:
+    assert either
+    service.script += script
+    assert refusal("PutItem", PUT) == found
+    assert len(service.asked) == asked
+
+
+def test_silence_of_the_table_has_no_answer(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert either
+    monkeypatch.setattr("mcp_functions.store.dynamodb.READ_SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        assert refusal("GetItem", GET) == ("ReadTimeoutError", 0, None)
+
+
+def test_an_answer_of_the_table_that_was_cut_is_none(service: Service) -> None:
+    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_DYNAMODB": f"http://{service.host}"}, "dynamodb")
+    assert target is not None
+    waits: list[float] = []
+    client = clients.DynamoDb(target, connect_seconds=1, read_seconds=1, sleep=waits.append, rand=lambda: 0.5)
+    service.script += [Told(headers={"x-amz-crc32": "1"})] * 3
+    with pytest.raises(ConnectionClosedError):
+        client.ask("GetItem", GET)
+    client.close()
+    # "25 milliseconds for DynamoDB", says botocore's table too
+    assert waits == [0.0125, 0.025]
+    scales = vars(standard.ExponentialBackoff)["_SERVICE_BACKOFF_CONFIG"]["dynamodb"]
+    assert scales["non_throttling_base_scale"] == clients.DYNAMODB_SECONDS
+
+
+# Credentials that end
+
+
+def handed_out(ends: str, key: str = "AKID") -> Told:
+    return Told(
+        body=json.dumps({"AccessKeyId": key, "SecretAccessKey": SECRET, "Token": "t", "Expiration": ends}).encode()
+    )
+
+
+def test_credentials_are_fetched_once_and_again_before_they_end(service: Service) -> None:
+    clock = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp()]
+    uri = f"http://{service.host}/2021-04-23/credentials"
+    snapstart = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": uri, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "asks"}
+    target = aws.find({**snapstart, "AWS_REGION": "eu-west-1"}, "kms")
+    assert target is not None
+    assert isinstance(target.credentials, Fetched)
+    fetch = Fetched(service.host, "/2021-04-23/credentials", "asks", lambda: clock[0])
+    service.script += [handed_out("2026-01-01T01:00:00Z"), handed_out("2026-01-01T07:00:00.123Z", "NEXT")]
+    assert fetch() == fetch() == Credentials("AKID", SECRET, "t")
+    assert [(path, headers["authorization"]) for path, headers, _body in service.asked] == [
+        ("/2021-04-23/credentials", "asks")
+    ]
+    clock[0] += 3600 - REFRESH_SECONDS + 1
+    assert fetch().key_id == "NEXT"
+    assert len(service.asked) == 2
+
+
+@pytest.mark.parametrize("told", [Told(500), Told(body=b"<html>"), Told(body=b"{}"), None], ids=str)
+def test_credentials_that_cannot_be_renewed_serve_to_their_end(service: Service, told: Told | None) -> None:
+    clock = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp()]
+    fetch = Fetched(service.host, "/credentials", "", lambda: clock[0])
+    service.script += [handed_out("2026-01-01T01:00:00Z"), told, told]
+    assert fetch().key_id == "AKID"
+    clock[0] += 3599
+    assert fetch().key_id == "AKID"
+    clock[0] += 1
+    with pytest.raises(MetadataRetrievalError) as failed:
+        fetch()
+    assert SECRET not in str(failed.value)
+
+
+# What is left behind
+
+FORKS = """
+import os, signal, threading
+from mcp_functions import aws, front_door
+from mcp_functions.aws.clients import Invoker
+from mcp_functions.tasks import Summons
+from mcp_functions.settings import Settings
+from mcp_functions.dispatch.vault import Vault
+vault = Vault(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
+target = aws.find({environment!r}, "lambda")
+made = []
+def make():
+    made.append(Invoker(target, connect_seconds=1, read_seconds=1, attempts=1))
+    return made[-1]
+door, summons = front_door.KeptClient(make), Summons("worker", make)
+door().invoke(FunctionName="f", Payload=b"{{}}")
+summons("task", None)
+once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
+locks = [client._connections._lock for client in made] + [once["making"].cell_contents, vault._making]
+held, go_on = threading.Event(), threading.Event()
+def hold():
+    for lock in locks:
+        lock.acquire()
+    held.set()
+    go_on.wait()
+threading.Thread(target=hold, daemon=True).start()
+held.wait()
+read, write = os.pipe()
+if os.fork() == 0:
+    signal.alarm(20)  # a lock that nobody will give back
+    del made[:]
+    door().invoke(FunctionName="f", Payload=b"{{}}")
+    summons("task", None)
+    vault.states(600)
+    os.write(write, b"%d" % len(made))
+    os._exit(0)
+os.close(write)
+print(os.read(read, 9).decode())
+go_on.set()
+"""
+
+
+def test_a_forked_child_has_lambda_clients_of_its_own(service: Service) -> None:
+    environment = {**LAMBDA, "AWS_ENDPOINT_URL_LAMBDA": f"http://{service.host}"}
+    assert run_python(FORKS.format(environment=environment)).strip() == "2"
+    assert len(service.asked) == len(service.connections) == 4
+
+
+# TLS
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - dt.timedelta(1))
+        .not_valid_after(now + dt.timedelta(1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    kept = tmp_path / "server.pem"
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    kept.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    return kept
+
+
+def test_only_a_server_that_this_machine_trusts_is_told_anything(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    service = Service(context)
+    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"https://{service.host}"}, "kms")
+    assert target is not None
+    aws.prepare(target)
+    stranger = Kms(target, connect_seconds=5, read_seconds=5, sleep=lambda _seconds: None)
+    assert outcome(stranger) == ("SSLError", 0)
+    assert service.asked == []
+    monkeypatch.setattr(connection, "trusted", lambda: ssl.create_default_context(cafile=str(certificate)))
+    service.script += [OTHER, OTHER]
+    friend = Kms(target, connect_seconds=5, read_seconds=5)
+    assert friend.decrypt(KeyId=ARN, CiphertextBlob=b"x")["Plaintext"] == base64.b64decode("a2V5")
+    assert outcome(friend) == ("answered", 200)
+    assert (len(service.asked), len(service.connections)) == (2, 1)
+    service.close()
+
+
+def test_preparing_where_boto3_will_call_is_nothing() -> None:
+    aws.prepare(None)
+
+
+@pytest.mark.parametrize(
+    "make", [front_door.boto3_client, summons.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
+)
+def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
+    make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    log = logging.getLogger("botocore")
+    before = log.level
+    try:
+        log.setLevel(logging.DEBUG)
+        made = make()
+        assert log.level == logging.WARNING
+        assert boto3.DEFAULT_SESSION is None  # credentials from before a snapshot would live on in it
+        if make is not dynamodb.boto3_call:
+            assert made.meta.config.connect_timeout + made.meta.config.read_timeout <= 30  # API Gateway's
+    finally:
+        log.setLevel(before)

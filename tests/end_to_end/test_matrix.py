@@ -1,0 +1,75 @@
+"""matrix.toml leaves out no requirement of the protocol, and every test that it names is there.
+
+The rows are those of the specification's requirements as this project reads them; what is frozen here is how many each
+area has.
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MATRIX: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("matrix.toml").read_text(encoding="utf-8"))
+
+COUNTED = {"A": 12, "B": 11, "C": 8, "D": 17, "E": 8, "F": 9, "G": 17, "H": 7, "I": 3}
+COUNTED |= {"J": 13, "K": 8, "L": 4, "M": 10, "N": 13, "O": 5}
+ROWS = [f"{area}{number}" for area, count in COUNTED.items() for number in range(1, count + 1)] + ["P", "Q", "R"]
+LEVELS = {"MUST", "SHOULD", "derived", ""}
+OUTCOMES = {"tests", "owed", "reason"}
+TOPICS = {
+    "public": "Fit for the public: identity, observability, faults",
+}
+
+
+def test_no_row_is_missing_and_none_is_invented() -> None:
+    assert list(MATRIX) == ROWS
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_every_row_says_what_it_requires_and_what_became_of_it(row: str) -> None:
+    entry = MATRIX[row]
+    assert entry.keys() - OUTCOMES - {"level"} == {"says"}
+    assert entry.get("level", "") in LEVELS
+    assert entry.keys() & OUTCOMES, "neither a test, nor a topic that owes one, nor a reason"
+    assert all(entry.values())
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_every_test_that_a_row_names_exists(row: str) -> None:
+    for name in MATRIX[row].get("tests", []):
+        path, _separator, function = name.partition("::")
+        assert function in _tests(ROOT / path), f"{name} is not there (any more): what proves {row} now?"
+
+
+def test_a_must_that_no_test_proves_is_owed_or_binds_nobody_here() -> None:
+    bare = [row for row, entry in MATRIX.items() if entry.get("level") == "MUST" and "tests" not in entry]
+    assert [row for row in bare if "owed" not in MATRIX[row]] == []
+
+
+def test_what_is_owed_is_owed_by_a_topic_that_is_known() -> None:
+    owed = [entry["owed"] for entry in MATRIX.values() if "owed" in entry]
+    assert all(entry.keys() == {"by", "what"} for entry in owed)
+    assert {entry["by"] for entry in owed} == TOPICS.keys()
+
+
+def test_every_test_of_the_requirements_proves_one_of_them() -> None:
+    named = {test for entry in MATRIX.values() for test in entry.get("tests", [])}
+    path = ROOT / "tests" / "test_requirements.py"
+    assert {f"tests/{path.name}::{test}" for test in _tests(path)} <= named
+
+
+@cache
+def _tests(path: Path) -> frozenset[str]:
+    if not path.is_file():
+        return frozenset()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    assigned = (node.targets[0] for node in tree.body if isinstance(node, ast.Assign))
+    machines = {node.id for node in assigned if isinstance(node, ast.Name) and node.id.startswith("Test")}
+    return frozenset({function.name for function in functions if function.name.startswith("test_")} | machines)

@@ -1,0 +1,420 @@
+"""Whatever a body under the limit holds, a round takes little more memory than reading it does."""
+
+from __future__ import annotations
+
+import gc
+import json
+import tracemalloc
+from io import BytesIO
+from pathlib import Path
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import BaseModel
+
+from functions.plan_trip.app import handler as plan_trip
+from mcp_functions import Elicit, front_door, observability, resource, serve, serve_catalog, tool
+from mcp_functions import store as tables
+from mcp_functions.local.environment import TABLE
+from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol.errors import ParseError
+from mcp_functions.schemas import validation
+from mcp_functions.testing import MemoryTable, deployed
+from tests.support import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from mcp_functions.http.gateway import LambdaFunction
+
+LIMIT = 4 * 1024 * 1024  # bytes of a body
+SIZE = 128 * 1024  # of those that are tried in every place: what is promised is a ratio
+FIXED = 96 * 1024  # bytes that a round takes whatever it is sent
+CATALOG = Path(__file__).parents[2] / "functions" / "mcp" / "catalog.json"
+PLACE = "PLACE"  # where the nasty value stands in a message
+NAME = "work"
+YES = {"words": {"action": "accept", "content": {"text": "yes"}}}
+
+
+class Words(BaseModel):
+    text: str = ""
+
+
+class Parcel(BaseModel):
+    note: Any = ""
+    items: list[int] = []
+
+
+@tool(name=NAME)
+def plain(value: Any = None) -> str:  # noqa: ANN401 - JSON is any value
+    return "done" if value is not NAME else ""
+
+
+@tool(name=NAME)
+def numbers(value: list[int | None]) -> str:
+    return str(len(value))
+
+
+@tool(name=NAME)
+def parcel(value: Parcel) -> str:
+    return str(len(value.items))
+
+
+@tool(name=NAME)
+def parcels(value: dict[str, Parcel]) -> str:
+    return str(len(value))
+
+
+@tool(
+    name=NAME, input_schema={"type": "object", "properties": {"value": {"type": "array", "items": {"type": "string"}}}}
+)
+def raw(arguments: dict[str, Any]) -> str:
+    return str(len(arguments))
+
+
+@tool(name=NAME, input_schema={"type": "object", "properties": {"value": {"uniqueItems": True}}})
+def single(arguments: dict[str, Any]) -> str:
+    return "done" if arguments else ""
+
+
+class Strict(BaseModel, extra="forbid"):
+    items: list[int] = []
+
+
+@tool(name=NAME)
+def strict(value: Strict) -> str:
+    return str(len(value.items))
+
+
+@resource("notes://today")
+def today() -> str:
+    return ""
+
+
+@tool(name=NAME)
+def ask(value: Any = None, *, elicit: Elicit) -> str:  # noqa: ANN401
+    return elicit("words", "Which?", Words).text[:3] if value is not NAME else ""
+
+
+@tool(name=NAME, single_use="replay")
+def once(value: Any = None, *, elicit: Elicit) -> str:  # noqa: ANN401
+    return elicit("words", "Which?", Words).text[:3] if value is not NAME else ""
+
+
+def many(item: str, size: int) -> str:
+    return f"[{','.join([item] * ((size - 2) // (len(item.encode()) + 1)))}]"
+
+
+def members(value: str, size: int) -> str:
+    count = size // (len(value) + 9)
+    return "{" + ",".join(f'"{number:x}":{value}' for number in range(count)) + "}"
+
+
+def text(character: str, size: int) -> str:
+    return f'"{character * ((size - 2) // len(character.encode()))}"'
+
+
+NASTY: dict[str, Callable[[int], str]] = {
+    "numbers of 309 digits": lambda size: many("1e308", size),
+    "numbers of many digits": lambda size: many("1" * 300, size),
+    "short numbers that are long in full": lambda size: many("1e15", size),
+    "fractions": lambda size: many("0.1", size),
+    "zeros": lambda size: many("0", size),
+    "nulls": lambda size: many("null", size),
+    "empty lists": lambda size: many("[]", size),
+    "empty objects": lambda size: many("{}", size),
+    "tiny objects": lambda size: many('{"":0}', size),
+    "lists as deep as they may be": lambda size: many("[" * 58 + "]" * 58, size),
+    "objects as deep as they may be": lambda size: many('{"a":' * 58 + "0" + "}" * 58, size),
+    "a million keys": lambda size: members("0", size),
+    "a million keys of lists": lambda size: members("[]", size),
+    "a key as long as the body": lambda size: f"{{{text('k', size - 4)}:0}}",
+    "empty strings": lambda size: many('""', size),
+    "strings of one character": lambda size: many('"é"', size),
+    "one long string": lambda size: text("x", size),
+    "quotes": lambda size: text('\\"', size),
+    "control characters": lambda size: text("\\u0001", size),
+    "Latin letters": lambda size: text("é", size),
+    "Chinese": lambda size: text("界", size),
+    "emoji": lambda size: text("😀", size),
+    "pairs of escapes": lambda size: many(r'"\ud83d\ude00"', size),
+    "one emoji among ASCII": lambda size: f'[{text("x", size - 12)},"😀"]',
+    "one escaped emoji among ASCII": lambda size: f'[{text("x", size - 20)},"\\ud83d\\ude00"]',
+}
+
+
+def sent(raw: str, *, meta: Mapping[str, Any] = {}, **params: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Write a call with a nasty value in its arguments, or wherever PLACE stands."""
+    params = {"name": NAME, "arguments": {"value": PLACE}, **params}
+    event = wire.event(wire.message("tools/call", params, meta=meta))
+    return {**event, "body": event["body"].replace(json.dumps(PLACE), raw)}
+
+
+def state(response: Mapping[str, Any]) -> str:
+    return str(wire.messages(response)[-1]["result"]["requestState"])
+
+
+def took(handler: LambdaFunction, event: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """Send an event; say what was answered, and how many bytes that took at most."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        response = handler(event, wire.Context(f"local-{NAME}"))
+        return response, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def allowed(body: str, *, twice: bool = False) -> int:
+    """Say how many bytes a round may take; `twice` where pydantic reads the values a second time, and keeps its own."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        json.loads(body)
+        read = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    size = len(body.encode())
+    return (3 * read + 6 * size if twice else 2 * read + 3 * size) + FIXED
+
+
+def check(handler: LambdaFunction, event: Mapping[str, Any], *, twice: bool = False) -> dict[str, Any]:
+    most = allowed(event["body"], twice=twice)
+    response, peak = took(handler, event)
+    assert peak < most, f"{peak / most:.2f} of what is allowed: {response['body'][:200]}"
+    assert response["statusCode"] in (200, 202, 400)
+    assert len(response["body"]) < 4096
+    return response
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> Iterator[None]:
+    """Let no collection look at what other tests have left."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture(params=NASTY)
+def nasty(request: pytest.FixtureRequest) -> str:
+    return NASTY[request.param](SIZE)
+
+
+@pytest.mark.parametrize(
+    ("function", "twice"),
+    [(plain, False), (numbers, False), (raw, False), (parcel, True), (parcels, True)],
+    ids=["plain", "numbers", "raw", "parcel", "parcels"],
+)
+def test_a_tool_takes_little_more_than_reading_its_arguments_does(function: Any, nasty: str, *, twice: bool) -> None:  # noqa: ANN401
+    handler = serve(function)
+    handler(sent("[]"), wire.Context())
+    check(handler, sent(nasty), twice=twice)
+
+
+def test_a_question_about_any_arguments_costs_as_little_and_so_does_its_answer(nasty: str) -> None:
+    handler = serve(ask, codec=wire.Boxes())
+    handler(sent("1"), wire.Context())
+    first = check(handler, sent(nasty))
+    response = check(handler, sent(nasty, requestState=state(first), inputResponses=YES))
+    assert '"yes"' in response["body"]
+
+
+@pytest.mark.parametrize("function", [ask, once], ids=["ask", "once"])
+def test_any_answer_costs_as_little(function: Any, nasty: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+    monkeypatch.setattr(tables, "make_call", lambda: MemoryTable(TABLE))
+    handler = serve(function, codec=wire.Boxes())
+    first = state(handler(sent("1", arguments={}), wire.Context(f"local-{NAME}")))
+    answer = {"words": {"action": "accept", "content": {"text": PLACE}}}
+    check(handler, sent(nasty, arguments={}, requestState=first, inputResponses=answer), twice=True)
+
+
+@pytest.mark.parametrize("where", ["params", "_meta", "requestState", "inputResponses", "progressToken", "name"])
+def test_what_stands_beside_the_arguments_costs_as_little(where: str, nasty: str) -> None:
+    handler = serve(ask, codec=wire.Boxes())
+    handler(sent("1"), wire.Context())
+    meta = {where: PLACE} if where in ("progressToken", "_meta") else {}
+    params = {where: PLACE} if not meta else {}
+    event = sent(nasty, arguments={}, meta=meta, **params)
+    if where == "name":
+        event["headers"].pop("mcp-name")
+    check(handler, event)
+
+
+@pytest.mark.parametrize(
+    "body", ['{"jsonrpc":"2.0","id":%s,"method":"tools/list"}', "%s", '{"jsonrpc":"2.0","id":1,"words":%s}']
+)
+def test_what_is_no_request_costs_as_little(body: str, nasty: str) -> None:
+    handler = serve(plain)
+    handler(sent("1"), wire.Context())
+    check(handler, {**sent("1"), "body": body % nasty})
+
+
+@pytest.mark.parametrize("method", ["initialize", "tools/call"])
+def test_a_client_of_2025_costs_as_little(method: str, nasty: str) -> None:
+    handler = serve(plain)
+    params = {"protocolVersion": PLACE} if method == "initialize" else {"name": NAME, "arguments": {"value": PLACE}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    event = wire.event(body, headers={"content-type": "application/json", "mcp-protocol-version": "2025-06-18"})
+    handler(event, wire.Context())
+    check(handler, {**event, "body": body.replace(json.dumps(PLACE), nasty)})
+
+
+class Silent:
+    """A client of Lambda's that returns an empty response to everything."""
+
+    def invoke(self, **_call: object) -> dict[str, Any]:
+        response = {"statusCode": 200, "headers": {}, "body": "", "isBase64Encoded": False}
+        return {"Payload": BytesIO(json.dumps(response).encode())}
+
+    def close(self) -> None:
+        pass
+
+
+def test_the_front_door_costs_as_little(nasty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front_door, "lambda_client", Silent)
+    door = serve_catalog(CATALOG)
+    door(sent("1", name="add"), wire.Context("local-mcp"))
+    check(door, sent(nasty, name="add"))
+
+
+def test_four_megabytes_of_the_largest_numbers_are_digested_in_bounded_memory() -> None:
+    event = wire.event(wire.message("tools/call", {"name": "plan_trip", "arguments": {"days": PLACE}}))
+    handler = plan_trip.fresh()
+    with deployed():
+        handler(event, wire.Context("local-plan_trip"))
+        body = event["body"].replace(json.dumps(PLACE), many("1e308", LIMIT - 1024))
+        response = check(handler, {**event, "body": body})
+    assert "Argument 'days': must be an integer" in response["body"]
+
+
+def test_no_collection_runs_while_a_body_is_read() -> None:
+    phases: list[str] = []
+
+    def watch(phase: str, _info: dict[str, int]) -> None:
+        phases.append(phase)
+
+    gc.callbacks.append(watch)
+    try:
+        jsonrpc.loads(many("[]", SIZE))
+    finally:
+        gc.callbacks.remove(watch)
+    assert gc.isenabled()
+    assert len(phases) <= 2, "one collection may run when the reader is done"
+
+
+@pytest.mark.parametrize("body", ["[", '{"a":1,"a":2}', "[1e999]"])
+def test_collections_go_on_after_a_body_that_was_refused(body: str) -> None:
+    with pytest.raises(ParseError):
+        jsonrpc.loads(body)
+    assert gc.isenabled()
+
+
+def test_who_turned_collections_off_finds_them_off() -> None:
+    gc.disable()
+    try:
+        jsonrpc.loads("[]")
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("value", ["[[]]", '{"a": {"b": "c"}}', '"x"'])
+@pytest.mark.parametrize("function", [parcel, raw], ids=["parcel", "raw"])
+def test_what_a_validator_checks_holds_100_000_values_at_most(function: Any, value: str) -> None:  # noqa: ANN401
+    handler = serve(function)
+    refused = handler(sent(many(value, 101_000 * (len(value) + 1))), wire.Context())
+    assert "more than 100000 values" in refused["body"]
+    checked = handler(sent(many(value, 30_000 * (len(value) + 1))), wire.Context())
+    assert "more than" not in checked["body"]
+
+
+def test_a_value_that_is_wrong_in_many_places_is_counted_and_not_explained() -> None:
+    few, lots = (f'{{"items":{many("null", 5 * count + 2)}}}' for count in (900, 1100))
+    handler = serve(parcel)
+    assert "items.0 should be a valid integer" in handler(sent(few), wire.Context())["body"]
+    assert "does not fit in 1100 places" in handler(sent(lots), wire.Context())["body"]
+
+
+def test_the_items_of_a_mixed_list_are_compared_in_one_pass() -> None:
+    class Item(str):
+        __slots__ = ()
+        compared = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            Item.compared += 1
+            return super().__eq__(other)
+
+    check = validation.checker({"type": "object", "properties": {"value": {"uniqueItems": True}}})
+    check({"value": [*(Item(number) for number in range(500)), 7]})  # which cannot be sorted
+    assert Item.compared == 0
+
+
+@pytest.mark.parametrize("items", [[1, "a", 1], [{"a": 1, "b": 2}, {"b": 2, "a": 1.0}], [[], "x", []]])
+def test_an_item_that_comes_twice_is_found(items: list[Any]) -> None:
+    assert "does not fit 'uniqueItems'" in serve(single)(sent(json.dumps(items)), wire.Context())["body"]
+
+
+def test_true_and_1_are_two_items() -> None:
+    assert "done" in serve(single)(sent("[true,1,false,0,null]"), wire.Context())["body"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        wire.message("tools/call", {"name": NAME, "arguments": {"x" * SIZE: 1}}),
+        wire.message("tools/call", {"name": NAME, "arguments": {"value": {"x" * SIZE: 1}}}),
+        wire.message("resources/read", {"uri": f"notes://{'x' * SIZE}"}),
+        wire.message("tools/list", version="x" * SIZE),
+    ],
+    ids=["argument", "field", "uri", "version"],
+)
+def test_an_error_repeats_little_of_what_was_sent(message: dict[str, Any]) -> None:
+    response = serve(strict, today)(wire.event(message), wire.Context())
+    assert "xxx" in response["body"]
+    assert len(response["body"]) < 2048
+
+
+def test_an_id_or_a_progress_token_of_more_than_8192_characters_is_refused() -> None:
+    handler = serve(plain)
+    for length, code in ((8192, None), (8193, -32600)):
+        event = wire.event(wire.message("tools/call", {"name": NAME, "arguments": {}}, id="x" * length))
+        message = wire.messages(handler(event, wire.Context()))[0]
+        assert message.get("error", {}).get("code") == code
+    for length, code in ((8192, None), (8193, -32602)):
+        event = sent("1", meta={"progressToken": "x" * length})
+        message = wire.messages(handler(event, wire.Context()))[0]
+        assert message.get("error", {}).get("code") == code
+
+
+def test_a_handler_that_calls_itself_for_ever_writes_a_short_line(caplog: pytest.LogCaptureFixture) -> None:
+    @tool
+    def endless(level: int = 0) -> int:
+        return endless.function(level + 1)
+
+    response = serve(endless)(
+        wire.event(wire.message("tools/call", {"name": "endless", "arguments": {}})), wire.Context()
+    )
+    assert response["statusCode"] in (200, 500)
+    (line,) = [line for line in caplog.messages if "RecursionError" in line]
+    assert len(line) < 8192
+    assert "in endless" in line
+    assert "in play" in line, "the frames that it began with are told too"
+    assert " more < " in line
+
+
+@pytest.mark.parametrize("depth", [13, 14, 15, 16, 40])
+def test_frames_that_are_left_out_are_counted(depth: int) -> None:
+    def fail(level: int) -> None:
+        if level > 1:
+            fail(level - 1)
+        raise ValueError
+
+    with pytest.raises(ValueError, match=r"^$") as raised:
+        fail(depth)
+    told = observability.frames(raised.value).split(" < ")
+    more = [int(part.removesuffix(" more")) for part in told if part.endswith(" more")]
+    assert len(told) - len(more) + sum(more) == len(list(walk_tb(raised.value.__traceback__))) == depth + 1
+    assert len(told) <= 15

@@ -1,0 +1,169 @@
+"""Where a client gets a token: the metadata of RFC 9728, for anybody, at both paths, from the configuration alone.
+
+No `from __future__ import annotations` here: the functions below are read as an author writes them.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.shared.auth import ProtectedResourceMetadata
+
+from mcp_functions import serve, serve_catalog, tool
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import LambdaFunction
+from tests.support import gateways, wire
+from tests.support.gateways import GATEWAYS, JWT, Sent
+
+ROOT = "/.well-known/oauth-protected-resource"
+PATHS = [ROOT, f"{ROOT}/mcp"]
+DOCUMENT = {
+    "resource": "https://mcp.example/mcp",
+    "authorization_servers": ["https://id.example"],
+    "bearer_methods_supported": ["header"],
+    "resource_name": "shop",
+    "scopes_supported": ["work:read", "work:write"],
+}
+
+
+@tool(scopes=["work:write", "work:read"])
+def close() -> str:
+    """Close a work item."""
+    return "closed"
+
+
+@tool
+def look() -> str:
+    """Look around."""
+    return "nothing to see"
+
+
+@pytest.fixture(params=["the endpoint", "one Lambda"])
+def function(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LambdaFunction:
+    for name, value in (JWT | {"MCP_SERVER_NAME": "shop"}).items():
+        monkeypatch.setenv(name, value)
+    return deploy(request.param, tmp_path)
+
+
+def deploy(placement: str, folder: Path) -> LambdaFunction:
+    if placement == "one Lambda":
+        return serve(close, look)
+    listed = catalog.merge([catalog.of([close], "close"), catalog.of([look], "look")])
+    (folder / "catalog.json").write_text(json.dumps(listed), encoding="utf-8")
+    return serve_catalog(folder / "catalog.json")
+
+
+def get(function: LambdaFunction, path: str, method: str = "GET", **headers: str) -> dict[str, Any]:
+    event = {**wire.event("", http_method=method, headers=headers), "rawPath": path}
+    return function(event, wire.Context("local-mcp"))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_anybody_may_read_the_metadata_at_both_paths(path: str, function: LambdaFunction) -> None:
+    response = get(function, path)
+    assert (response["statusCode"], response["headers"]["content-type"]) == (200, "application/json")
+    assert json.loads(response["body"]) == DOCUMENT
+
+
+def test_the_official_client_understands_it(function: LambdaFunction) -> None:
+    read = ProtectedResourceMetadata.model_validate_json(get(function, PATHS[1])["body"])
+    assert (str(read.resource), [str(server) for server in read.authorization_servers]) == (
+        "https://mcp.example/mcp",
+        ["https://id.example"],
+    )
+
+
+@pytest.mark.parametrize("name", ["HTTP API", "HTTP API, 1.0", "REST API", "load balancer", "HTTP API, sam local"])
+def test_every_gateway_brings_the_path(name: str, function: LambdaFunction) -> None:
+    event = GATEWAYS[name](Sent(b"", (("Host", "h"), ("User-Agent", "u")), "GET"))
+    event["rawPath" if event.get("version") == "2.0" else "path"] = PATHS[0]
+    response = function(event, wire.Context("local-mcp"))
+    assert (response["statusCode"], json.loads(response["body"])) == (200, DOCUMENT)
+
+
+def test_the_host_header_says_nothing_about_the_resource(function: LambdaFunction) -> None:
+    forged = {"host": "evil.example", "x-forwarded-host": "evil.example", "forwarded": "host=evil.example"}
+    assert "evil" not in json.dumps(get(function, PATHS[0], **forged))
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "HEAD"])
+def test_metadata_is_only_read(method: str, function: LambdaFunction) -> None:
+    response = get(function, PATHS[0], method)
+    assert (response["statusCode"], response["headers"]["allow"]) == (405, "GET")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"{ROOT}/", f"{ROOT}/mcp/", f"{ROOT}/mcp/add", f"{ROOT}/other", "/.well-known/"),
+        *("/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"),
+    ],
+)
+def test_nothing_else_is_well_known(path: str, function: LambdaFunction) -> None:
+    response = get(function, path)
+    assert (response["statusCode"], response["body"]) == (404, "")
+
+
+@pytest.mark.parametrize("mode", ["iam", "none"])
+@pytest.mark.parametrize("path", PATHS)
+def test_where_there_are_no_tokens_there_is_no_metadata(
+    mode: str, path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MCP_AUTH_MODE", mode)
+    for placement in ("the endpoint", "one Lambda"):
+        assert get(deploy(placement, tmp_path), path)["statusCode"] == 404
+
+
+def test_the_endpoint_itself_still_wants_a_token(function: LambdaFunction) -> None:
+    event = wire.event(wire.message("tools/list"))
+    assert function(event, wire.Context("local-mcp"))["statusCode"] == 500  # a route without its authorizer
+    assert get(function, "/mcp")["statusCode"] == 405
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("https://mcp.example", ROOT),
+        ("https://mcp.example/", ROOT),
+        ("https://mcp.example:8443/a/b", f"{ROOT}/a/b"),
+        ("https://mcp.example/mcp/", f"{ROOT}/mcp"),
+    ],
+)
+def test_the_path_of_the_resource_follows_the_well_known_one(
+    url: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (JWT | {"MCP_RESOURCE_URL": url}).items():
+        monkeypatch.setenv(name, value)
+    function = serve(close)
+    assert json.loads(get(function, path)["body"])["resource"] == url
+    assert get(function, ROOT)["statusCode"] == 200
+
+
+def test_an_operator_may_name_the_scopes_to_begin_with(
+    function: LambdaFunction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_SCOPES_SUPPORTED", "work:read")
+    assert json.loads(get(function, PATHS[0])["body"])["scopes_supported"] == ["work:read"]
+
+
+def test_a_server_without_scopes_lists_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in JWT.items():
+        monkeypatch.setenv(name, value)
+    assert "scopes_supported" not in json.loads(get(serve(look), PATHS[0])["body"])
+
+
+def test_a_catalog_without_scopes_does_not_mention_them() -> None:
+    assert "scopes" not in catalog.of([look], "look")
+    both = catalog.merge([catalog.of([look], "look"), catalog.of([close], "close")])
+    assert both["scopes"] == ["work:read", "work:write"]
+
+
+def test_a_refused_token_is_shown_the_way(function: LambdaFunction) -> None:
+    event = gateways.by_jwt(wire.event(wire.message("tools/list")), iss="https://id.example", sub="ann", aud="another")
+    response = function(event, wire.Context("local-mcp"))
+    assert response["statusCode"] == 401
+    assert response["headers"]["www-authenticate"] == (
+        f'Bearer error="invalid_token", resource_metadata="https://mcp.example{PATHS[1]}"'
+    )
+    assert wire.read(response, "tools/list")["error"]["data"] == {"reason": "invalid_token"}

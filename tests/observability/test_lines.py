@@ -1,0 +1,736 @@
+"""What is told of a request: one line, who writes it, and what operators count in it.
+
+No `from __future__ import annotations` here: the functions below are read as an author writes them.
+"""
+
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[import-untyped]  # it has no types
+from pydantic import BaseModel
+
+from mcp_functions import Elicit, Step, observability, prompt, resource, serve, serve_catalog, tool
+from mcp_functions.dispatch import single_use
+from mcp_functions.front_door import FrontDoor
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.local import template
+from mcp_functions.protocol.errors import Busy, Misconfigured, TemporarilyUnavailable
+from mcp_functions.settings import Settings
+from mcp_functions.testing import Conversation, deployed
+from tests.docs import powertools
+from tests.support import filters, wire
+
+ROOT = Path(__file__).parents[2]
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+ALWAYS = {"outcome", "status", "request_bytes", "response_bytes", "duration_ms", "kms_calls", "kms_ms", "cold_start"}
+
+
+class Seat(BaseModel):
+    seat: str
+
+
+@tool
+def add(a: int, b: int = 2) -> str:
+    return str(a + b)
+
+
+@tool
+def book(city: str, *, elicit: Elicit) -> str:
+    return f"{city} {elicit('seat', f'Which seat to {city}?', Seat).seat}"
+
+
+@tool
+def work(hours: int, *, step: Step) -> str:
+    step("first", lambda: hours)
+    if step("second", lambda: 2) and not _went_on:
+        _went_on.append(True)
+        step.shed()
+    return "done"
+
+
+_went_on: list[bool] = []
+
+
+@tool
+def hoard(*, elicit: Elicit, step: Step) -> str:
+    for number in range(9):
+        step(f"{number}", lambda: "x" * 4000)
+    return elicit("seat", "Which?", Seat).seat
+
+
+@tool
+def broken(a: int) -> str:
+    message = f"hunter2 {a}"
+    raise LookupError(message)
+
+
+@prompt
+def brief(topic: str) -> str:
+    return topic
+
+
+@resource("notes://{owner}")
+def note(owner: str) -> str:
+    return owner
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[dict[str, Any]]]]:
+    """Says what was told so far, as fields, with message and level among them."""
+    plain = logging.LogRecord("", 0, "", 0, "", (), None).__dict__.keys()
+    with caplog.at_level(logging.INFO, "mcp_functions"):
+
+        def told() -> list[dict[str, Any]]:
+            records = [record for record in caplog.records if hasattr(record, "outcome")]
+            fields = [{k: v for k, v in vars(r).items() if k not in plain and k != "message"} for r in records]
+            return [{**f, "said": r.getMessage(), "at": r.levelname} for f, r in zip(fields, records, strict=True)]
+
+        yield told
+
+
+Lines = Callable[[], list[dict[str, Any]]]
+
+
+def send(
+    function: LambdaFunction,
+    method: str,
+    params: dict[str, Any] | None = None,
+    **options: Any,  # noqa: ANN401 - what wire.event takes
+) -> dict[str, Any]:
+    meta = options.pop("meta", {})
+    return function(wire.event(wire.message(method, params, meta=meta), **options), wire.Context())
+
+
+# ---- The line
+
+
+def test_a_request_is_one_line(lines: Lines) -> None:
+    response = send(serve(add), "tools/call", {"name": "add", "arguments": {"a": 40}}, context={"requestId": "JKJa="})
+    (line,) = lines()
+    assert line.keys() - {"said", "at"} == ALWAYS | {"method", "handler", "round", "correlation_id", "request_id"}
+    assert (line["said"], line["at"]) == ("answered: complete", "INFO")
+    assert (line["method"], line["handler"], line["round"], line["outcome"]) == ("tools/call", "add", 1, "complete")
+    assert (line["status"], line["response_bytes"]) == (200, len(response["body"]))
+    assert (line["correlation_id"], line["request_id"]) == ("JKJa=", wire.Context().aws_request_id)
+    assert (line["kms_calls"], line["kms_ms"], line["cold_start"]) == (0, 0, True)
+    assert line["duration_ms"] > 0
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_bytes_are_counted_and_not_characters(lines: Lines, *, encoded: bool) -> None:
+    body = json.dumps(wire.message("tools/call", {"name": "add", "arguments": {"a": "ż"}}), ensure_ascii=False)
+    event = wire.event(body, headers=wire.headers(json.loads(body)), base64=encoded)
+    serve(add)(event, wire.Context())
+    (line,) = lines()
+    assert 0 <= line["request_bytes"] - len(body.encode()) <= (2 if encoded else 0)
+
+
+def test_a_conversation_can_be_followed_through_its_lines(lines: Lines) -> None:
+    Conversation(serve(book)).call(city="Lisbon").accept(seat={"seat": "window"})
+    first, second = lines()
+    assert (first["outcome"], first["round"]) == ("input_required", 1)
+    assert (second["outcome"], second["round"]) == ("complete", 2)
+    assert first["flow"] == second["flow"]
+    assert "jti" not in first
+    assert second["jti"]
+    assert (first["cold_start"], second["cold_start"]) == (True, False)
+
+
+def test_the_flow_of_a_line_is_a_digest_of_what_the_audit_calls_it(lines: Lines) -> None:
+    told: list[Any] = []
+    Conversation(serve(book, audit=told.append)).call(city="Lisbon")
+    (line,) = lines()
+    assert line["flow"] == observability.digest(told[0].flow) != told[0].flow
+
+
+def test_a_round_that_ends_without_a_question_is_shed(lines: Lines) -> None:
+    _went_on.clear()
+    Conversation(serve(work)).call(hours=3).go_on()
+    assert [line["outcome"] for line in lines()] == ["shed", "complete"]
+
+
+def test_a_tool_that_failed_is_told_from_a_request_that_did(lines: Lines) -> None:
+    Conversation(serve(add)).call(a="no number")
+    (line,) = lines()
+    assert (line["outcome"], line["tool_error"], line["at"]) == ("complete", True, "INFO")
+
+
+def test_a_state_that_opened_is_named_when_it_is_refused(lines: Lines) -> None:
+    talk = Conversation(serve(book)).call(city="Lisbon")
+    sent = talk.rounds[0][0]
+    message = json.loads(sent["body"])
+    message["params"] |= {"arguments": {"city": "Porto"}, "requestState": talk.state}
+    serve(book)({**sent, "body": json.dumps(message)}, wire.Context("local-book"))
+    first, second = lines()
+    assert (second["said"], second["at"], second["outcome"]) == ("refused: -32602 arguments", "INFO", "refused")
+    assert (second["code"], second["reason"], second["status"]) == (-32602, "arguments", 400)
+    assert (second["handler"], second["round"], second["flow"]) == ("book", 2, first["flow"])
+    assert second["jti"]
+
+
+def test_of_a_state_that_did_not_open_nothing_is_told_but_why(lines: Lines) -> None:
+    Conversation(serve(book)).call(city="Lisbon").tamper(lambda token: token[:-8] + "AAAAAAAA")
+    line = lines()[1]
+    assert line["reason"] == "tag"
+    assert not {"jti", "flow", "round"} & line.keys()
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "hunter2"}),
+        ("tools/call", {"name": {"hunter2": 1}}),
+        ("prompts/get", {"name": "hunter2"}),
+        ("resources/read", {"uri": "hunter2://x"}),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "hunter2"}, "argument": {}}),
+        ("hunter2/call", {}),
+    ],
+)
+def test_whatever_a_client_makes_up_is_unknown(lines: Lines, method: str, params: dict[str, Any]) -> None:
+    send(serve(add, brief, note), method, params)
+    (line,) = lines()
+    assert (line["method"] if "hunter2" in method else line["handler"]) == "unknown"
+    assert "hunter2" not in str(line)
+
+
+def test_an_older_client_is_seen_by_the_method_that_it_begins_with(lines: Lines) -> None:
+    send(serve(add), "initialize", headers={"mcp-protocol-version": None})
+    (line,) = lines()
+    assert (line["method"], line["outcome"]) == ("initialize", "refused")
+
+
+def test_a_resource_is_told_by_its_name_and_never_by_the_uri(lines: Lines) -> None:
+    send(serve(note), "resources/read", {"uri": "notes://hunter2"})
+    (line,) = lines()
+    assert line["handler"] == "note"
+    assert "hunter2" not in str(line)
+
+
+@pytest.mark.parametrize("name", ["", "hunter2 hunter2", "x" * 65, "a\nb", 7, None])
+def test_an_id_that_looks_like_none_is_left_out(lines: Lines, name: object) -> None:
+    send(serve(add), "tools/list", context={"requestId": name})
+    assert "correlation_id" not in lines()[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said", "method"),
+    [
+        ({"headers": {"origin": "https://evil.example"}}, "refused: 403 origin", None),
+        ({"http_method": "GET"}, "refused: 405 http_method", None),
+        (
+            {
+                "http_method": "OPTIONS",
+                "headers": {"origin": "http://x.example", "access-control-request-method": "POST"},
+            },
+            "answered: complete",
+            "preflight",
+        ),
+    ],
+)
+def test_what_http_alone_decides_is_a_line_too(
+    lines: Lines, options: dict[str, Any], said: str, method: str | None
+) -> None:
+    with deployed(MCP_ALLOWED_ORIGINS="http://x.example"):
+        send(serve(add), "tools/list", **options)
+    (line,) = lines()
+    assert (line["said"], line.get("method"), line["at"]) == (said, method, "INFO")
+    assert "evil" not in str(line)
+
+
+@pytest.mark.parametrize(("path", "told"), [("oauth-protected-resource", "metadata"), ("hunter2", None)])
+def test_metadata_is_a_line_too(lines: Lines, path: str, told: str | None) -> None:
+    event = wire.event("", http_method="GET")
+    where = {
+        "MCP_JWT_ISSUER": "https://i.example",
+        "MCP_JWT_AUDIENCE": "a",
+        "MCP_RESOURCE_URL": "https://m.example/mcp",
+    }
+    with deployed(MCP_AUTH_MODE="jwt", **where):
+        serve(add)({**event, "rawPath": f"/.well-known/{path}"}, wire.Context())
+    (line,) = lines()
+    assert (line.get("method"), line["status"]) == (told, 200 if told else 404)
+    assert "hunter2" not in str(line)
+
+
+def test_a_notification_is_a_line_too(lines: Lines) -> None:
+    body = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "hunter2"}})
+    serve(add)(wire.event(body), wire.Context())
+    (line,) = lines()
+    assert (line["method"], line["outcome"], line["status"]) == ("notifications/cancelled", "complete", 202)
+
+
+def test_a_crash_tells_type_and_frames_and_not_a_word_of_its_text(lines: Lines) -> None:
+    send(serve(broken), "tools/call", {"name": "broken", "arguments": {"a": 7}})
+    (line,) = lines()
+    assert (line["outcome"], line["reason"], line["status"], line["at"]) == ("crashed", "LookupError", 200, "ERROR")
+    assert line["said"].startswith(f"failed: LookupError at {__file__}:")
+    assert "hunter2" not in str(line)
+
+
+def test_a_state_that_is_too_large_is_told_to_the_author(lines: Lines) -> None:
+    Conversation(serve(hoard)).call()
+    (line,) = lines()
+    assert (line["outcome"], line["tool_error"], line["at"]) == ("complete", True, "ERROR")
+    assert "keep references in the state" in line["said"]
+
+
+class Vault:
+    """A KMS that fails as it is told."""
+
+    id = "vault"
+
+    def __init__(self, failure: Exception) -> None:
+        self.failure: Exception | None = failure
+
+    def generate(self, _context: dict[str, str]) -> tuple[bytes, bytes]:
+        if self.failure:
+            raise self.failure
+        return b"k" * 32, b"w"
+
+    def unwrap(self, _wrapped: bytes, _context: dict[str, str]) -> bytes:
+        if self.failure:
+            raise self.failure
+        return b"k" * 32
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason", "status"),
+    [
+        (TemporarilyUnavailable("kms:ThrottlingException"), "kms:ThrottlingException", 503),
+        (Misconfigured("kms:AccessDeniedException"), "kms:AccessDeniedException", 500),
+        (OSError("hunter2"), "wrapping:OSError", 503),
+    ],
+)
+def test_what_kms_refuses_is_told_and_counted(lines: Lines, failure: Exception, reason: str, status: int) -> None:
+    Conversation(serve(book, wrapping=[Vault(failure)])).call(city="Lisbon")
+    (line,) = lines()
+    assert (line["outcome"], line["reason"], line["status"], line["at"]) == ("failed", reason, status, "ERROR")
+    assert (line["kms_calls"], line["kms_failures"]) == (1, 1)
+    assert line.get("misconfigured") is (True if status == 500 else None)
+    assert "hunter2" not in str(line)
+
+
+def test_kms_is_counted_in_the_request_that_waited_for_it(lines: Lines) -> None:
+    Conversation(serve(book)).call(city="Lisbon").accept(seat={"seat": "window"})
+    assert [line["kms_calls"] for line in lines()] == [1, 0]
+    assert lines()[0]["kms_ms"] > 0
+
+
+def test_a_failure_of_kms_that_an_older_key_bridges_is_counted_all_the_same(lines: Lines) -> None:
+    vault, clock = Vault(OSError()), [1_785_000_000.0]
+    vault.failure = None
+    function = serve(book, wrapping=[vault], now=lambda: clock[0])
+    for _ in range(2):
+        send(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}})
+        vault.failure = OSError()
+        clock[0] += 1000
+    told = [line for line in lines() if "outcome" in line]
+    assert [(line["outcome"], line.get("kms_failures")) for line in told] == [
+        ("input_required", None),
+        ("input_required", 1),
+    ]
+
+
+def test_only_the_first_request_of_an_environment_is_cold(lines: Lines) -> None:
+    function = serve(add)
+    for _ in range(3):
+        send(function, "tools/list")
+    send(function.fresh(), "tools/list")
+    assert [line["cold_start"] for line in lines()] == [True, False, False, True]
+
+
+def test_nobody_waited_for_an_environment_that_was_there_before(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_LAMBDA_INITIALIZATION_TYPE", "provisioned-concurrency")
+    send(serve(add), "tools/list")
+    assert lines()[0]["cold_start"] is False
+
+
+# ---- The trace
+
+
+@pytest.mark.parametrize(
+    ("traceparent", "told"),
+    [
+        (TRACEPARENT, TRACE),
+        (f"cc-{TRACE}-00f067aa0ba902b7-00", TRACE),
+        (f"ff-{TRACE}-00f067aa0ba902b7-01", None),
+        (f"00-{'0' * 32}-00f067aa0ba902b7-01", None),
+        (f"00-{TRACE}-{'0' * 16}-01", None),
+        (TRACEPARENT.upper(), None),
+        (TRACEPARENT + "-hunter2", None),
+        (TRACEPARENT + "\n", None),
+        ({"hunter2": 1}, None),
+    ],
+)
+def test_the_clients_trace_is_told_if_it_is_one(lines: Lines, traceparent: object, told: str | None) -> None:
+    send(serve(add), "tools/list", meta={"traceparent": traceparent})
+    assert lines()[0].get("trace_id") == told
+
+
+def test_without_one_the_trace_is_that_of_x_ray(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = "1-5759e988-bd862e3fe1be46a994272793"
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", f"Root={root};Parent=3995c3f42cd8ad8;Sampled=1")
+    send(serve(add), "tools/list")
+    send(serve(add), "tools/list", meta={"traceparent": TRACEPARENT})
+    assert [line["trace_id"] for line in lines()] == [root, TRACE]
+
+
+# ---- The endpoint
+
+
+class Invoke:
+    """Lambda's Invoke API, before one function; keeps what it was given."""
+
+    def __init__(self, function: LambdaFunction) -> None:
+        self.function, self.events = function, list[Any]()
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: ARG002, N803 - boto3's names
+        self.events.append(json.loads(Payload))
+        answer = self.function(self.events[-1], wire.Context())
+        return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(answer).encode())}
+
+
+def door(*handlers: Any) -> tuple[LambdaFunction, Invoke]:  # noqa: ANN401 - tools, prompts and resources
+    found, invoke = Settings(stack="local", auth_mode="none"), Invoke(serve(*handlers))
+    front = FrontDoor(catalog.of(handlers, "here"), found, lambda: invoke, None)
+    return LambdaFunction(lambda _name: Endpoint(found, front.answer)), invoke
+
+
+def test_a_call_is_a_line_at_the_endpoint_and_one_at_the_function_under_the_same_ids(lines: Lines) -> None:
+    endpoint, invoke = door(add, note)
+    params, meta = {"name": "add", "arguments": {"a": 1}}, {"traceparent": TRACEPARENT, "tracestate": "a=b"}
+    send(endpoint, "tools/call", params, meta=meta, context={"requestId": "JKJa="})
+    inner, outer = lines()
+    assert (inner["outcome"], outer["outcome"]) == ("complete", "forwarded")
+    assert "forward_ms" not in inner
+    assert 0 < outer["forward_ms"] <= outer["duration_ms"]
+    for told in (inner, outer):
+        assert (told["handler"], told["correlation_id"], told["trace_id"]) == ("add", "JKJa=", TRACE)
+    (event,) = invoke.events
+    assert meta.items() <= json.loads(event["body"])["params"]["_meta"].items()
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "name"),
+    [
+        ("resources/read", {"uri": "notes://hunter2"}, "note"),
+        ("resources/read", {"uri": "rules://house"}, "rules"),
+        ("prompts/get", {"name": "brief", "arguments": {"topic": "hunter2"}}, "brief"),
+        ("tools/call", {"name": "hunter2"}, "unknown"),
+        ("resources/read", {"uri": "hunter2://x"}, "unknown"),
+        ("tools/list", {}, None),
+    ],
+)
+def test_the_endpoint_names_what_its_catalog_names(
+    lines: Lines, method: str, params: dict[str, Any], name: str | None
+) -> None:
+    @resource("rules://house")
+    def rules() -> str:
+        return "no smoking"
+
+    endpoint, _invoke = door(add, brief, note, rules)
+    send(endpoint, method, params)
+    assert lines()[-1].get("handler") == name
+    assert "hunter2" not in str(lines())
+
+
+def test_the_endpoint_says_how_long_it_waited_in_vain(lines: Lines) -> None:
+    endpoint, invoke = door(add)
+    invoke.function = LambdaFunction(lambda _name: Endpoint(Settings(stack="x"), lambda _request: None))  # type: ignore[arg-type, return-value]
+    del invoke.function  # so that invoking fails, as an outage would
+    send(endpoint, "tools/call", {"name": "add", "arguments": {"a": 1}})
+    (line,) = lines()
+    assert (line["outcome"], line["reason"], line["handler"]) == ("failed", "invoke_AttributeError", "add")
+    assert line["forward_ms"] > 0
+
+
+# ---- Who writes it
+
+
+SHOP = '''
+from mcp_functions import serve, tool
+
+@tool
+def add(a: int) -> str:
+    """Add."""
+    return str(a + 1)
+
+handler = serve(add)
+'''
+RUN = """
+import json, logging, sys
+import app
+loaded = set(sys.modules)
+event, context = json.loads(sys.stdin.read()), type("C", (), {
+    "function_name": "shop-add", "aws_request_id": "id", "get_remaining_time_in_millis": lambda self: 9000})()
+from awslambdaric.lambda_runtime_log_utils import JsonFormatter
+to = logging.StreamHandler(sys.stdout)
+to.setFormatter(JsonFormatter()); to.terminator = ""
+logging.root.addHandler(to); logging.root.setLevel(sys.argv[1])
+before = set(sys.modules)
+statuses = [app.handler(event, context)["statusCode"] for _ in range(2)]
+late = [name for name in set(sys.modules) - before if name.startswith("mcp_functions.observability")]
+sys.stderr.write(json.dumps({"status": statuses, "loaded": sorted(loaded), "late": late}))
+"""
+
+
+@pytest.mark.parametrize(("level", "told"), [("INFO", 2), ("WARNING", 0)])
+def test_lambdas_own_formatter_writes_the_lines_and_nothing_is_imported_for_it(
+    tmp_path: Path, level: str, told: int
+) -> None:
+    (tmp_path / "app.py").write_text(SHOP, encoding="utf-8")
+    event = wire.event(wire.message("tools/call", {"name": "add", "arguments": {"a": 1}}))
+    ran = subprocess.run(  # noqa: S603 - ourselves
+        [sys.executable, "-W", "error", "-c", RUN, level],
+        input=json.dumps(event), capture_output=True, check=True, text=True, cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "MCP_STACK": "shop", "MCP_AUTH_MODE": "none"},
+    )  # fmt: skip
+    report = json.loads(ran.stderr[ran.stderr.index('{"status"') :])
+    assert (report["status"], report["late"]) == ([200, 200], [])
+    never = ("aws_lambda_powertools", "aws_xray_sdk", "boto3", "pydantic", "asyncio")
+    assert not [name for name in report["loaded"] if name.startswith(never)]
+    written = [json.loads(line) for line in ran.stdout.splitlines() if '"outcome"' in line]
+    assert [line["cold_start"] for line in written] == [True, False][:told]
+    for line in written:
+        assert (line["level"], line["logger"], line["handler"]) == ("INFO", "mcp_functions", "add")
+
+
+class Output:
+    """A Powertools Logger of a service of its own, and what it wrote."""
+
+    def __init__(self) -> None:
+        self._to = io.StringIO()
+        self.logger = powertools.logger(stream=self._to)
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._to.getvalue().splitlines()]
+
+
+def test_an_authors_logger_writes_the_line_with_its_fields_as_keys(lines: Lines) -> None:
+    out = Output()
+    send(
+        serve(add, logger=out.logger),
+        "tools/call",
+        {"name": "add", "arguments": {"a": 40}},
+        context={"requestId": "J="},
+    )
+    send(serve(add), "tools/call", {"name": "add", "arguments": {"a": 40}}, context={"requestId": "J="})
+    (theirs,), (ours,) = out.lines, lines()[-1:]
+    assert theirs.keys() >= ours.keys() - {"said", "at"}
+    assert (theirs["service"], theirs["logger"], theirs["level"]) == (out.logger.service, "mcp_functions", "INFO")
+    assert (theirs["message"], theirs["handler"], theirs["correlation_id"]) == ("answered: complete", "add", "J=")
+
+
+def test_a_crash_is_an_error_of_the_authors_logger_too() -> None:
+    out = Output()
+    send(serve(broken, logger=out.logger), "tools/call", {"name": "broken", "arguments": {"a": 7}})
+    (line,) = out.lines
+    assert (line["level"], line["outcome"], line["reason"]) == ("ERROR", "crashed", "LookupError")
+    assert "exception" not in line
+
+
+def test_a_logger_of_logging_writes_the_line_too(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "shop"):
+        send(serve(add, logger=logging.getLogger("shop")), "tools/list")
+    told = [(record.name, hasattr(record, "outcome")) for record in caplog.records]
+    assert told == [("mcp_functions", False), ("shop", True)]  # AuthMode none is no word on this request
+
+
+def test_the_endpoints_line_goes_through_the_authors_logger(tmp_path: Path) -> None:
+    out = Output()
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog.of([add], "add")), encoding="utf-8")
+    with deployed():
+        send(serve_catalog(tmp_path / "catalog.json", logger=out.logger), "tools/list")
+    assert [(line["method"], line["outcome"]) for line in out.lines] == [("tools/list", "complete")]
+
+
+def test_what_an_author_logs_in_a_request_has_its_correlation_id_and_what_comes_later_has_not() -> None:
+    out = Output()
+    out.logger.append_keys(order=7)
+
+    @tool
+    def note_down() -> str:
+        out.logger.info("mine")
+        return str(out.logger.get_correlation_id())
+
+    function = serve(note_down, logger=out.logger)
+    for request_id in ("first=", "second=", "no id"):
+        send(function, "tools/call", {"name": "note_down"}, context={"requestId": request_id})
+    out.logger.info("between requests")
+    told = [line.get("correlation_id") for line in out.lines]
+    assert told == ["first=", "first=", "second=", "second=", None, None, None]
+    assert {line["order"] for line in out.lines} == {7}  # the author's own keys are there, before and after
+    assert [line["message"] for line in out.lines][::2] == ["mine", "mine", "mine", "between requests"]
+
+
+def test_a_correlation_id_of_the_authors_own_is_there_again_after_a_request() -> None:
+    out = Output()
+    out.logger.set_correlation_id("batch-7")
+    send(serve(add, logger=out.logger), "tools/list", context={"requestId": "J="})
+    out.logger.info("mine")
+    assert [line["correlation_id"] for line in out.lines] == ["J=", "batch-7"]
+
+
+class Broken:
+    """A logger of which nothing works."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def fail(*_args: object, **_options: object) -> None:
+            raise OSError(name)
+
+        return fail
+
+
+def test_a_logger_that_raises_costs_nobody_an_answer() -> None:
+    function = serve(add, logger=Broken())
+    context = {"requestId": "J="}
+    assert send(function, "tools/call", {"name": "add", "arguments": {"a": 1}}, context=context)["statusCode"] == 200
+
+
+def test_a_conversation_hears_what_went_wrong_whoever_writes_the_line() -> None:
+    wrapping = [Vault(Misconfigured("kms:AccessDeniedException"))]
+    talk = Conversation(serve(book, wrapping=wrapping, logger=Output().logger)).call(city="Lisbon")
+    with pytest.raises(AssertionError, match="kms:AccessDeniedException"):
+        talk.result  # noqa: B018 - there is none, and it says why
+
+
+# ---- What operators count: the metric filters of template.yaml, on lines that were written
+
+
+def by_lambda(record: logging.LogRecord) -> str:
+    """Format a record as Lambda's runtime does, for a function with LogFormat JSON."""
+    record.aws_request_id = "00000000-0000-0000-0000-000000000000"
+    return str(JsonFormatter().format(record))
+
+
+@pytest.fixture(params=["lambda", "powertools"])
+def counts(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> Callable[..., dict[str, float]]:
+    """Answers requests, and says what the template's filters count in the lines of these."""
+
+    def count(*handlers: Any, requests: Callable[[LambdaFunction], object], **options: Any) -> dict[str, float]:  # noqa: ANN401 - what serve takes
+        out = Output()
+        logger = out.logger if request.param == "powertools" else None
+        with caplog.at_level(logging.INFO, "mcp_functions"):
+            caplog.clear()
+            requests(serve(*handlers, logger=logger, **options))
+        written = out.lines if logger else [json.loads(by_lambda(record)) for record in caplog.records]
+        assert [line for line in written if "outcome" in line]
+        return filters.counted(written)
+
+    return count
+
+
+Counts = Callable[..., dict[str, float]]
+
+
+def calling(name: str, **arguments: object) -> Callable[[LambdaFunction], object]:
+    return lambda function: send(function, "tools/call", {"name": name, "arguments": arguments})
+
+
+def test_a_request_that_went_well_counts_as_nothing_but_a_cold_start(counts: Counts) -> None:
+    assert counts(add, requests=calling("add", a=1)) == {"ColdStarts": 1}
+
+
+def test_only_the_first_of_three_is_a_cold_start(counts: Counts) -> None:
+    assert counts(add, requests=lambda function: [send(function, "tools/list") for _ in range(3)]) == {"ColdStarts": 1}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        calling("hunter2"),
+        lambda function: send(function, "tools/list", http_method="GET"),
+        lambda function: send(function, "tools/list", headers={"mcp-protocol-version": "1999-01-01"}),
+        lambda function: send(function, "hunter2/call"),
+    ],
+)
+def test_what_a_client_does_wrong_is_refused_and_no_more(
+    counts: Counts, request_: Callable[[LambdaFunction], object]
+) -> None:
+    assert counts(add, requests=request_) == {"Refused": 1, "ColdStarts": 1}
+
+
+def test_a_crash_counts_as_one_and_as_failed(counts: Counts) -> None:
+    assert counts(broken, requests=calling("broken", a=1)) == {"Crashed": 1, "Failed": 1, "ColdStarts": 1}
+
+
+def test_a_denial_of_kms_is_the_operators_business(counts: Counts) -> None:
+    wrapping = [Vault(Misconfigured("kms:AccessDeniedException"))]
+    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
+    assert told == {"Misconfigured": 1, "KmsFailures": 1, "Failed": 1, "ColdStarts": 1}
+
+
+def test_an_outage_of_kms_is_counted_by_call(counts: Counts) -> None:
+    wrapping = [Vault(TemporarilyUnavailable("kms:ThrottlingException"))]
+    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
+    assert told == {"KmsFailures": 1, "Failed": 1, "ColdStarts": 1}
+
+
+def test_an_authors_own_lines_are_not_counted() -> None:
+    out = Output()
+
+    @out.logger.inject_lambda_context
+    def handler(_event: object, _context: object) -> None:
+        out.logger.info("mine")
+
+    handler({}, wire.Context())
+    assert "cold_start" in out.lines[0]
+    assert filters.counted([{**line, "cold_start": True} for line in out.lines]) == {}
+
+
+@tool(single_use="replay")
+def pay(*, elicit: Elicit, step: Step) -> str:
+    elicit("seat", "Which?", Seat)
+    return str(step("pay", lambda: "paid"))
+
+
+def paging() -> set[str]:
+    """Name the metrics of lines that an alarm of template.yaml looks at."""
+    resources = template.read(ROOT / "template.yaml")["Resources"].values()
+    alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
+    of_lines = {"Fn::Sub": "mcp-functions/${AWS::StackName}"}
+    return {alarm["MetricName"] for alarm in alarms if alarm.get("Namespace") == of_lines}
+
+
+def forged(function: LambdaFunction) -> None:
+    talk = Conversation(function).call(city="Lisbon")
+    for at in range(60, 84, 4):
+        talk.tamper(lambda token, at=at: f"{token[:at]}{'AAAA' if token[at] != 'A' else 'BBBB'}{token[at + 4 :]}")  # type: ignore[misc]
+    assert [response["statusCode"] for _event, response in talk.rounds[1:]] == [400, 400, 400, 503, 503, 503]
+    Conversation(function, capabilities={}).call(city="Lisbon")
+    Conversation(function).call(city=7)
+
+
+def claimed_twice(function: LambdaFunction) -> None:
+    busy = Conversation(function).call().go_on()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(single_use, "_claim", refuse)
+        busy.accept(seat={"seat": "window"})
+    assert busy.status == 503
+
+
+def refuse(*_asked: object, **_more: object) -> None:
+    raise Busy("used_busy")  # noqa: EM101 - an enumerated word
+
+
+def test_what_clients_cause_pages_nobody(counts: Counts) -> None:
+    assert paging() & counts(book, requests=forged).keys() == set()
+    assert paging() & counts(pay, requests=claimed_twice).keys() == set()
+
+
+def test_what_the_server_does_wrong_pages_somebody(counts: Counts) -> None:
+    assert paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Failed"}
+    wrapping = [Vault(Misconfigured("kms:AccessDeniedException"))]
+    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
+    assert paging() & told.keys() == {"Failed", "Misconfigured", "KmsFailures"}

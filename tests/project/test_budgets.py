@@ -1,0 +1,311 @@
+"""What each path may cost, in counts: modules, files, passes over JSON, calls of KMS. Each in a fresh interpreter.
+
+A failing test names the module that crept in, and who imported it, up to whoever began.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import threading
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pydantic
+import pytest
+
+from tests.support import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+ARN = "arn:aws:kms:eu-west-1:111122223333:key/0a"
+
+# Never on the way to an answer: what belongs to a loop, to the harness, to tests.
+NEVER = {"asyncio", "boto3", "botocore", "mcp_functions.local", "mcp_functions.testing", "moto", "yaml"}
+LEAN = NEVER | {"pydantic", "cryptography", "dataclasses", "jsonschema", "aws_lambda_powertools", "pathlib"}
+RECORDS = {"dataclasses"}  # are the author's
+LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
+PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
+CALLS = {"aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing"}
+EVERY = {
+    "aws", "aws.forgetting", "aws.surroundings", "handlers", "handlers.catalog", "http", "http.cors", "http.events",
+    "http.gateway", "http.identity", "http.metadata", "observability", "observability.lines", "observability.notes",
+    "protocol", "protocol.constants", "protocol.errors", "protocol.headers", "protocol.json_writer", "protocol.jsonrpc",
+    "protocol.messages", "protocol.scopes", "protocol.uri_templates", "settings",
+}  # fmt: skip
+DOOR = EVERY | CALLS | {"front_door"}
+TOOL = EVERY | {
+    "dispatch", "dispatch.dispatcher", "dispatch.vault", "handlers.base", "handlers.decorators", "handlers.playing",
+    "handlers.signatures", "handlers.tools", "protocol.plain_values", "protocol.results", "schemas",
+    "schemas.arguments", "schemas.defaults", "schemas.json_types", "schemas.parameters", "serving",
+}  # fmt: skip
+ASKING = TOOL | CALLS | {
+    "dispatch.conversations", "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation",
+    "rounds.input_requests", "rounds.round", "schemas.class_types", "schemas.forms", "schemas.limits",
+    "schemas.record_types", "seal", "seal.budgets", "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms",
+    "seal.request_state",
+}  # fmt: skip
+KEEPING = {"store", "store.blobs", "store.dynamodb", "store.items", "store.sealed", "store.seals"}
+OWN = {
+    "list": DOOR,
+    "forward": DOOR,
+    "scalar": TOOL,
+    "model": TOOL | {"schemas.class_types", "schemas.pydantic_types", "schemas.validation"},
+    "record": TOOL | {"schemas.class_types", "schemas.limits", "schemas.record_types", "protocol.foreign_types"},
+    "asking": ASKING | {"schemas.pydantic_types", "schemas.validation"},
+    "choice": ASKING,
+    "form": ASKING | {"schemas.annotations"},
+}
+FORBIDDEN = {
+    "list": LEAN,
+    "forward": LEAN,
+    "scalar": LEAN,
+    "record": LEAN - RECORDS,
+    "model": NEVER - PYDANTICS,
+    "asking": NEVER - PYDANTICS,
+    "choice": LIGHT,
+    "form": LIGHT,
+}
+# All modules, with room for what a version of Python changes.
+MOST = {
+    "list": 140,
+    "forward": 145,
+    "scalar": 120,
+    "record": 140,
+    "model": 330,
+    "asking": 400,
+    "choice": 250,
+    "form": 250,
+}
+
+ADD = wire.message("tools/call", {"name": "add", "arguments": {"a": 2, "b": 3}})
+ASK = wire.message("tools/call", {"name": "ask", "arguments": {"a": 2}})
+LEG = {"to": "Ely", "day": "2026-07-28", "at": "2026-07-28T10:00:00Z"}
+VISIT = {"legs": [LEG, LEG], "note": {"text": "Ely"}, "places": {"first": "2026-07-28"}, "seats": 1}
+TOWN = {"place": {"action": "accept", "content": {"town": "Ely"}}}
+ANSWER = wire.message(
+    "tools/call", {"name": "ask", "arguments": {"a": 2}, "requestState": "STATE", "inputResponses": TOWN}
+)
+CHOICE = json.loads(json.dumps(ANSWER).replace('"place"', '"town"'))
+EVENTS: dict[str, list[dict[str, Any]]] = {
+    "list": [wire.event(wire.message("tools/list"))],
+    "forward": [wire.event(ADD)],
+    "scalar": [wire.event(ADD)],
+    "model": [wire.event(wire.message("tools/call", {"name": "visit", "arguments": {"place": {"town": "Ely"}}}))],
+    "record": [wire.event(wire.message("tools/call", {"name": "visit", "arguments": VISIT}))],
+    "asking": [wire.event(ASK), wire.event(ANSWER)],
+    "form": [wire.event(ASK), wire.event(ANSWER)],
+    "choice": [wire.event(ASK), wire.event(CHOICE)],
+}
+ANSWERS = {
+    "list": '"tools":[',
+    "forward": "5",
+    "scalar": '"structuredContent":5',
+    "model": "Ely",
+    "record": '"at":"2026-07-28T10:00:00Z"',
+    **dict.fromkeys(("asking", "choice", "form"), "Ely"),
+}
+
+
+# What keeps something: an empty table, which takes whatever it is given.
+WORK = {"name": "work", "arguments": {"a": 2}}
+CALL = wire.message("tools/call", WORK, capabilities=wire.WITH_TASKS)
+FIRST, GO_ON = (wire.message("tools/call", {**WORK, **more}) for more in ({}, {"requestState": "STATE"}))
+KEEPERS = {"once": [wire.event(FIRST), wire.event(GO_ON)], "task": [wire.event(CALL)]}
+KEPT = {"once": ["GetItem", "PutItem", "PutItem"], "task": ["GetItem", "PutItem", "PutItem", "Invoke"]}
+
+
+class Aws:
+    """KMS, Lambda and an empty table, as far as these paths go; counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        aws = self
+
+        class Connection(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["content-length"]))
+                aws.asked.append(self.headers.get("x-amz-target", "Invoke").rpartition(".")[2])
+                key = base64.b64encode(bytes(32)).decode()
+                answer = {"KeyId": ARN, "Plaintext": key, "CiphertextBlob": key}
+                if aws.asked[-1].endswith("Item"):
+                    answer = {}
+                if aws.asked[-1] == "Invoke":
+                    answer = {"statusCode": 200, "headers": {}, "body": "5", "isBase64Encoded": False}  # type: ignore[dict-item]
+                body = json.dumps(answer).encode()
+                self.send_response(200)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Connection)
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
+        self.thread.start()
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[Aws]:
+    running = Aws()
+    yield running
+    running.server.shutdown()
+    running.thread.join()
+    running.server.server_close()
+
+
+@cache
+def took(kind: str, url: str) -> dict[str, Any]:
+    """Run one path in a fresh interpreter, without what an environment adds to the start of each."""
+    environ = {
+        **{name: value for name, value in os.environ.items() if name in {"PATH", "SYSTEMROOT"}},
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "layers" / "shared"), str(Path(pydantic.__file__).parent.parent)]),
+        "HOME": os.devnull,  # files of configuration of whoever runs this would bring boto3
+        "MCP_STACK": "shop",
+        "MCP_AUTH_MODE": "none",
+        "MCP_KMS_KEYS": ARN,
+        "MCP_TABLE": "shop",
+        "AWS_REGION": "eu-west-1",
+        "AWS_ACCESS_KEY_ID": "local",
+        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_ENDPOINT_URL": url,
+    }
+    catalog = ROOT / "functions" / "mcp" / "catalog.json"
+    command = [
+        sys.executable,
+        "-S",
+        str(ROOT / "tests" / "budget_child.py"),
+        kind,
+        str(catalog),
+        json.dumps({**EVENTS, **KEEPERS}[kind]),
+    ]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)  # noqa: S603 - our own
+    assert ran.returncode == 0, ran.stderr
+    told: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return told
+
+
+@pytest.fixture(params=list(EVENTS))
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def told(kind: str, aws: Aws) -> dict[str, Any]:
+    return took(kind, f"http://127.0.0.1:{aws.server.server_port}")
+
+
+def blamed(told: dict[str, Any], name: str) -> str:
+    """Say who imported a module, and who imported that, up to whoever began."""
+    chain, importers = [name], told["importers"]
+    while (importer := importers.get(chain[-1])) and importer not in chain:
+        chain.append(importer)
+    return " <- ".join(chain)
+
+
+def test_the_path_leads_to_an_answer(kind: str, told: dict[str, Any]) -> None:
+    assert ANSWERS[kind] in told["answers"][-1]["body"]
+
+
+def test_nothing_is_loaded_that_the_path_does_not_need(kind: str, told: dict[str, Any]) -> None:
+    crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in FORBIDDEN[kind])]
+    assert not crept, [blamed(told, name) for name in crept]
+
+
+def test_of_our_own_modules_just_these_are_loaded(kind: str, told: dict[str, Any]) -> None:
+    own = {name.removeprefix("mcp_functions.") for name in told["loaded"] if name.startswith("mcp_functions.")}
+    crept = sorted(own - OWN[kind])
+    assert not crept, [blamed(told, f"mcp_functions.{name}") for name in crept]
+    assert own == OWN[kind]
+
+
+def test_all_modules_together_stay_within_bounds(kind: str, told: dict[str, Any]) -> None:
+    assert len(told["loaded"]) <= MOST[kind], [blamed(told, name) for name in told["loaded"]]
+
+
+def test_what_the_first_event_needs_was_loaded_at_init(kind: str, told: dict[str, Any]) -> None:
+    homes = {"mcp_functions", "cryptography", "ssl", "http"}
+    late = [name for name in told["late"] if name.partition(".")[0] in homes]
+    assert not late, [blamed(told, name) for name in late]
+    assert kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "works"),
+    [
+        ("list", [(1, 1)]),
+        ("scalar", [(1, 2)]),  # the number as text, and the response
+        ("record", [(1, 2)]),
+        ("model", [(1, 2)]),  # the argument for its model, and the response
+        # Parsed: the request and the function's answer. Serialised: the event's headers, its context and a flag.
+        ("forward", [(2, 3)]),
+    ],
+    indirect=["kind"],
+)
+def test_json_is_parsed_once_and_serialised_once(kind: str, told: dict[str, Any], works: list[tuple[int, int]]) -> None:
+    assert [tuple(work) for work in told["works"]] == works, kind
+
+
+@pytest.mark.parametrize("kind", ["asking"], indirect=True)
+def test_a_round_passes_over_json_a_fixed_number_of_times(told: dict[str, Any]) -> None:
+    asked, answered = (tuple(work) for work in told["works"])
+    # Serialised: the question for its fingerprint, what the round leaves, and the response.
+    assert asked == (1, 3)
+    # Parsed: the request and the claims. Serialised: the question again, the content for its model, and the response.
+    assert answered == (2, 3)
+
+
+@pytest.mark.parametrize("kind", ["asking"], indirect=True)
+def test_a_round_digests_its_arguments_and_its_question_and_derives_one_key(told: dict[str, Any]) -> None:
+    # Beside these: the conversation's name in the line, and in the first round the rank of the key that seals.
+    assert [tuple(work) for work in told["digests"]] == [(4, 1), (3, 1)]
+
+
+def test_a_warm_answer_opens_no_file(kind: str, told: dict[str, Any]) -> None:
+    assert told["opened"] == [], kind
+
+
+def test_a_conversation_in_one_container_asks_kms_once(aws: Aws) -> None:
+    took.cache_clear()
+    aws.asked.clear()
+    told = took("asking", f"http://127.0.0.1:{aws.server.server_port}")
+    assert ANSWERS["asking"] in told["answers"][-1]["body"]
+    assert aws.asked == ["GenerateDataKey"]
+
+
+@pytest.mark.parametrize("kind", KEEPERS)
+def test_who_keeps_something_asks_the_table_without_boto3(kind: str, aws: Aws) -> None:
+    aws.asked.clear()
+    told = took(kind, f"http://127.0.0.1:{aws.server.server_port}")
+    assert {answer["statusCode"] for answer in told["answers"]} == {200}, told["answers"]
+    crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in NEVER - PYDANTICS)]
+    assert not crept, [blamed(told, name) for name in crept]
+    loaded = {name.removeprefix("mcp_functions.") for name in told["loaded"]}
+    assert loaded >= KEEPING
+    assert "table.s3" not in loaded
+    asked = [operation for operation in aws.asked if operation != "GenerateDataKey"]
+    assert asked[: len(KEPT[kind])] == KEPT[kind]
+
+
+def test_of_the_samples_one_needs_pydantic() -> None:
+    def needs_pydantic(app: Path) -> bool:
+        code = "import runpy, sys; runpy.run_path(sys.argv[1]); sys.exit('pydantic_core' in sys.modules)"
+        path = os.pathsep.join([str(ROOT / "layers" / "shared"), str(Path(pydantic.__file__).parent.parent)])
+        environ = {"PYTHONPATH": path, "PATH": os.environ["PATH"]}
+        command = [sys.executable, "-S", "-c", code, str(app)]
+        done = subprocess.run(command, env=environ, capture_output=True, check=False)  # noqa: S603 - ours
+        assert not done.stderr, done.stderr
+        return done.returncode == 1
+
+    assert [app.parent.name for app in sorted(ROOT.glob("functions/*/app.py")) if needs_pydantic(app)] == ["plan_trip"]

@@ -1,0 +1,290 @@
+"""A stranger's way, from the built wheel and without this repository: init, test, demo, new, build, upgrade.
+
+The project's own Makefile does it. Where it would make an environment, one stands ready that runs this interpreter with
+the wheel's content first on its path; one test lets it make its own.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.version import Version
+
+from tests.project.test_build import MACHINES, SAM_BIN, machines, sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT = Path(__file__).parents[2]
+BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "layers/shared/mcp_functions")
+SETUPTOOLS = Version("77")  # the first to read pyproject.toml's license
+NEXT = "99.0.0"
+
+
+class Machine:
+    """A stranger's machine: a folder, and an environment in which the clone cannot be found."""
+
+    def __init__(self, site: Path) -> None:
+        self.site = site
+
+    def run(
+        self,
+        directory: Path,
+        *command: str | Path,
+        told: str = "",
+        fails: bool = False,
+        variables: Mapping[str, str] | None = None,
+    ) -> str:
+        """Run a program; what it wrote, or the test fails with all of it."""
+        ours = ("AWS_", "PYTHON", "PYTEST", "MAKE")  # make hands PYTEST_ARGS on to whatever it runs
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"])
+        done = subprocess.run(  # noqa: S603 - our own words
+            list(map(str, command)),
+            cwd=directory,
+            env={**kept, "PATH": path, "SAM_CLI_TELEMETRY": "0", **(variables or {})},
+            input=told,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if (done.returncode != 0) is not fails:
+            pytest.fail(f"{command} ended with {done.returncode}\n{done.stdout}\n{done.stderr}", pytrace=False)
+        return done.stdout
+
+    def make(self, project: Path, *words: str, told: str = "", fails: bool = False) -> str:
+        return self.run(project, "make", "--no-print-directory", *words, told=told, fails=fails)
+
+    def prepare(self, project: Path) -> None:
+        """Let make find the environment that it would make."""
+        python = project / ".venv/bin/python"
+        python.parent.mkdir(parents=True)
+        python.write_text(f'#!/bin/sh\nPYTHONPATH="{self.site}" exec "{sys.executable}" "$@"\n', encoding="utf-8")
+        python.chmod(0o755)
+        (project / ".venv/.dev").touch()
+
+
+def build(directory: Path) -> Path:
+    """Build the toolkit's wheel from a copy of what it is made of: setuptools leaves things behind where it works."""
+    for name in BUILT_FROM:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, directory / name)
+    here = _installed("setuptools") >= SETUPTOOLS
+    isolation = ["--no-build-isolation"] if here else []
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", *isolation, "--wheel-dir", "dist", "./"]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    if done.returncode and not here and not os.environ.get("CI"):
+        pytest.skip(
+            f"no setuptools {SETUPTOOLS} here, and no index that has it: pip install 'setuptools>={SETUPTOOLS}'"
+        )
+    assert done.returncode == 0, done.stderr
+    return next((directory / "dist").glob("*.whl"))
+
+
+def released(wheel: Path, directory: Path, version: str) -> Path:
+    """Release the same toolkit as another version."""
+    current = importlib.metadata.version("mcp-functions")
+    later = directory / wheel.name.replace(f"-{current}-", f"-{version}-")
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(later, "w") as new:
+        for name in old.namelist():
+            text = old.read(name)
+            if name.endswith(("/METADATA", "/RECORD")):
+                text = text.replace(f"\nVersion: {current}\n".encode(), f"\nVersion: {version}\n".encode())
+                text = text.replace(f"-{current}.dist-info".encode(), f"-{version}.dist-info".encode())
+            new.writestr(name.replace(f"-{current}.dist-info", f"-{version}.dist-info"), text)
+    return later
+
+
+def _installed(name: str) -> Version:
+    try:
+        return Version(importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Version("0")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def machine(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    site = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
+    subprocess.run([*pip, str(site), str(wheel)], check=True)  # noqa: S603 - our own words
+    return Machine(site)
+
+
+@pytest.fixture(scope="module")
+def written(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a project from the wheel; who changes it takes a copy."""
+    empty = tmp_path_factory.mktemp("empty")
+    init = (sys.executable, "-m", "mcp_functions.local", "init", "own")
+    assert machine.run(empty, *init, variables={"PYTHONPATH": str(machine.site)}).startswith("own is a project of ")
+    return empty / "own"
+
+
+@pytest.fixture
+def own(machine: Machine, written: Path, tmp_path: Path) -> Path:
+    project = tmp_path / "own"
+    shutil.copytree(written, project, ignore=shutil.ignore_patterns("__pycache__"))
+    machine.prepare(project)
+    return project
+
+
+def test_the_wheel_holds_the_package_and_what_init_writes_and_nothing_else(wheel: Path) -> None:
+    package = ROOT / "layers/shared/mcp_functions"
+    with zipfile.ZipFile(wheel) as opened:
+        held = {name for name in opened.namelist() if ".dist-info/" not in name}
+    assert held == {f"mcp_functions/{name}" for name in sources(package)}
+
+
+def test_nothing_of_the_clone_is_in_reach(machine: Machine, own: Path) -> None:
+    code = "import importlib.util as u, mcp_functions; print(mcp_functions.__file__, u.find_spec('tests.support.wire'))"
+    assert machine.run(own, own / ".venv/bin/python", "-c", code).split() == [
+        str(machine.site / "mcp_functions/__init__.py"),
+        "None",
+    ]
+    ours = sources(own).items()  # but for its environment, which prepare() made out of the one that runs this test
+    written = {name: text for name, text in ours if not name.startswith(".venv/") and not name.endswith(".whl")}
+    assert "template.yaml" in written
+    assert [name for name, text in written.items() if str(ROOT) in text.decode()] == []
+
+
+def test_the_wheel_comes_along(wheel: Path, own: Path) -> None:
+    assert (own / "layers/dependencies/wheels" / wheel.name).read_bytes() == wheel.read_bytes()
+
+
+def test_a_new_project_passes_its_tests(machine: Machine, own: Path) -> None:
+    assert re.search(r" \d+ passed in ", machine.make(own, "test"))
+
+
+def test_in_the_demo_a_client_asks_whoever_sits_at_the_terminal(machine: Machine, own: Path) -> None:
+    said = machine.make(own, "demo", told="aisle\n")
+    assert "Where would you like to sit on the way to Lisbon?\n  seat (window | aisle): " in said
+    assert "Booked: Lisbon, aisle seat." in said
+    assert said.endswith("2 rounds, 2 invocations, and nothing kept on the server between them.\n")
+
+
+def test_functions_are_added_by_hand_and_by_new_and_reached(machine: Machine, own: Path) -> None:
+    (own / "functions/by_hand").mkdir()
+    app = (own / "functions/book_flight/app.py").read_text(encoding="utf-8").replace("book_flight", "by_hand")
+    (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
+    said = machine.make(own, "test", "PYTEST_ARGS=tests/test_project.py", fails=True)
+    assert "functions/by_hand has no block in template.yaml: add ByHand with CodeUri functions/by_hand/" in said
+    assert "functions/by_hand offers nothing in functions/mcp/catalog.json: run make catalog" in said
+
+    template = own / "template.yaml"
+    text = template.read_text(encoding="utf-8")
+    block = text[text.index("  BookFlight:") : text.index("  # ---- The key")].rstrip("\n") + "\n"
+    copied = block + block.replace("BookFlight", "ByHand").replace("book_flight", "by_hand")
+    invoked = "                  - !Sub ${BookFlight.Arn}${Qualifier}\n"
+    both = invoked + invoked.replace("BookFlight", "ByHand")
+    template.write_text(text.replace(block, copied).replace(invoked, both), encoding="utf-8")
+    for kind in ("tool", "prompt", "resource"):  # the catalog is written by the way
+        machine.make(own, "new", f"KIND={kind}", f"NAME=my_{kind}")
+    said = machine.make(own, "test", "PYTEST_ARGS=-rA")
+    for name in ("book_flight", "my_tool", "my_prompt", "my_resource"):
+        assert f"PASSED tests/functions/test_{name}.py::" in said
+    arguments = """ARGUMENTS={"text": "a word"}"""
+    assert "Done with a word." in machine.make(own, "demo", "TOOL=my_tool", arguments, told="true\n")
+
+
+# ---- What SAM builds, and one version bump
+
+
+@pytest.fixture(scope="module")
+def sam() -> Path:
+    found = SAM_BIN / "sam" if (SAM_BIN / "sam").exists() else shutil.which("sam")
+    if found is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no .venv-sam: make test-all prepares it")
+    return Path(found)
+
+
+@pytest.fixture(scope="module")
+def upgraded(written: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Upgrade the toolkit: one version, in one file."""
+    project = tmp_path_factory.mktemp("upgraded") / "own"
+    shutil.copytree(written, project)
+    released(wheel, project / "layers/dependencies/wheels", NEXT)
+    pin = project / "layers/dependencies/toolkit.txt"
+    current = f"mcp-functions=={importlib.metadata.version('mcp-functions')}\n"
+    pin.write_text(pin.read_text(encoding="utf-8").replace(current, f"mcp-functions=={NEXT}\n"), encoding="utf-8")
+    return project
+
+
+def test_make_sets_its_environment_up_with_the_toolkit_that_is_pinned(machine: Machine, upgraded: Path) -> None:
+    # the toolkit itself, pytest, and what the layer pins, none of it compiled: the rest takes a minute
+    no_more = {"PIP_NO_DEPS": "1", "PIP_NO_COMPILE": "1"}
+    machine.run(upgraded, "make", ".venv/.dev", f"PYTHON={sys.executable}", variables=no_more)
+    code = "from importlib.metadata import version as v; print(v('mcp-functions'), v('pydantic'), v('pytest') and 1)"
+    shipped = (ROOT / "layers/dependencies/requirements.txt").read_text(encoding="utf-8")
+    said = machine.run(upgraded, upgraded / ".venv/bin/python", "-c", code).split()
+    assert said[::2] == [NEXT, "1"]
+    assert f"\npydantic=={said[1]}\n" in shipped
+
+
+def test_a_test_says_so_while_another_toolkit_is_tested_than_is_shipped(machine: Machine, own: Path) -> None:
+    pin = own / "layers/dependencies/toolkit.txt"
+    pin.write_text(f"mcp-functions=={NEXT}\n", encoding="utf-8")
+    (own / ".venv/.dev").touch()
+    said = machine.make(own, "test", "PYTEST_ARGS=tests/test_project.py -k toolkit", fails=True)
+    assert f"mcp-functions=={NEXT}" in said
+
+
+@pytest.fixture(scope="module")
+def built(machine: Machine, sam: Path, upgraded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    project = tmp_path_factory.mktemp("built") / "own"
+    shutil.copytree(upgraded, project, ignore=shutil.ignore_patterns(".venv"))
+    machine.prepare(project)
+    machine.make(project, "new", "KIND=resource", "NAME=my_resource")
+    machine.make(project, "build", f"SAM={sam}", "UNCOMPILED=1")
+    return project
+
+
+def test_what_sam_builds_is_each_folder_and_a_lean_layer_with_the_toolkit_that_is_pinned(built: Path) -> None:
+    artifacts = built / ".aws-sam/build"
+    for logical_id, folder in {"Mcp": "mcp", "BookFlight": "book_flight", "MyResource": "my_resource"}.items():
+        assert sources(artifacts / logical_id) == sources(built / "functions" / folder)
+    layer = artifacts / "DependenciesLayer/python"
+    there = {path.name for path in layer.iterdir()}
+    assert {"cryptography", "jsonschema", "pydantic", "mcp_functions", f"mcp_functions-{NEXT}.dist-info"} <= there
+    assert there.isdisjoint({"bin", "boto3", "botocore", "moto", "mcp"})
+    toolkit = {path.name for path in (layer / "mcp_functions").iterdir()}
+    assert "serving.py" in toolkit
+    assert toolkit.isdisjoint({"local", "testing"})
+    assert machines(layer) == {MACHINES["x86_64"]}
+
+
+def test_the_template_of_a_project_is_valid(machine: Machine, sam: Path, built: Path) -> None:
+    region = {"AWS_DEFAULT_REGION": "us-east-1"}
+    assert "is a valid SAM Template" in machine.run(built, sam, "validate", "--lint", variables=region)
+
+
+def _runtimes() -> Iterator[str]:
+    from tests.project import test_build  # noqa: PLC0415
+
+    yield from test_build._runtimes()  # noqa: SLF001
+
+
+def test_functions_load_from_their_layer_alone(built: Path) -> None:
+    runtime = next(_runtimes(), None)
+    if runtime is None:
+        pytest.skip("no python3.13 here that runs")
+    artifacts = built / ".aws-sam/build"
+    for logical_id in ("Mcp", "BookFlight", "MyResource"):
+        path = [str(artifacts / logical_id), str(artifacts / "DependenciesLayer/python")]
+        load = f"import sys; sys.path[:0] = {path}; import app; assert callable(app.handler)"
+        subprocess.run([runtime, "-I", "-S", "-c", load], check=True)  # noqa: S603 - our own words

@@ -1,0 +1,109 @@
+"""The public words keep an author's types: said with `assert_type`, and judged by both type checkers.
+
+A checker reads tests/project/typing/; nothing of it runs. Its mistakes.py holds what authors get wrong: a checker has to
+see every line that is marked, and no other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copy
+from typing import NamedTuple
+
+import pytest
+
+from mcp_functions import WORDS
+from tests.conformance import node
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+PACKAGE = ROOT / "layers" / "shared"
+MISTAKES = HERE / "typing" / "mistakes.py"
+RIGHT = sorted(set((HERE / "typing").glob("*.py")) - {MISTAKES})
+UNCHECKED = "# mypy: ignore-errors\n"
+STRICT = {"typeCheckingMode": "strict", "pythonVersion": "3.11", "extraPaths": [str(PACKAGE)]}
+
+
+class Complaint(NamedTuple):
+    """What a checker says: about which file, which line, and by which of its rules."""
+
+    file: str
+    line: int
+    rule: str
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy tests/project/typing/, the mistakes without the line that hides them: no line moves."""
+    copied = tmp_path_factory.mktemp("typing")
+    for file in RIGHT:
+        copy(file, copied)
+    text = MISTAKES.read_text(encoding="utf-8")
+    assert text.startswith(UNCHECKED)
+    (copied / MISTAKES.name).write_text("#\n" + text.removeprefix(UNCHECKED), encoding="utf-8")
+    return copied
+
+
+@pytest.fixture(scope="module")
+def mypy(folder: Path) -> list[Complaint]:
+    """Check as `make check` does, strictly."""
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml")]
+    # away from the cache of `make check`, which another terminal may be using
+    own = ["--cache-dir", str(ROOT / ".mypy_cache" / "typing"), "--no-error-summary", "--no-pretty"]
+    files = map(str, sorted(folder.glob("*.py")))
+    done = subprocess.run([*command, *own, *files], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = re.findall(r"^(.+?):(\d+): error: .*\[([a-z-]+)\]$", done.stdout, re.MULTILINE)
+    return [Complaint(Path(file).name, int(line), rule) for file, line, rule in found]
+
+
+@pytest.fixture(scope="module")
+def pyright(folder: Path) -> list[Complaint]:
+    """Check as strictly as pyright can."""
+    node_js, pyright_js = node.needed(), node.MODULES / "pyright" / "index.js"
+    (folder / "pyrightconfig.json").write_text(json.dumps(STRICT), encoding="utf-8")
+    command = [str(node_js), str(pyright_js), "--pythonpath", sys.executable, "--outputjson"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - pinned
+    assert done.returncode == 1, done.stdout + done.stderr
+    said = json.loads(done.stdout)
+    assert said["summary"]["filesAnalyzed"] == len(RIGHT) + 1
+    return [
+        Complaint(Path(one["file"]).name, one["range"]["start"]["line"] + 1, one.get("rule", "?"))
+        for one in said["generalDiagnostics"]
+    ]
+
+
+def marked() -> dict[int, set[str]]:
+    """Read the marks: line to the rules of mypy that it breaks."""
+    lines = MISTAKES.read_text(encoding="utf-8").splitlines()
+    found = {number: re.search(r"  # E: ([a-z, -]+)$", line) for number, line in enumerate(lines, start=1)}
+    return {number: set(mark[1].split(", ")) for number, mark in found.items() if mark}
+
+
+def test_mypy_sees_the_types_that_authors_wrote(mypy: list[Complaint]) -> None:
+    assert [complaint for complaint in mypy if complaint.file != MISTAKES.name] == []
+
+
+def test_mypy_sees_every_mistake_and_no_other(mypy: list[Complaint]) -> None:
+    seen: dict[int, set[str]] = {}
+    for complaint in mypy:
+        seen.setdefault(complaint.line, set()).add(complaint.rule)
+    assert seen == marked()
+
+
+def test_pyright_sees_the_types_that_authors_wrote(pyright: list[Complaint]) -> None:
+    assert [complaint for complaint in pyright if complaint.file != MISTAKES.name] == []
+
+
+def test_pyright_sees_every_mistake_and_no_other(pyright: list[Complaint]) -> None:
+    assert {complaint.line for complaint in pyright} == marked().keys()
+
+
+def test_every_public_word_is_shown_to_the_type_checkers() -> None:
+    shown = "\n".join(file.read_text(encoding="utf-8") for file in RIGHT)
+    unshown = {word for words in WORDS.values() for word in words if not re.search(rf"\b{word}\b", shown)}
+    assert unshown == set()

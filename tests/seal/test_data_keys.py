@@ -1,0 +1,1018 @@
+"""Data keys: which one seals, which one opens, what KMS may say, and what all of that may cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import botocore.exceptions
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.data_keys import Choice, DataKey, Keys, KmsKey, Limits, Rules, choose, kek_hint
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.kms import boto3_client
+from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+EPOCH, GRACE, STALE = 900, 225, 900
+RULES = Rules()
+
+
+def key(born: float, name: bytes = b"w") -> DataKey:
+    return DataKey(int(born), b"kek1", name, b"\0" * 32)
+
+
+# Which key seals
+
+
+def test_the_oldest_key_of_the_current_epoch_seals() -> None:
+    young, old = key(START + 200), key(START + 100)
+    assert choose([young], [old], START + 300, 0, RULES) == Choice(old)
+
+
+def test_twins_are_chosen_alike_in_whatever_order_they_were_learnt() -> None:
+    one, other = key(START, b"one"), key(START, b"other")
+    assert choose([one], [other], START, 0, RULES) == choose([other], [one], START, 0, RULES)
+
+
+def test_the_key_of_the_previous_epoch_seals_until_the_grace_ends_or_this_container_leaves_it_early() -> None:
+    old, epoch = key(START), START + EPOCH
+    assert choose([old], [], epoch + GRACE - 1, 0, RULES).key == old
+    assert choose([old], [], epoch + GRACE, 0, RULES).key is None
+    assert choose([old], [], epoch + GRACE - 20, 19, RULES).key == old
+    assert choose([old], [], epoch + GRACE - 20, 21, RULES).key is None
+
+
+def test_a_stale_key_stands_in_until_its_time_is_over() -> None:
+    old = key(START)
+    assert choose([old], [], START + EPOCH + STALE - 1, 0, RULES) == Choice(None, old)
+    assert choose([old], [], START + EPOCH + STALE, 0, RULES) == Choice(None, None)
+
+
+def test_of_several_stale_keys_the_latest_epochs_stands_in() -> None:
+    patient = Rules(stale=3 * EPOCH)
+    keys = [key(START), key(START + EPOCH + 2), key(START + EPOCH + 1)]
+    assert choose(keys, [], START + 3 * EPOCH, 0, patient) == Choice(None, keys[2])
+
+
+def test_a_key_from_the_next_epoch_waits_for_it() -> None:
+    assert choose([key(START + EPOCH)], [], START + EPOCH - 1, 0, RULES) == Choice(None, None)
+
+
+def test_one_key_per_container_is_a_setting() -> None:
+    alone = Rules(adopt=False)
+    mine, sibling = key(START + 100), key(START + 50)
+    assert choose([mine], [sibling], START + 200, 0, alone).key == mine
+    assert choose([], [sibling], START + 200, 0, alone) == Choice(None, None)
+    assert choose([mine], [], START + EPOCH, 0, alone).key is None
+
+
+BORN = st.integers(0, 4 * EPOCH).map(lambda seconds: key(START + seconds, b"%d" % seconds))
+
+
+@given(st.lists(BORN, max_size=8), st.lists(BORN, max_size=8), st.floats(0, 5 * EPOCH), st.floats(0, 300))
+def test_no_choice_is_outside_of_its_window(
+    mine: list[DataKey], adopted: list[DataKey], at: float, early: float
+) -> None:
+    now = START + at
+    choice = choose(mine, adopted, now, early, RULES)
+    for chosen, limit in ((choice.key, GRACE), (choice.stale, STALE)):
+        if chosen:
+            end = (chosen.born // EPOCH + 1) * EPOCH
+            assert chosen in mine + adopted
+            assert now < end + limit
+            assert chosen.born // EPOCH <= now // EPOCH
+    current = [known for known in mine + adopted if known.born // EPOCH == now // EPOCH]
+    assert bool(current) <= (choice.key in current)
+
+
+@given(st.lists(BORN, max_size=10), st.floats(0, 5 * EPOCH))
+def test_what_a_container_forgets_would_not_have_been_chosen(keys: list[DataKey], at: float) -> None:
+    clock = Clock(START)
+    container = make_keys(StrictKms(), "arn:aws:kms:eu-west-1:1:key/k", clock=clock)
+    primary = kek_hint("k")
+    known = sorted(found._replace(kek=primary) for found in keys)
+    for found in known:
+        clock.at = max(clock.at, found.born)
+        container.proven(found)
+    clock.at = max(clock.at, START + at)
+    wanted = choose([], known, clock.at, container._early(container._state, clock.at), RULES)  # noqa: SLF001
+    assert container._choice(container._state) == wanted  # noqa: SLF001
+
+
+# A fleet
+
+
+def test_a_fleet_adopts_the_key_of_the_sibling_whose_token_it_opens() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    fleet = [make_envelope(kms, arn, clock=clock) for _ in range(20)]
+    token = fleet[0].seal(b"state")
+    for container in fleet:
+        assert container.unseal(token) == b"state"
+        token = container.seal(b"state")
+    assert kms.count("GenerateDataKey") == 1
+    assert kms.count("Decrypt") == 19
+
+
+def test_without_adoption_every_container_has_a_key_of_its_own() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    fleet = [Envelope(make_keys(kms, arn, clock=clock, rules=Rules(adopt=False))) for _ in range(3)]
+    token = fleet[0].seal(b"state")
+    for container in fleet[1:]:
+        container.unseal(token)
+        container.seal(b"state")
+    assert kms.count("GenerateDataKey") == 3
+
+
+def test_a_fleet_rolls_over_with_few_calls() -> None:
+    kms, clock = StrictKms(), Clock(START)
+    arn = kms.create_key()
+    fleet = [make_envelope(kms, arn, clock=clock) for _ in range(20)]
+    token, rounds = fleet[0].seal(b"state"), 3000
+    for number in range(rounds):
+        clock.advance(1)
+        opener = fleet[(number * 7) % 20]
+        assert opener.unseal(token) == b"state"
+        token = opener.seal(b"state")
+    epochs = rounds // EPOCH + 1
+    assert kms.count("GenerateDataKey") <= 4 * epochs
+    assert kms.count("Decrypt") <= 20 * 4 * epochs
+
+
+def test_the_early_leave_is_drawn_once_per_epoch_and_differs_between_containers() -> None:
+    kms = StrictKms()
+    arn = kms.create_key()
+    one, other = make_keys(kms, arn), make_keys(kms, arn)
+    draws = [one._early(one._state, START + at) for at in (0, 1, 899, 900, 1799)]  # noqa: SLF001
+    assert draws[0] == draws[1] == draws[2] != draws[3] == draws[4]
+    assert draws[0] != other._early(other._state, START)  # noqa: SLF001
+    assert all(draw >= 0 for draw in draws)
+
+
+def test_the_early_leave_has_the_mean_that_the_specification_says() -> None:
+    kms = StrictKms()
+    keys = make_keys(kms, kms.create_key())
+    draws = [keys._early(keys._state, START + EPOCH * number) for number in range(4000)]  # noqa: SLF001
+    assert 0.9 < sum(draws) / len(draws) / (GRACE / 12) < 1.1
+
+
+def test_a_key_that_no_token_has_proven_is_never_adopted() -> None:
+    kms, clock = StrictKms(), Clock(START + 100)
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    container = make_envelope(kms, arn, clock=clock)
+    with pytest.raises(InvalidRequestState):
+        container.unseal(token[:-3] + "AAA")
+    container.seal(b"state")
+    assert kms.count("GenerateDataKey") == 2
+
+
+def test_a_key_under_another_than_the_first_wrapping_key_is_never_adopted() -> None:
+    kms, clock = StrictKms(), Clock(START + 100)
+    old, new = kms.create_key(), kms.create_key()
+    token = make_envelope(kms, old, clock=clock).seal(b"state")
+    container = make_envelope(kms, new, old, clock=clock)
+    assert container.unseal(token) == b"state"
+    container.seal(b"state")
+    assert kms.calls[-1].operation == "GenerateDataKey"
+    assert kms.calls[-1].key_id == new
+
+
+# Which key opens
+
+
+@pytest.mark.parametrize("max_age", [600, 3 * 86400])
+def test_a_data_key_opens_until_everything_sealed_under_it_has_ended_and_not_a_second_longer(max_age: int) -> None:
+    kms, clock = StrictKms(), Clock(START + 100)
+    arn = kms.create_key()
+    warm = make_envelope(kms, arn, clock=clock, max_age=max_age)
+    token = warm.seal(b"state")
+    clock.at = START + EPOCH + STALE + max_age + 60
+    cold = make_envelope(kms, arn, clock=clock, max_age=max_age)
+    assert warm.unseal(token) == cold.unseal(token) == b"state"
+    clock.advance(1)
+    calls = len(kms.calls)
+    for container in (warm, cold, make_envelope(kms, arn, clock=clock, max_age=max_age)):
+        with pytest.raises(InvalidRequestState) as refused:
+            container.unseal(token)
+        assert refused.value.reason == "born_past"
+    assert len(kms.calls) == calls
+
+
+def test_a_data_key_from_the_future_is_refused_before_kms_is_asked() -> None:
+    kms, clock = StrictKms(), Clock(START + 100)
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    clock.advance(-60)
+    assert make_envelope(kms, arn, clock=clock).unseal(token) == b"state"
+    clock.advance(-1)
+    calls = len(kms.calls)
+    with pytest.raises(InvalidRequestState, match="Invalid or expired requestState") as refused:
+        make_envelope(kms, arn, clock=clock).unseal(token)
+    assert refused.value.reason == "born_future"
+    assert len(kms.calls) == calls
+
+
+def test_a_stolen_data_key_cannot_be_made_younger() -> None:
+    kms, clock = StrictKms(), Clock(START + 100)
+    arn = kms.create_key()
+    thief = make_keys(kms, arn, clock=clock)
+    stolen = thief.sealing()
+    clock.advance(86400)
+    rejuvenated = stolen._replace(born=int(clock.at))
+    thief._state.mine = {rejuvenated.born // EPOCH: rejuvenated}  # noqa: SLF001 - the thief runs code of his own
+    with pytest.raises(InvalidRequestState) as refused:
+        make_envelope(kms, arn, clock=clock).unseal(Envelope(thief).seal(b"forged"))
+    assert refused.value.reason == "wrapped_key"
+
+
+def test_a_data_key_wrapped_under_a_foreign_key_is_refused_by_the_key_id() -> None:
+    kms, clock = StrictKms(), Clock(START + 100)
+    ours, theirs = kms.create_key(), kms.create_key()
+    attacker = make_keys(kms, theirs, clock=clock)
+    forged = attacker.sealing()._replace(kek=kek_hint(ours.rpartition("/")[2]))
+    attacker._state.mine = {forged.born // EPOCH: forged}  # noqa: SLF001
+    with pytest.raises(InvalidRequestState) as refused:
+        make_envelope(kms, ours, clock=clock).unseal(Envelope(attacker).seal(b"forged"))
+    assert refused.value.reason == "wrapped_key"
+    assert kms.calls[-1].outcome == "IncorrectKeyException"
+
+
+def test_the_list_of_opened_keys_is_bounded_and_what_falls_out_is_asked_for_again() -> None:
+    kms, clock = StrictKms(), Clock(START)
+    arn = kms.create_key()
+    tokens = [make_envelope(kms, arn, clock=clock).seal(b"%d" % number) for number in range(6)]
+    reader = Envelope(Keys([KmsKey(arn, lambda: kms)], SCOPE, now=clock, limits=Limits(opened=4)))
+    for token in tokens:
+        reader.unseal(token)
+    before = kms.count("Decrypt")
+    reader.unseal(tokens[-1])
+    assert kms.count("Decrypt") == before
+    reader.unseal(tokens[0])
+    assert kms.count("Decrypt") == before + 1
+    assert len(reader._keys._state.opened) == 4  # noqa: SLF001
+
+
+# What KMS may say
+
+OUTAGES = [
+    "ThrottlingException", "Throttling", "RequestLimitExceeded", "TooManyRequestsException", "LimitExceededException",
+    "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException", "ServiceUnavailable",
+    "ExpiredTokenException",
+]  # fmt: skip
+DENIALS = [
+    "AccessDeniedException", "DisabledException", "KMSInvalidStateException", "NotFoundException",
+    "InvalidKeyUsageException", "InvalidGrantTokenException", "UnrecognizedClientException", "SomethingNewException",
+]  # fmt: skip
+CONNECTION = [
+    botocore.exceptions.EndpointConnectionError(endpoint_url="https://kms"),
+    botocore.exceptions.ConnectTimeoutError(endpoint_url="https://kms"),
+    botocore.exceptions.ReadTimeoutError(endpoint_url="https://kms"),
+    botocore.exceptions.ConnectionClosedError(endpoint_url="https://kms"),
+    TimeoutError(),
+    ConnectionResetError(),
+]
+
+
+def says(error: Exception, operation: str | None = None) -> Callable[[str], Exception | None]:
+    return lambda asked: error if operation in {None, asked} else None
+
+
+@pytest.mark.parametrize("error", [*map(kms_error, OUTAGES), *CONNECTION], ids=repr)
+def test_an_outage_is_503_for_sealing_and_opening_and_costs_the_caller_nothing(error: Exception) -> None:
+    kms, clock = StrictKms(), Clock()
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    container = make_envelope(kms, arn, clock=clock)
+    kms.weather = says(error)
+    for _ in range(5):
+        with pytest.raises(TemporarilyUnavailable) as opening:
+            container.unseal(token, caller="someone")
+        with pytest.raises(TemporarilyUnavailable) as sealing:
+            container.seal(b"state")
+    assert opening.value.status == sealing.value.status == 503
+    assert opening.value.data == {"retryable": True}
+    kms.weather = says(error, "nothing")
+    assert container.unseal(token, caller="someone") == b"state"
+
+
+@pytest.mark.parametrize("code", DENIALS)
+def test_a_denial_on_the_first_key_is_the_operators_work(code: str) -> None:
+    kms = StrictKms()
+    arn = kms.create_key()
+    token = make_envelope(kms, arn).seal(b"state")
+    kms.weather = says(kms_error(code))
+    container = make_envelope(kms, arn)
+    for attempt in (lambda: container.unseal(token), lambda: container.seal(b"state")):
+        with pytest.raises(Misconfigured) as refused:
+            attempt()
+        assert refused.value.reason == f"kms:{code}"
+        assert refused.value.status == 500
+        assert refused.value.message == "Internal error"
+
+
+@pytest.mark.parametrize("code", DENIALS)
+def test_a_denial_on_another_key_refuses_its_tokens_and_pages_nobody(code: str) -> None:
+    kms = StrictKms()
+    new, old = kms.create_key(), kms.create_key()
+    token = make_envelope(kms, old).seal(b"state")
+    kms.weather = says(kms_error(code), "Decrypt")
+    with pytest.raises(InvalidRequestState) as refused:
+        make_envelope(kms, new, old).unseal(token)
+    assert refused.value.reason == "kek_retired"
+
+
+@pytest.mark.parametrize("code", OUTAGES)
+def test_an_outage_of_another_key_is_an_outage(code: str) -> None:
+    kms = StrictKms()
+    new, old = kms.create_key(), kms.create_key()
+    token = make_envelope(kms, old).seal(b"state")
+    kms.weather = says(kms_error(code))
+    with pytest.raises(TemporarilyUnavailable):
+        make_envelope(kms, new, old).unseal(token)
+
+
+@pytest.mark.parametrize("code", ["InvalidCiphertextException", "IncorrectKeyException", "ValidationException"])
+def test_what_kms_says_about_the_bytes_is_a_bad_token_when_opening_and_an_alarm_when_sealing(code: str) -> None:
+    kms = StrictKms()
+    arn = kms.create_key()
+    token = make_envelope(kms, arn).seal(b"state")
+    kms.weather = says(kms_error(code))
+    with pytest.raises(InvalidRequestState) as refused:
+        make_envelope(kms, arn).unseal(token)
+    assert refused.value.reason == "wrapped_key"
+    with pytest.raises(Misconfigured) as alarm:
+        make_envelope(kms, arn).seal(b"state")
+    assert alarm.value.reason == f"kms:{code}"
+
+
+@pytest.mark.parametrize("state", ["Disabled", "PendingDeletion"])
+def test_disabling_the_first_key_stops_sealing_visibly_even_where_an_older_data_key_is_left(state: str) -> None:
+    kms, clock = StrictKms(), Clock(START + 800)
+    arn = kms.create_key()
+    container = make_envelope(kms, arn, clock=clock)
+    container.seal(b"state")
+    kms.set_state(arn, state)
+    clock.advance(400)
+    with pytest.raises(Misconfigured):
+        container.seal(b"state")
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"KeyId": "arn:aws:kms:eu-west-1:111122223333:key/another"},
+        {"KeyId": "x00000000-0000-4000-8000-000000000001"},
+        {"Plaintext": b"\0" * 16},
+        {"Plaintext": b""},
+    ],
+    ids=str,
+)
+def test_an_answer_about_another_key_or_of_another_length_is_not_used(lie: dict[str, Any]) -> None:
+    kms = StrictKms()
+    arn = kms.create_key()
+    token = make_envelope(kms, arn).seal(b"state")
+    kms.answer = lambda answer: answer | lie
+    for attempt in (lambda: make_envelope(kms, arn).unseal(token), lambda: make_envelope(kms, arn).seal(b"state")):
+        with pytest.raises(Misconfigured, match="Internal error"):
+            attempt()
+
+
+def test_a_client_that_cannot_be_built_is_the_operators_work() -> None:
+    def broken() -> object:
+        raise botocore.exceptions.NoRegionError
+
+    with pytest.raises(Misconfigured) as refused:
+        Keys([KmsKey("arn:aws:kms:eu-west-1:1:key/k", broken)], SCOPE).sealing()
+    assert refused.value.reason == "kms:NoRegionError"
+
+
+def test_no_exception_text_of_kms_goes_on() -> None:
+    kms = StrictKms()
+    arn = kms.create_key()
+    kms.weather = says(RuntimeError("the secret context"))
+    with pytest.raises(Misconfigured) as refused:
+        make_envelope(kms, arn).seal(b"state")
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__
+    assert "secret" not in f"{refused.value!r} {refused.value.reason}"
+
+
+def test_the_whole_scope_and_the_birth_time_stand_in_the_context_and_nothing_else() -> None:
+    kms, clock = StrictKms(), Clock(START + 5)
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    make_envelope(kms, arn, clock=clock).unseal(token)
+    for call in kms.calls:
+        assert call.key_id == arn
+        assert call.context == {
+            "purpose": "mcp-request-state",
+            "service": "demo/update_work_item",
+            "stage": "prod",
+            "generation": "1",
+            "born": "1767225605",
+        }
+
+
+def test_a_policy_per_service_stops_a_function_that_claims_another_scope() -> None:
+    kms = StrictKms()
+    arn = kms.create_key()
+    kms.policy = lambda _operation, _key_id, context: context["service"] == "demo/update_work_item"
+    make_envelope(kms, arn).seal(b"state")
+    with pytest.raises(Misconfigured):
+        make_envelope(kms, arn, scope=SCOPE._replace(service="demo/other")).seal(b"state")
+
+
+# Outages and stale keys
+
+
+def test_while_kms_cannot_answer_a_warm_container_seals_for_an_epoch_more_and_no_longer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    kms, clock = StrictKms(), Clock(START + 100)
+    arn = kms.create_key()
+    warm, sibling = make_envelope(kms, arn, clock=clock), make_envelope(kms, arn, clock=clock)
+    sibling.unseal(warm.seal(b"state"))
+    kms.weather = says(kms_error("ThrottlingException"))
+    clock.at = START + EPOCH + STALE - 1
+    assert sibling.unseal(warm.seal(b"late")) == b"late"
+    assert "ThrottlingException" in caplog.text
+    clock.advance(1)
+    with pytest.raises(TemporarilyUnavailable):
+        warm.seal(b"too late")
+    kms.weather = says(kms_error("ThrottlingException"), "nothing")
+    assert warm.seal(b"again")
+
+
+def test_after_a_failure_a_stale_key_serves_without_asking_for_a_few_seconds() -> None:
+    kms, clock = StrictKms(), Clock(START + 100)
+    arn = kms.create_key()
+    container = make_envelope(kms, arn, clock=clock)
+    container.seal(b"state")
+    kms.weather = says(kms_error("ThrottlingException"))
+    clock.at = START + EPOCH + GRACE
+    for _ in range(10):
+        container.seal(b"state")
+    assert kms.count("GenerateDataKey") == 2
+    clock.advance(5)
+    container.seal(b"state")
+    assert kms.count("GenerateDataKey") == 3
+
+
+def test_a_token_sealed_in_the_last_second_of_a_stale_key_lives_out_its_time_everywhere() -> None:
+    kms, clock = StrictKms(), Clock(START + 100)
+    arn = kms.create_key()
+    warm = make_envelope(kms, arn, clock=clock, max_age=600)
+    warm.seal(b"state")
+    kms.weather = says(kms_error("KMSInternalException"), "GenerateDataKey")
+    clock.at = START + EPOCH + STALE - 1
+    token = warm.seal(b"late")
+    clock.advance(600)
+    assert make_envelope(kms, arn, clock=clock, max_age=600).unseal(token) == b"late"
+
+
+# Budgets
+
+
+def noise_in_the_wrapped_key(token: str, number: int) -> str:
+    """Damage the wrapped key (behind its malleable-looking head), so that the token costs one Decrypt."""
+    place = 130 + number % 60
+    return token[:place] + ("A" if token[place] != "A" else "B") + token[place + 1 :]
+
+
+def test_one_caller_may_waste_three_unwraps_and_then_one_every_thirty_seconds() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    container, outcomes = make_envelope(kms, arn, clock=clock), []
+    for number in range(500):
+        with pytest.raises((InvalidRequestState, TemporarilyUnavailable)) as refused:
+            container.unseal(noise_in_the_wrapped_key(token, number), caller="mallory")
+        outcomes.append(refused.value.reason)
+    assert outcomes == ["wrapped_key"] * 3 + ["unwrap_budget"] * 497
+    assert kms.count("Decrypt") == 3
+    clock.advance(30)
+    for reason in ("wrapped_key", "unwrap_budget"):
+        with pytest.raises((InvalidRequestState, TemporarilyUnavailable)) as refused:
+            container.unseal(noise_in_the_wrapped_key(token, 7), caller="mallory")
+        assert refused.value.reason == reason
+
+
+def test_over_budget_there_is_no_verdict_on_a_good_token_and_a_known_key_opens_as_ever() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    container = make_envelope(kms, arn, clock=clock)
+    for number in range(3):
+        with pytest.raises(InvalidRequestState):
+            container.unseal(noise_in_the_wrapped_key(token, number), caller="mallory")
+    with pytest.raises(TemporarilyUnavailable):
+        container.unseal(token, caller="mallory")
+    assert container.unseal(token, caller="alice") == b"state"
+    assert container.unseal(token, caller="mallory") == b"state"
+
+
+def test_a_key_that_kms_opens_but_whose_token_is_forged_is_charged_too() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    container, reasons = make_envelope(kms, arn, clock=clock), []
+    malleable = 4 + (12 + 180) * 4 // 3  # the last bytes of a wrapped key are not authenticated by this KMS
+    for letter in "BCDEFGHIJ":
+        with pytest.raises((InvalidRequestState, TemporarilyUnavailable)) as refused:
+            container.unseal(token[:malleable] + letter + token[malleable + 1 :], caller="mallory")
+        reasons.append(refused.value.reason)
+    assert reasons == ["commitment"] * 3 + ["unwrap_budget"] * 6
+    assert [call.outcome for call in kms.calls[1:]] == ["ok"] * 3
+    assert not container._keys._state.opened  # noqa: SLF001 - nothing unproven is kept
+
+
+def test_a_forged_token_under_a_proven_key_costs_neither_kms_nor_budget() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    container = make_envelope(kms, arn, clock=clock)
+    token = container.seal(b"state")
+    for _ in range(10):
+        with pytest.raises(InvalidRequestState):
+            container.unseal(token[:-2] + "AA", caller="mallory")
+    assert kms.count("Decrypt") == 0
+    other = make_envelope(kms, arn, clock=clock).seal(b"other")
+    assert container.unseal(other, caller="mallory") == b"other"
+
+
+def test_good_tokens_cost_little_of_the_budget() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    tokens = [make_envelope(kms, arn, clock=clock).seal(b"%d" % number) for number in range(20)]
+    container = make_envelope(kms, arn, clock=clock)
+    assert [container.unseal(token, caller="alice") for token in tokens] == [b"%d" % number for number in range(20)]
+
+
+def under_keys_of_their_own(kms: StrictKms, arn: str, clock: Clock, count: int) -> list[str]:
+    """Seal tokens that are all authentic, each in a new container and so under its own data key."""
+    return [make_envelope(kms, arn, clock=clock).seal(b"%d" % number) for number in range(count)]
+
+
+def bounded(kms: StrictKms, arn: str, clock: Clock, limits: Limits) -> Envelope:
+    return Envelope(Keys([KmsKey(arn, lambda: kms)], SCOPE, now=clock, limits=limits))
+
+
+def opens(container: Envelope, token: str, caller: str) -> bool:
+    """Present a token; False if the container gives no verdict because the caller's budget is spent."""
+    try:
+        container.unseal(token, caller=caller)
+    except TemporarilyUnavailable as error:
+        return (error.reason, error.headers) != ("unwrap_budget", {"retry-after": "2"})
+    return True
+
+
+def test_authentic_tokens_under_many_keys_are_bounded_too_and_known_keys_open_as_ever() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    tokens, container = under_keys_of_their_own(kms, arn, clock, 270), make_envelope(kms, arn, clock=clock)
+    rounds = [[opens(container, token, "mallory") for token in tokens] for _ in range(3)]
+    assert rounds == [[True] * 41 + [False] * 229] * 3
+    assert kms.count("Decrypt") == 41
+    clock.advance(30)  # 20 more: an unwrap that succeeds costs a twentieth of one in vain
+    assert [opens(container, token, "mallory") for token in tokens] == [True] * 61 + [False] * 209
+    assert opens(container, tokens[-1], "alice")
+    assert kms.count("Decrypt") == 62
+
+
+def test_one_callers_keys_drop_its_own_from_a_full_list_and_not_those_of_others() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    container, tokens = bounded(kms, arn, clock, Limits(opened=8)), under_keys_of_their_own(kms, arn, clock, 45)
+    others = list(zip(tokens, ["alice", "alice", "bob", "carol", "carol"], strict=False))
+    assert all(opens(container, token, caller) for token, caller in others)
+    assert all(opens(container, token, "mallory") for token in tokens[5:])
+    before = kms.count("Decrypt")
+    assert all(opens(container, token, caller) for token, caller in others)
+    assert kms.count("Decrypt") == before == 45
+
+
+def test_a_denial_costs_as_much_as_an_unwrap_in_vain_and_is_named_each_time_it_is_heard() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    tokens, container = under_keys_of_their_own(kms, arn, clock, 100), make_envelope(kms, arn, clock=clock)
+    kms.policy = lambda _operation, _key_id, _context: False
+
+    def reasons() -> list[str | None]:
+        told = list[str | None]()
+        for token in tokens:
+            with pytest.raises((Misconfigured, TemporarilyUnavailable)) as refused:
+                container.unseal(token, caller="alice")
+            told.append(refused.value.reason)
+        return told
+
+    denied = "kms:AccessDeniedException"
+    assert reasons() == [denied] * 3 + ["unwrap_budget"] * 97
+    clock.advance(30)
+    assert reasons() == [denied] + ["unwrap_budget"] * 99
+    assert kms.count("Decrypt") == 4
+    kms.policy = lambda _operation, _key_id, _context: True
+    clock.advance(30)
+    assert opens(container, tokens[0], "alice")
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("wait"), st.integers(1, 40)),
+    st.tuples(st.sampled_from(["good", "damaged", "forged"]), st.integers(0, 59)),
+    st.tuples(st.just("denied"), st.integers(0, 1)),
+)
+
+
+@given(st.lists(STEPS, max_size=200), st.integers(4, 64))
+def test_whatever_one_person_presents_costs_no_more_than_the_budget(steps: list[tuple[str, int]], most: int) -> None:
+    kms, clock, limits = StrictKms(), Clock(START + 10), Limits(opened=most)
+    arn = kms.create_key()
+    tokens, container = under_keys_of_their_own(kms, arn, clock, 60), bounded(kms, arn, clock, limits)
+    malleable, spent = 4 + (12 + 180) * 4 // 3, 0  # the last bytes of a wrapped key are not authenticated by this KMS
+    for step, number in steps:
+        token, before, price = tokens[number], kms.count("Decrypt"), limits.ratio
+        if step == "wait":
+            clock.advance(number)
+        elif step == "denied":
+            kms.policy = (lambda _operation, _key_id, _context: False) if number else lambda *_asked: True
+        else:
+            if step == "damaged":
+                token = noise_in_the_wrapped_key(token, number)
+            if step == "forged":
+                token = token[:malleable] + "B" + token[malleable + 1 :]
+            try:
+                container.unseal(token, caller="mallory")
+                price = 1
+            except McpError:
+                pass
+            spent += price * (kms.count("Decrypt") - before)
+        seconds = clock() - START - 10
+        assert spent <= limits.ratio * (limits.burst + seconds / limits.refill_seconds)
+
+
+def test_ten_thousand_callers_cannot_lock_out_one_more_and_do_not_fill_the_memory() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    container = make_envelope(kms, arn, clock=clock)
+    budgets = container._keys._state.budgets  # noqa: SLF001
+    for number in range(10_000):
+        for _ in range(4):
+            budgets.take(f"caller {number}", clock())
+    assert len(budgets._left) == 4096  # noqa: SLF001
+    assert container.unseal(token, caller="alice") == b"state"
+
+
+# Threads
+
+
+@pytest.mark.parametrize("opening", [True, False], ids=["opening", "sealing"])
+def test_threads_that_need_the_same_key_ask_kms_once(*, opening: bool) -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    container, results = make_envelope(kms, arn, clock=clock), list[object]()
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(_operation: str) -> None:
+        inside.set()
+        assert go_on.wait(10)
+
+    def work() -> None:
+        results.append(container.unseal(token, caller="alice") if opening else container.seal(b"state"))
+
+    kms.weather = slow
+    kms.calls.clear()
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    assert inside.wait(10)
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    assert len(results) == 8
+    assert len(kms.calls) == 1
+
+
+def test_threads_that_wait_for_a_failing_call_all_hear_of_the_failure() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    inside, go_on, reasons = threading.Event(), threading.Event(), list[str]()
+
+    def fails(_operation: str) -> Exception:
+        inside.set()
+        assert go_on.wait(10)
+        return kms_error("ThrottlingException")
+
+    kms.weather = fails
+    container = make_envelope(kms, arn, clock=clock)
+
+    def seal() -> None:
+        try:
+            container.seal(b"state")
+        except TemporarilyUnavailable as error:
+            reasons.append(error.reason)
+
+    threads = [threading.Thread(target=seal) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert inside.wait(10)
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    assert reasons == ["kms:ThrottlingException"] * 4
+
+
+# Rotation
+
+
+def test_rotation_in_three_deploys_breaks_no_conversation_at_any_mixture_of_old_and_new_containers() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    old, new = kms.create_key(), kms.create_key()
+    deploys = [(old,), (old, new), (new, old), (new,)]
+    for before, after in pairwise(deploys):
+        here, there = make_envelope(kms, *before, clock=clock), make_envelope(kms, *after, clock=clock)
+        if after == (new,):
+            continue
+        assert there.unseal(here.seal(b"state")) == b"state"
+        assert here.unseal(there.seal(b"state")) == b"state"
+    last = make_envelope(kms, old, new, clock=clock).seal(b"state")
+    clock.at = START + EPOCH + STALE + 600 + 60
+    assert make_envelope(kms, new, old, clock=clock).unseal(last) == b"state"
+    clock.advance(1)  # from here on, dropping the old key loses nothing that would still be accepted
+    with pytest.raises(InvalidRequestState) as refused:
+        make_envelope(kms, new, old, clock=clock).unseal(last)
+    assert refused.value.reason == "born_past"
+
+
+def test_promoting_a_minter_first_fails_visibly_and_says_why() -> None:
+    kms = StrictKms()
+    old, new = kms.create_key(), kms.create_key()
+    early = make_envelope(kms, new, old).seal(b"state")
+    with pytest.raises(InvalidRequestState) as refused:
+        make_envelope(kms, old).unseal(early)
+    assert refused.value.reason == "kek_unknown"
+
+
+def test_rotation_of_the_material_inside_kms_needs_nothing() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    kms.rotate(arn)
+    container = make_envelope(kms, arn, clock=clock)
+    container.seal(b"new material")
+    assert container.unseal(token) == b"state"
+
+
+def test_a_token_travels_between_regions_under_a_multi_region_key() -> None:
+    ireland, frankfurt = StrictKms("eu-west-1"), StrictKms("eu-central-1")
+    primary = ireland.create_key(multi_region=True)
+    replica = ireland.replicate(primary, frankfurt)
+    there = make_envelope(frankfurt, replica)
+    assert there.unseal(make_envelope(ireland, primary).seal(b"state")) == b"state"
+    assert make_envelope(ireland, primary).unseal(there.seal(b"back")) == b"back"
+    ireland.set_state(primary, "Disabled")  # a state of the Region, not of the key
+    assert make_envelope(frankfurt, replica).seal(b"state")
+
+
+@pytest.mark.parametrize("arn", ["arn:aws:kms:eu-west-1:111122223333:alias/seal", "alias/seal", ""])
+def test_an_alias_is_refused_when_it_is_configured(arn: str) -> None:
+    with pytest.raises(Misconfigured) as refused:
+        KmsKey(arn)
+    assert "key ARNs" in str(refused.value.reason)
+
+
+def test_no_key_or_the_same_key_twice_is_refused_when_it_is_configured() -> None:
+    twice = KmsKey("arn:aws:kms:eu-west-1:1:key/k")
+    for wrappings in ([], [twice, twice]):
+        with pytest.raises(Misconfigured):
+            Keys(wrappings, SCOPE)
+
+
+# Own crypto
+
+
+class OwnKms:
+    """What an author writes: two functions. This one misbehaves on demand."""
+
+    id = "own"
+
+    def __init__(self) -> None:
+        self.keys: dict[bytes, tuple[bytes, dict[str, str]]] = {}
+        self.trouble: Exception | None = None
+        self.length = 32
+
+    def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
+        if self.trouble:
+            raise self.trouble
+        plaintext, wrapped = os.urandom(self.length), os.urandom(20)
+        self.keys[wrapped] = plaintext, context
+        return plaintext, wrapped
+
+    def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
+        if self.trouble:
+            raise self.trouble
+        plaintext, sealed_context = self.keys[wrapped]
+        if context != sealed_context:
+            raise InvalidRequestState(reason="wrapped_key")
+        return plaintext
+
+
+def test_an_own_pair_of_functions_wraps_data_keys() -> None:
+    own = OwnKms()
+    token = Envelope(Keys([own], SCOPE)).seal(b"state")
+    assert Envelope(Keys([own], SCOPE)).unseal(token) == b"state"
+    with pytest.raises(InvalidRequestState):
+        Envelope(Keys([own], SCOPE._replace(stage="dev"))).unseal(token)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "opening", "sealing"),
+    [
+        (TimeoutError(), TemporarilyUnavailable, TemporarilyUnavailable),
+        (TemporarilyUnavailable("own"), TemporarilyUnavailable, TemporarilyUnavailable),
+        (Misconfigured("own"), Misconfigured, Misconfigured),
+        (ValueError("own"), InvalidRequestState, Misconfigured),
+        (InvalidRequestState("own"), InvalidRequestState, Misconfigured),
+    ],
+    ids=repr,
+)
+def test_what_an_own_pair_raises_means_what_the_specification_says(
+    trouble: Exception, opening: type[McpError], sealing: type[McpError]
+) -> None:
+    own = OwnKms()
+    token = Envelope(Keys([own], SCOPE)).seal(b"state")
+    own.trouble = trouble
+    with pytest.raises(opening):
+        Envelope(Keys([own], SCOPE)).unseal(token)
+    with pytest.raises(sealing):
+        Envelope(Keys([own], SCOPE)).seal(b"state")
+
+
+def test_an_own_key_of_another_length_is_not_used() -> None:
+    own = OwnKms()
+    own.length = 16
+    with pytest.raises(Misconfigured):
+        Envelope(Keys([own], SCOPE)).seal(b"state")
+
+
+# Secrets, snapshots, forks
+
+
+def test_a_data_key_does_not_print_itself() -> None:
+    found = DataKey(1, b"kek1", b"wrapped", b"\xc0\xff\xee" * 10 + b"\0\0")
+    for text in (repr(found), str(found), f"{found}"):
+        assert "xc0" not in text
+        assert "c0ffee" not in text
+
+
+def test_reset_forgets_keys_budgets_jitter_and_the_client() -> None:
+    kms, built = StrictKms(), []
+    arn = kms.create_key()
+
+    def build() -> StrictKms:
+        built.append(1)
+        return kms
+
+    keys = Keys([KmsKey(arn, build)], SCOPE, now=Clock())
+    envelope = Envelope(keys)
+    token, before = envelope.seal(b"state"), keys._state  # noqa: SLF001
+    assert len(built) == 1
+    keys.reset()
+    assert keys._state is not before  # noqa: SLF001
+    assert envelope.unseal(token) == b"state"
+    assert kms.count("Decrypt") == 1
+    assert len(built) == 2
+
+
+HOOKS = """
+import json, os, sys, types
+sys.modules["snapshot_restore_py"] = runtime = types.ModuleType("snapshot_restore_py")
+before, after = [], []
+runtime.register_before_snapshot, runtime.register_after_restore = before.append, after.append
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.data_keys import Keys, Scope
+at_import = len(before) + len(after)
+class Own:
+    id, n = "own", 0
+    def generate(self, context):
+        Own.n += 1
+        return b"%032d" % Own.n, b"%d" % Own.n
+    def unwrap(self, wrapped, context):
+        return b"%032d" % int(wrapped)
+keys = [Keys([Own()], Scope("s", "t", "1")) for _ in range(3)]
+first = [of.sealing().wrapped for of in keys]
+warm = [of.sealing().wrapped for of in keys]
+before[0]()
+held = [len(of._state.opened) + len(of._state.mine) for of in keys]
+again = keys[0].sealing()
+after[0]()
+restored = len(keys[0]._state.opened)
+keys[0].sealing()
+read, write = os.pipe()
+if os.fork() == 0:
+    os.write(write, b"%d" % len(keys[0]._state.opened))
+    os._exit(0)
+os.wait()
+print(json.dumps({"at_import": at_import, "hooks": [len(before), len(after)], "stable": first == warm, "held": held,
+                  "restored": restored, "child": int(os.read(read, 9)), "parent": len(keys[0]._state.opened)}))
+"""
+
+
+def test_everything_is_forgotten_around_snapshots_and_in_forked_children_and_hooks_are_registered_once() -> None:
+    assert json.loads(run_python(HOOKS)) == {
+        "at_import": 0,
+        "hooks": [1, 1],
+        "stable": True,
+        "held": [0, 0, 0],
+        "restored": 0,
+        "child": 0,
+        "parent": 1,
+    }
+
+
+def test_importing_the_seal_imports_nothing_of_aws_and_building_it_makes_no_client() -> None:
+    code = (
+        "import sys; from mcp_functions.seal import data_keys, envelope, request_state\n"
+        "k = data_keys.Keys([data_keys.KmsKey('arn:aws:kms:eu-west-1:1:key/k')], data_keys.Scope('s', 't', '1'))\n"
+        "request_state.RequestStates(envelope.Envelope(k))\n"
+        "print([name for name in ('boto3', 'botocore', 'pydantic', 'random') if name in sys.modules])"
+    )
+    assert run_python(code).strip() == "[]"
+
+
+# Wiring: boto3 over HTTP to moto
+
+
+@pytest.fixture(scope="module")
+def moto_kms() -> Iterator[str]:
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - a second of imports, for these tests alone
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    _host, port = server.get_host_and_port()
+    yield f"http://127.0.0.1:{port}"
+    server.stop()
+
+
+@pytest.fixture(params=["lean", "boto3"])
+def aws(moto_kms: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: ANN401 - a boto3 client
+    for name in ("AWS_PROFILE", "AWS_CONFIG_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {
+        "MCP_AWS_CLIENT": request.param,
+        "AWS_ENDPOINT_URL_KMS": moto_kms,
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    return boto3_client()
+
+
+def test_the_client_is_bounded_in_time_and_follows_the_endpoint_of_the_environment(aws: Any, moto_kms: str) -> None:  # noqa: ANN401
+    assert aws.meta.endpoint_url == moto_kms
+    config = aws.meta.config
+    assert (config.connect_timeout, config.read_timeout) == (0.5, 1)
+    assert config.retries["total_max_attempts"] == 3
+
+
+def test_the_confusion_matrix_once_more_over_boto3_and_http(aws: Any) -> None:  # noqa: ANN401
+    arns = [aws.create_key()["KeyMetadata"]["Arn"] for _ in range(2)]
+    home = (SCOPE, arns[0])
+    away = [
+        (SCOPE._replace(service="demo/get_weather"), arns[0]),
+        (SCOPE._replace(stage="dev"), arns[0]),
+        (SCOPE._replace(generation="2"), arns[0]),
+        (SCOPE, arns[1]),
+    ]
+
+    def fresh(scope: Any, arn: str) -> Envelope:  # noqa: ANN401
+        return Envelope(Keys([KmsKey(arn)], scope))
+
+    token = fresh(*home).seal(b"state")
+    assert fresh(*home).unseal(token) == b"state"
+    for scope, arn in away:
+        with pytest.raises(InvalidRequestState):
+            fresh(scope, arn).unseal(token)
+        with pytest.raises(InvalidRequestState):
+            fresh(*home).unseal(fresh(scope, arn).seal(b"state"))
+
+
+def test_an_endpoint_that_does_not_answer_is_an_outage(aws: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+    arn = aws.create_key()["KeyMetadata"]["Arn"]
+    monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:9")
+    with pytest.raises(TemporarilyUnavailable) as unavailable:
+        Envelope(Keys([KmsKey(arn)], SCOPE)).seal(b"state")
+    assert unavailable.value.reason == "kms:EndpointConnectionError"

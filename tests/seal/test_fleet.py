@@ -1,0 +1,239 @@
+"""A fleet of containers under a fake clock and a strict KMS: outages, denials, restarts, deploys and an attacker.
+
+Whatever happens, in whatever order: nothing is accepted outside of its window, scope or request; an outage is never
+called a bad state; a good state is never called bad; and KMS is asked no more often than the specification allows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    MultipleResults,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
+
+from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.data_keys import Keys, KmsKey
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.request_state import Binding, Opened, RequestStates, RoundBudgetExceeded, binding
+from tests.support.strict_kms import SCOPE, START, Clock, Repeatable, StrictKms, kms_error
+
+SIZE, LIFETIME, EPOCH = 4, 600, 900
+REQUESTS = [
+    binding("a/prod", "tools/call", {"name": name, "arguments": {"id": number}}, Principal("iss", sub, "c"))
+    for name in ("one", "two")
+    for number in (1, 2)
+    for sub in ("alice", "bob")
+]
+
+
+@dataclass
+class Tap:
+    """One container's view of KMS, which remembers what this container has asked."""
+
+    kms: StrictKms
+    clock: Clock
+    generated: list[int] = field(default_factory=list)
+    decrypted: list[bytes] = field(default_factory=list)
+
+    def generate_data_key(self, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
+        answer = self.kms.generate_data_key(**arguments)
+        self.generated.append(int(self.clock() // EPOCH))
+        return answer
+
+    def decrypt(self, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
+        self.decrypted.append(arguments["CiphertextBlob"])
+        return self.kms.decrypt(**arguments)
+
+
+@dataclass
+class Container:
+    """One execution environment, from its cold start on."""
+
+    tap: Tap
+    keys: Keys
+    states: RequestStates
+    deploy: int
+    born: float
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """A state that the fleet left, and what the model knows of it."""
+
+    token: str
+    request: Binding
+    expires: float
+    generation: int
+    round: int
+
+
+class Fleet(RuleBasedStateMachine):
+    """Four containers behind a random router."""
+
+    tokens = Bundle("tokens")
+
+    @initialize()
+    def start(self) -> None:
+        self.rand = Repeatable()
+        self.kms, self.clock = StrictKms(rand=self.rand), Clock(START + 100)
+        self.arns = [self.kms.create_key(), self.kms.create_key()]
+        self.generation, self.storm, self.denied, self.ever_denied = 1, False, False, False
+        self.kms.weather = lambda _operation: kms_error("ThrottlingException") if self.storm else None
+        self.kms.policy = lambda _operation, _key, _context: not self.denied
+        self.containers = [self.launch(0) for _ in range(SIZE)]
+
+    def launch(self, deploy: int) -> Container:
+        """Start a container as the given deploy of a key rotation configures it: [old], [old, new], [new, old]."""
+        tap = Tap(self.kms, self.clock)
+        arns = [self.arns[:1], self.arns, self.arns[::-1]][deploy]
+        scope = SCOPE._replace(generation=str(self.generation))
+        keys = Keys([KmsKey(arn, lambda: tap) for arn in arns], scope, now=self.clock, rand=self.rand)
+        envelope = Envelope(keys, max_age=LIFETIME, rand=self.rand)
+        states = RequestStates(envelope, now=self.clock, lifetime_seconds=LIFETIME, rand=self.rand)
+        return Container(tap, keys, states, deploy, self.clock())
+
+    @rule(seconds=st.sampled_from([0.5, 1, 10, 40, 120, 300, 599, 700, 900, 1799, 5000]))
+    def time_passes(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    @rule(target=tokens, at=st.integers(0, SIZE - 1), request=st.sampled_from(REQUESTS))
+    def a_first_round(self, at: int, request: Binding) -> MultipleResults[Sealed]:
+        return self.seal(self.containers[at], request, None)
+
+    @rule(target=tokens, at=st.integers(0, SIZE - 1), sealed=tokens)
+    def a_next_round(self, at: int, sealed: Sealed) -> MultipleResults[Sealed]:
+        opened = self.open(self.containers[at], sealed)
+        return self.seal(self.containers[at], sealed.request, opened) if opened else multiple()
+
+    def seal(self, container: Container, request: Binding, previous: Opened | None) -> MultipleResults[Sealed]:
+        now = self.clock()
+        try:
+            token = container.states.seal(request, previous, asked={}, record={"n": 1})
+        except TemporarilyUnavailable:
+            assert self.storm, "unavailable in fair weather"
+            return multiple()
+        except Misconfigured:
+            assert self.denied, "misconfigured though nothing is denied"
+            return multiple()
+        except RoundBudgetExceeded:
+            assert previous is not None
+            assert previous.round == 16 or now * 1000 >= previous.flow_deadline - 1
+            return multiple()
+        deadline = previous.flow_deadline / 1000 if previous else now + 3600
+        expires = min(now + LIFETIME, deadline)
+        return multiple(Sealed(token, request, expires, self.generation, previous.round + 1 if previous else 1))
+
+    @rule(at=st.integers(0, SIZE - 1), sealed=tokens)
+    def a_state_comes_back(self, at: int, sealed: Sealed) -> None:
+        self.open(self.containers[at], sealed)
+
+    def open(self, container: Container, sealed: Sealed) -> Opened | None:
+        good = self.clock() < sealed.expires - 0.002 and sealed.generation == self.generation
+        try:
+            opened = container.states.open(sealed.token, sealed.request, caller="somebody")
+        except InvalidRequestState as error:
+            reason = error.reason
+            retired = reason == "kek_retired" and self.denied  # denying a key that is not the first retires it
+            assert retired or not good, f"a good state was refused: {reason}"
+        except TemporarilyUnavailable as error:
+            # spent on states that a new generation killed, or on denials
+            spent = error.reason == "unwrap_budget" and (self.generation > 1 or self.ever_denied)
+            assert self.storm or spent, "unavailable in fair weather"
+        except Misconfigured:
+            assert self.denied, "misconfigured though nothing is denied"
+        else:
+            assert self.clock() <= sealed.expires, "accepted after its end"
+            assert sealed.generation == self.generation, "accepted from another generation"
+            assert opened.round == sealed.round
+            return opened
+        return None
+
+    @rule(at=st.integers(0, SIZE - 1), sealed=tokens, request=st.sampled_from(REQUESTS))
+    def a_state_comes_with_another_request(self, at: int, sealed: Sealed, request: Binding) -> None:
+        if request != sealed.request:
+            try:
+                self.containers[at].states.open(sealed.token, request, caller="somebody else")
+            except McpError:
+                return
+            raise AssertionError(request)
+
+    @rule(at=st.integers(0, SIZE - 1), sealed=tokens, place=st.integers(4, 600), letter=st.sampled_from("AQgw-_09"))
+    def a_damaged_state_comes(self, at: int, sealed: Sealed, place: int, letter: str) -> None:
+        if place < len(sealed.token) and sealed.token[place] != letter:
+            damaged = sealed.token[:place] + letter + sealed.token[place + 1 :]
+            try:
+                self.containers[at].states.open(damaged, sealed.request, caller="mallory")
+            except (InvalidRequestState, TemporarilyUnavailable):
+                return
+            except Misconfigured:
+                assert self.denied, "an attacker must not be able to page the operator"
+                return
+            raise AssertionError(damaged)
+
+    @rule(storm=st.booleans())
+    def the_weather_changes(self, *, storm: bool) -> None:
+        self.storm = storm
+
+    @rule(denied=st.booleans())
+    def the_policy_changes(self, *, denied: bool) -> None:
+        self.denied = denied
+        self.ever_denied |= denied
+
+    @rule(at=st.integers(0, SIZE - 1))
+    def a_container_is_replaced(self, at: int) -> None:
+        self.containers[at] = self.launch(self.containers[at].deploy)
+
+    @rule(at=st.integers(0, SIZE - 1))
+    def a_container_is_restored_from_a_snapshot(self, at: int) -> None:
+        self.containers[at].keys.reset()
+        self.containers[at] = self.launch(self.containers[at].deploy)
+
+    @rule(at=st.integers(0, SIZE - 1))
+    def a_deploy_of_a_key_rotation_reaches_a_container(self, at: int) -> None:
+        here = self.containers[at].deploy
+        if here < 2 and here == min(container.deploy for container in self.containers):
+            self.containers[at] = self.launch(here + 1)
+
+    @precondition(lambda self: self.generation < 3)
+    @rule()
+    def the_generation_is_raised(self) -> None:
+        self.generation += 1
+        self.containers = [self.launch(container.deploy) for container in self.containers]
+
+    @invariant()
+    def no_container_generates_twice_in_an_epoch(self) -> None:
+        for container in getattr(self, "containers", []):
+            assert len(set(container.tap.generated)) == len(container.tap.generated)
+
+    @invariant()
+    def no_container_asks_more_often_than_there_are_keys_and_budget(self) -> None:
+        for container in getattr(self, "containers", []):
+            seconds = self.clock() - container.born
+            budget = 3 * (3 + seconds / 30)  # three callers: somebody, somebody else, mallory
+            keys = sum(call.operation == "GenerateDataKey" and call.outcome == "ok" for call in self.kms.calls)
+            charged = {"ok", "InvalidCiphertextException", "AccessDeniedException"}
+            refused = sum(call.outcome not in charged for call in self.kms.calls)
+            assert len(container.tap.decrypted) <= keys + refused + budget
+
+    @invariant()
+    def kms_never_sees_a_question_without_a_key_or_with_another_scope(self) -> None:
+        if getattr(self, "kms", None) and self.kms.calls:
+            call = self.kms.calls[-1]
+            assert call.key_id in self.arns
+            assert call.context.keys() == {"purpose", "service", "stage", "generation", "born"}
+
+
+Fleet.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestFleet = Fleet.TestCase

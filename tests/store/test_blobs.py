@@ -1,0 +1,492 @@
+"""What does not fit into an item: over moto's S3, asked through boto3, and over the strict double."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import struct
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_functions import Elicit, Step, serve, tool
+from mcp_functions import store as tables
+from mcp_functions.local import s3 as local
+from mcp_functions.local.environment import CREDENTIALS, TABLE, applied, endpoints
+from mcp_functions.local.loopback import Loopback
+from mcp_functions.protocol.errors import DeveloperError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.store import (
+    BLOB_LABEL,
+    Conflict,
+    DynamoDb,
+    ItemTooLarge,
+    Key,
+    Missing,
+    SealedTable,
+    Unreadable,
+    envelope,
+)
+from mcp_functions.store.s3 import S3
+from mcp_functions.testing import WITH_TASKS, Conversation, MemoryBucket, MemoryTable, deployed
+from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
+from tests.tasks.world import Glass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mcp_functions.store import Bucket
+
+BUCKET, DAY = "blobs", 86_400
+PAGES = 48  # of 7000 characters: more than an item holds
+KEY = Key("task", "update_work_item.0123456789", "principal-of-43-characters-as-base64url-has")
+SERVICE = SCOPE.service
+LARGE = {"x": "x" * 300_000}
+SMALL = {"x": "small"}
+
+
+class Backend:
+    """A table and a bucket. Whoever opens it is a container of its own."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.table, self.bucket, self.clock, self.kms = MemoryTable(), bucket, Clock(), StrictKms()
+        self.arn, self.slept = self.kms.create_key(), list[float]()
+
+    def open(self, *, codec: Any = None, blobs: bool = True) -> SealedTable:  # noqa: ANN401 - an own codec
+        keys = make_keys(self.kms, self.arn, scope=SCOPE, clock=self.clock)
+        items, objects = (codec or envelope(keys, max_age=DAY, label=label) for label in (tables.LABEL, BLOB_LABEL))
+        return SealedTable(
+            DynamoDb(TABLE, lambda: self.table),
+            items,
+            SERVICE,
+            max_age=DAY,
+            blobs=(self.bucket, objects) if blobs else None,
+            now=self.clock,
+            sleep=self.slept.append,
+        )
+
+    def soon(self) -> int:
+        return int(self.clock()) + 3600
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[local.Moto]:
+    kept = local.Moto(BUCKET)
+    with ExitStack() as stack:
+        door = stack.enter_context(Loopback(max_body=local.MAX_OBJECT))
+        door.start(local.S3Api(BUCKET, lambda: kept).answer)
+        at = endpoints(kms="http://127.0.0.1:1", invoke="http://127.0.0.1:1", s3=door.url)
+        stack.enter_context(applied(CREDENTIALS | at))
+        yield kept
+
+
+@pytest.fixture(params=["moto", "double"])
+def backend(request: pytest.FixtureRequest) -> Backend:
+    if request.param == "double":
+        return Backend(MemoryBucket())
+    request.getfixturevalue("moto")
+    return Backend(S3(BUCKET))
+
+
+@pytest.fixture
+def double() -> MemoryBucket:
+    return MemoryBucket()
+
+
+@pytest.fixture
+def doubled(double: MemoryBucket) -> Backend:
+    return Backend(double)
+
+
+def blob_of(backend: Backend) -> str:
+    found = backend.open().get(KEY)
+    assert found
+    assert found.blob
+    return found.blob
+
+
+# ---- What it is for
+
+
+def test_what_does_not_fit_into_an_item_is_found_by_another_container(backend: Backend) -> None:
+    written = backend.open().create(KEY, LARGE, expires=backend.soon())
+    assert backend.open().get(KEY) == written
+    assert written.payload == LARGE
+    assert written.blob
+    (item,) = backend.table.items.values()
+    assert len(item["sealed"]["S"]) < 2000
+
+
+def test_what_fits_stays_in_the_item(doubled: Backend, double: MemoryBucket) -> None:
+    kept = doubled.open().create(KEY, SMALL, expires=doubled.soon())
+    doubled.open().replace(kept, SMALL)
+    assert double.calls == []
+    assert kept.blob is None
+
+
+def test_an_item_may_grow_out_of_its_place_and_back_and_leaves_nothing_behind(backend: Backend) -> None:
+    table = backend.open()
+    item, seen = table.create(KEY, SMALL, expires=backend.soon()), list[str]()
+    for payload in (LARGE, {"y": "y" * 310_000}, SMALL):
+        item = table.replace(item, payload)
+        assert backend.open().get(KEY) == item
+        seen += [item.blob] if item.blob else []
+    assert len(set(seen)) == 2
+    for blob in seen:
+        with pytest.raises(Missing):
+            backend.bucket.get(blob)
+
+
+def test_deleting_an_item_removes_its_object(backend: Backend) -> None:
+    table = backend.open()
+    item = table.create(KEY, LARGE, expires=backend.soon())
+    assert item.blob
+    table.delete(item)
+    assert table.get(KEY) is None
+    with pytest.raises(Missing):
+        backend.bucket.get(item.blob)
+
+
+def test_an_object_lies_under_the_functions_own_prefix_by_a_name_that_nobody_guesses(backend: Backend) -> None:
+    first = backend.open().create(KEY, LARGE, expires=backend.soon()).blob or ""
+    second = backend.open().create(KEY._replace(id="another.01"), LARGE, expires=backend.soon()).blob or ""
+    for blob in (first, second):
+        prefix, _, name = blob.rpartition("/")
+        assert prefix == SERVICE
+        assert len(base64.urlsafe_b64decode(name + "=")) == 32
+        assert KEY.id not in blob
+        assert str(KEY.principal) not in blob
+    assert first != second
+
+
+def test_whoever_reads_the_bucket_learns_nothing(backend: Backend) -> None:
+    secret = {"answer": "a secret of the user " * 20_000}
+    backend.open().create(KEY, secret, expires=backend.soon())
+    body = backend.bucket.get(blob_of(backend))
+    assert body.startswith(b"ks1.")
+    raw = base64.urlsafe_b64decode(body[4:] + b"=" * (-len(body[4:]) % 4))
+    assert b"secret" not in raw
+
+
+def test_a_payload_of_megabytes_is_kept_and_one_beyond_the_seal_is_refused(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = backend.open()
+    kept = table.create(KEY, {"x": "x" * 3_100_000}, expires=backend.soon())
+    assert backend.open().get(KEY) == kept
+    with pytest.raises(ItemTooLarge) as refused:
+        table.replace(kept, {"x": "x" * 3_200_000})
+    assert "more than an object is sealed with" in refused.value.reason
+    assert caplog.messages == []  # no client carries it
+    assert backend.open().get(KEY) == kept
+
+
+def test_without_a_bucket_it_is_refused_and_the_reason_names_the_parameter(doubled: Backend) -> None:
+    with pytest.raises(ItemTooLarge) as refused:
+        doubled.open(blobs=False).create(KEY, LARGE, expires=doubled.soon())
+    assert "BlobBucket" in refused.value.reason
+
+
+def test_a_worker_reads_what_it_wrote_without_asking_for_it(doubled: Backend, double: MemoryBucket) -> None:
+    table = doubled.open()
+    item = table.create(KEY, LARGE, expires=doubled.soon())
+    assert table.get(KEY) == item
+    assert [operation for operation, _key in double.calls] == ["put"]
+    other = doubled.open()
+    assert other.get(KEY) == other.get(KEY) == item
+    assert [operation for operation, _key in double.calls] == ["put", "get"]
+
+
+def test_an_own_codec_seals_objects_too(doubled: Backend) -> None:
+    glass = Glass()
+    item = doubled.open(codec=glass).create(KEY, LARGE, expires=doubled.soon())
+    assert doubled.open(codec=glass).get(KEY) == item
+
+
+def test_an_own_codec_tells_items_and_objects_apart_as_the_specification_says(
+    doubled: Backend, double: MemoryBucket
+) -> None:
+    glass = Glass()
+    doubled.open(codec=glass).create(KEY, LARGE, expires=doubled.soon())
+    key = f"{SERVICE}/task/{KEY.principal}/{KEY.id}"
+    about = struct.pack(">H", len(key)) + key.encode() + struct.pack(">QQ", 1, doubled.soon())
+    sealed = {b"ks1/item": doubled.table.items[key]["sealed"]["S"], b"ks1/blob": next(iter(double.objects.values()))}
+    for label, text in sealed.items():
+        assert glass.unseal(text)[:32] == hashlib.sha256(label + b"\0" + about).digest()
+
+
+# ---- Lost, late, missing, altered
+
+
+def test_an_object_that_comes_late_is_waited_for(doubled: Backend, double: MemoryBucket) -> None:
+    item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
+    faults = iter(["late", "late"])
+    double.weather = lambda _operation: next(faults, None)  # type: ignore[arg-type]
+    assert doubled.open().get(KEY) == item
+    assert doubled.slept == [0.0, 0.2]
+
+
+def test_an_object_that_is_gone_makes_its_item_unreadable_and_not_absent(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
+    backend.open().create(KEY, LARGE, expires=backend.soon())
+    backend.bucket.delete(blob_of(backend))
+    with pytest.raises(Unreadable):
+        backend.open().get(KEY)
+    assert caplog.messages == ["an item's object is gone, or this role may not read it"]
+    with pytest.raises(Conflict):
+        backend.open().create(KEY, SMALL, expires=backend.soon())
+
+
+def alterations(sealed: bytes, other: bytes) -> dict[str, bytes]:
+    return {
+        "cut": sealed[:-4],
+        "empty": b"",
+        "a byte": sealed[:-9] + b"AAAAAAAAA",
+        "another's": other,
+        "noise": b"\xff",
+    }
+
+
+@pytest.mark.parametrize("how", alterations(b"", b""))
+def test_an_object_that_was_altered_makes_its_item_unreadable(
+    backend: Backend, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    backend.open().create(KEY, LARGE, expires=backend.soon())
+    another = backend.open().create(KEY._replace(id="other.01"), LARGE, expires=backend.soon())
+    blob = blob_of(backend)
+    instead = alterations(backend.bucket.get(blob), backend.bucket.get(another.blob or ""))[how]
+    backend.bucket.put(blob, instead)
+    with pytest.raises(Unreadable):
+        backend.open().get(KEY)
+    assert caplog.messages == ["an item's object is not what was written"]
+
+
+def test_an_older_object_of_the_same_item_does_not_come_back(doubled: Backend, double: MemoryBucket) -> None:
+    table = doubled.open()
+    item = table.create(KEY, {"n": 1, **LARGE}, expires=doubled.soon())
+    old = double.objects[item.blob or ""]
+    item = table.replace(item, {"n": 2, **LARGE})
+    double.objects[item.blob or ""] = old
+    with pytest.raises(Unreadable):
+        doubled.open().get(KEY)
+
+
+def test_an_object_cannot_stand_in_an_items_place_nor_an_item_in_an_objects(doubled: Backend) -> None:
+    item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
+    (row,) = doubled.table.items.values()
+    row["sealed"] = {"S": doubled.bucket.get(item.blob or "").decode()}
+    with pytest.raises(Unreadable):
+        doubled.open().get(KEY)
+
+
+@pytest.mark.parametrize("fault", ["throttled", "lost"])
+def test_an_object_whose_writing_nobody_confirmed_is_named_by_no_item(
+    doubled: Backend,
+    double: MemoryBucket,
+    fault: Any,  # noqa: ANN401
+) -> None:
+    double.weather = lambda operation: fault if operation == "put" else None
+    with pytest.raises(TemporarilyUnavailable) as refused:
+        doubled.open().create(KEY, LARGE, expires=doubled.soon())
+    assert refused.value.reason.startswith("blobs:")
+    assert doubled.table.items == {}
+    double.weather = lambda _operation: None
+    item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
+    assert doubled.open().get(KEY) == item
+
+
+def test_a_bucket_that_cannot_answer_now_is_an_outage_and_one_that_denies_the_operators_work(
+    doubled: Backend, double: MemoryBucket
+) -> None:
+    doubled.open().create(KEY, LARGE, expires=doubled.soon())
+    double.weather = lambda _operation: "throttled"
+    with pytest.raises(TemporarilyUnavailable):
+        doubled.open().get(KEY)
+    double.weather = lambda _operation: "denied"
+    with pytest.raises(Misconfigured):
+        doubled.open().create(KEY._replace(id="x.1"), LARGE, expires=doubled.soon())
+
+
+def test_who_loses_the_race_for_an_item_leaves_no_object(doubled: Backend, double: MemoryBucket) -> None:
+    first, second = doubled.open(), doubled.open()
+    item = first.create(KEY, SMALL, expires=doubled.soon())
+    won = first.replace(item, LARGE)
+    with pytest.raises(Conflict):
+        second.replace(item, {"z": "z" * 300_000})
+    assert list(double.objects) == [won.blob]
+
+
+def test_an_item_that_was_replaced_between_its_reading_and_its_objects_is_read_anew(
+    doubled: Backend, double: MemoryBucket
+) -> None:
+    writer = doubled.open()
+    item = writer.create(KEY, LARGE, expires=doubled.soon())
+
+    def overtaken(operation: str) -> None:
+        if operation == "get":
+            double.weather = lambda _operation: None
+            writer.replace(item, {"new": "n" * 300_000})
+
+    double.weather = overtaken
+    found = doubled.open().get(KEY)
+    assert found
+    assert found.payload == {"new": "n" * 300_000}
+    assert doubled.slept == [0.0]
+
+
+def test_a_write_whose_fate_nobody_can_tell_leaves_both_objects(doubled: Backend, double: MemoryBucket) -> None:
+    item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
+    faults = iter(["lost", "unanswered"])  # of the table: the write, and the reading back
+    doubled.table.weather = lambda _operation: next(faults, None)  # type: ignore[arg-type]
+    with pytest.raises(TemporarilyUnavailable):
+        doubled.open().replace(item, {"n": "n" * 300_000})
+    assert len(double.objects) == 2
+    found = doubled.open().get(KEY)
+    assert found
+    assert found.payload == {"n": "n" * 300_000}
+
+
+def test_an_object_that_cannot_be_removed_is_left_to_the_buckets_own_rule(
+    doubled: Backend, double: MemoryBucket
+) -> None:
+    table = doubled.open()
+    item = table.create(KEY, LARGE, expires=doubled.soon())
+    double.weather = lambda operation: "throttled" if operation == "delete" else None
+    item = table.replace(item, SMALL)
+    assert doubled.open().get(KEY) == item
+    assert len(double.objects) == 1
+
+
+def test_a_deployment_that_lost_its_bucket_says_so(doubled: Backend, caplog: pytest.LogCaptureFixture) -> None:
+    doubled.open().create(KEY, LARGE, expires=doubled.soon())
+    with pytest.raises(Unreadable):
+        doubled.open(blobs=False).get(KEY)
+    assert caplog.messages == ["an item has an object, and MCP_BLOBS is not set"]
+
+
+def test_what_is_not_json_reaches_no_bucket(doubled: Backend, double: MemoryBucket) -> None:
+    with pytest.raises(DeveloperError):
+        doubled.open().create(KEY, {"x": object()}, expires=doubled.soon())
+    assert double.calls == []
+
+
+# ---- What S3 says
+
+
+class Answering:
+    """A client of boto3's whose every answer is the same exception."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __getattr__(self, _operation: str) -> Callable[..., Any]:
+        def refuse(**_request: object) -> None:
+            raise self._error
+
+        return refuse
+
+
+def client_error(code: str, status: int) -> Exception:
+    from botocore.exceptions import ClientError  # noqa: PLC0415 - of these tests
+
+    said: Any = {"Error": {"Code": code, "Message": "secret"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(said, "GetObject")
+
+
+@pytest.mark.parametrize(
+    ("error", "reading", "writing"),
+    [
+        (client_error("SlowDown", 503), TemporarilyUnavailable, TemporarilyUnavailable),
+        (client_error("SomethingNew", 500), TemporarilyUnavailable, TemporarilyUnavailable),
+        (client_error("ExpiredToken", 400), TemporarilyUnavailable, TemporarilyUnavailable),
+        (client_error("NoSuchKey", 404), Missing, Misconfigured),
+        (client_error("AccessDenied", 403), Missing, Misconfigured),
+        (client_error("NoSuchBucket", 404), Misconfigured, Misconfigured),
+        (TimeoutError("secret"), TemporarilyUnavailable, TemporarilyUnavailable),
+        (RuntimeError("secret"), Misconfigured, Misconfigured),
+    ],
+    ids=str,
+)
+def test_what_s3_says_is_no_object_an_outage_or_the_operators_work(
+    error: Exception, reading: type[Exception], writing: type[Exception]
+) -> None:
+    bucket = S3(BUCKET, lambda: Answering(error))
+    with pytest.raises(reading) as refused:
+        bucket.get("k")
+    assert "secret" not in str(refused.value) + str(getattr(refused.value, "reason", ""))
+    with pytest.raises(writing):
+        bucket.put("k", b"")
+
+
+@pytest.mark.usefixtures("moto")
+def test_nobody_lists_the_bucket_of_the_harness() -> None:
+    client = S3(BUCKET)._client  # noqa: SLF001 - boto3's, as the toolkit makes it
+    with pytest.raises(Exception, match="AccessDenied"):
+        client.list_objects_v2(Bucket=BUCKET)
+    with pytest.raises(Exception, match="NoSuchBucket"):
+        client.get_object(Bucket="another", Key="k")
+
+
+# ---- Whole: a task and a conversation that have more to say than an item holds
+
+
+@tool(task="allowed")
+def chronicle(pages: int, *, step: Step, elicit: Elicit) -> str:
+    """Write page after page, ask, and return all of them."""
+    written = [step(f"page-{number}", lambda n: str(n % 10) * 7000, number) for number in range(pages)]
+    elicit.url("ready", "Is it long enough?", "https://example.com/")
+    return "".join(written)
+
+
+@tool(single_use="replay")
+def long_answer(*, step: Step) -> str:
+    """Answer at length, once."""
+    return step("write", lambda: "w") * 500_000
+
+
+chronicles, answers = serve(chronicle), serve(long_answer)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_task_remembers_more_than_an_item_holds(own: bool) -> None:  # noqa: FBT001 - a parameter
+    bucket = MemoryBucket()
+    with deployed(None, bucket if own else None, MCP_BLOBS="blobs-of-mine"):
+        talk = Conversation(chronicles, capabilities=WITH_TASKS).call(pages=PAGES)
+        assert talk.poll().asked == ["ready"]
+        talk.answer(ready={"action": "accept"})
+        assert talk.text == "".join(str(number % 10) * 7000 for number in range(PAGES))
+    if own:
+        assert len(bucket.objects) == 1  # its result: what it took to get there is gone
+        assert b"0000000" not in b"".join(bucket.objects.values())
+
+
+def test_a_task_without_a_bucket_says_that_it_is_too_much() -> None:
+    with deployed():
+        talk = Conversation(chronicles, capabilities=WITH_TASKS).call(pages=PAGES).poll()
+        assert talk.result["result"]["isError"]
+        assert "more to remember than a task can keep" in json.dumps(talk.result)
+
+
+def test_an_answer_beyond_an_item_is_given_again(caplog: pytest.LogCaptureFixture) -> None:
+    with deployed(None, MemoryBucket(), MCP_BLOBS="blobs-of-mine"):
+        talk = Conversation(answers).call().answer()
+        assert talk.text == "w" * 500_000
+        assert talk.retry().text == "w" * 500_000
+    with deployed():
+        talk = Conversation(answers).call().answer()
+        assert talk.text == "w" * 500_000
+        assert talk.retry().result["isError"]
+    assert "w" * 100 not in caplog.text
+
+
+def test_a_task_whose_object_is_gone_is_unknown_and_does_nothing() -> None:
+    bucket = MemoryBucket()
+    with deployed(None, bucket, MCP_BLOBS="blobs-of-mine"):
+        talk = Conversation(chronicles, capabilities=WITH_TASKS).call(pages=PAGES)
+        assert talk.poll().asked == ["ready"]
+        bucket.objects.clear()
+        fresh = Conversation(chronicles, capabilities=WITH_TASKS)
+        fresh.upgrade(chronicles.fresh()).rounds[:] = talk.rounds
+        assert fresh.poll().error["message"] == "Unknown task"

@@ -1,0 +1,594 @@
+"""The table, over moto's DynamoDB and over the strict double: one writer wins, and nothing is lost."""
+
+from __future__ import annotations
+
+import base64
+import os
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import count
+from threading import Barrier
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_functions import settings
+from mcp_functions import store as tables
+from mcp_functions.dispatch.vault import Vault
+from mcp_functions.local import dynamodb as local
+from mcp_functions.local.dynamodb import Moto
+from mcp_functions.local.environment import TABLE
+from mcp_functions.local.exchange import HttpRequest
+from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.store import Conflict, DynamoDb, ItemTooLarge, Key, Refused, SealedTable, Unreadable
+from mcp_functions.store.dynamodb import MAX_BYTES, OUTAGE
+from mcp_functions.testing import deployed
+from mcp_functions.testing.dynamodb import MemoryTable
+from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from mcp_functions.seal.data_keys import Keys
+    from mcp_functions.store.dynamodb import Call
+    from mcp_functions.testing.dynamodb import Fault
+
+DAY = 86_400
+KEY = Key("task", "update_work_item.0123456789", "principal-of-43-characters-as-base64url-has")
+SOMEBODY_ELSE = KEY._replace(principal="another-of-43-characters-as-base64url-hasit")
+SERVICE = SCOPE.service
+
+
+@cache
+def moto() -> Moto:
+    return Moto(local.table(TABLE))
+
+
+class Backend:
+    """One table and the clock of everybody who uses it. Whoever opens it is a container of its own."""
+
+    def __init__(self, call: Call) -> None:
+        self.call, self.clock, self.kms = call, Clock(), StrictKms()
+        self.arn = self.kms.create_key()
+
+    def open(self, *, scope: Any = SCOPE, max_age: int = DAY, keys: Keys | None = None) -> SealedTable:  # noqa: ANN401
+        keys = keys or make_keys(self.kms, self.arn, scope=scope, clock=self.clock)
+        seal = tables.envelope(keys, max_age=max_age)
+        return SealedTable(DynamoDb(TABLE, lambda: self.call), seal, SERVICE, max_age=max_age, now=self.clock)
+
+    def soon(self, seconds: int = 3600) -> int:
+        return int(self.clock()) + seconds
+
+    def stored(self, key: Key = KEY) -> dict[str, Any]:
+        named = {"S": f"{SERVICE}/{key.kind}/{key.principal}/{key.id}"}
+        found = self.call("GetItem", {"TableName": TABLE, "Key": {"key": named}, "ConsistentRead": True})
+        return dict(found["Item"])
+
+    def put(self, item: Mapping[str, Any]) -> None:
+        self.call("PutItem", {"TableName": TABLE, "Item": item})
+
+
+@pytest.fixture(params=["moto", "double"])
+def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    if request.param == "double":
+        yield Backend(MemoryTable())
+        return
+    asked = moto()
+    yield Backend(asked)
+    asked("DeleteTable", {"TableName": TABLE})
+    asked("CreateTable", local.table(TABLE))
+
+
+@pytest.fixture
+def double() -> MemoryTable:
+    return MemoryTable()
+
+
+@pytest.fixture
+def doubled(double: MemoryTable) -> Backend:
+    return Backend(double)
+
+
+# What it is for
+
+
+def test_another_container_finds_an_item_as_it_was_written(backend: Backend) -> None:
+    written = backend.open().create(KEY, {"status": "working"}, expires=backend.soon())
+    assert (written.version, written.payload) == (1, {"status": "working"})
+    assert backend.open().get(KEY) == written
+
+
+def test_what_nobody_wrote_is_not_there(backend: Backend) -> None:
+    assert backend.open().get(KEY) is None
+
+
+def test_an_item_is_created_once(backend: Backend) -> None:
+    backend.open().create(KEY, {"by": "one"}, expires=backend.soon())
+    with pytest.raises(Conflict):
+        backend.open().create(KEY, {"by": "two"}, expires=backend.soon())
+    found = backend.open().get(KEY)
+    assert found
+    assert found.payload == {"by": "one"}
+
+
+def test_of_two_who_replace_the_same_version_one_wins(backend: Backend) -> None:
+    read = backend.open().create(KEY, {"by": "nobody"}, expires=backend.soon())
+    won = backend.open().replace(read, {"by": "one"})
+    assert (won.version, won.expires) == (2, read.expires)
+    with pytest.raises(Conflict):
+        backend.open().replace(read, {"by": "two"})
+    assert backend.open().get(KEY) == won
+
+
+def test_who_writes_an_item_may_move_its_end(backend: Backend) -> None:
+    table = backend.open()
+    item = table.create(KEY, {}, expires=backend.soon(60))
+    later = table.replace(item, {}, expires=backend.soon(120))
+    backend.clock.advance(90)
+    assert table.get(KEY) == later
+
+
+def test_an_item_that_is_gone_is_not_replaced(backend: Backend) -> None:
+    table = backend.open()
+    item = table.create(KEY, {}, expires=backend.soon())
+    table.delete(item)
+    with pytest.raises(Conflict):
+        table.replace(item, {"back": True})
+    assert table.get(KEY) is None
+
+
+def test_only_the_version_that_was_read_is_deleted_and_twice_is_once(backend: Backend) -> None:
+    table = backend.open()
+    first = table.create(KEY, {}, expires=backend.soon())
+    second = table.replace(first, {})
+    with pytest.raises(Conflict):
+        table.delete(first)
+    table.delete(second)
+    table.delete(second)
+    assert table.get(KEY) is None
+
+
+def test_another_principals_item_is_another_item(backend: Backend) -> None:
+    table = backend.open()
+    table.create(KEY, {"whose": "mine"}, expires=backend.soon())
+    assert table.get(SOMEBODY_ELSE) is None
+    assert table.get(KEY._replace(principal=None)) is None
+    table.create(SOMEBODY_ELSE, {"whose": "theirs"}, expires=backend.soon())
+    found = table.get(KEY)
+    assert found
+    assert found.payload == {"whose": "mine"}
+
+
+def test_an_item_that_has_ended_is_gone_though_the_table_still_has_it(backend: Backend) -> None:
+    table = backend.open()
+    item = table.create(KEY, {"old": True}, expires=backend.soon(60))
+    backend.clock.advance(59)
+    assert table.get(KEY) == item
+    backend.clock.advance(1)
+    assert table.get(KEY) is None
+    assert backend.stored()  # "within a few days of their expiration time"
+    again = table.create(KEY, {"old": False}, expires=backend.soon(60))
+    assert table.get(KEY) == again
+
+
+@pytest.mark.parametrize("seconds", [0, -1, DAY + 1])
+def test_an_item_that_would_not_live_or_too_long_is_its_writers_mistake(doubled: Backend, seconds: int) -> None:
+    with pytest.raises(DeveloperError, match=f"an item of 'task' would live {seconds} s, of at most 86400"):
+        doubled.open().create(KEY, {}, expires=doubled.soon(seconds))
+
+
+def test_of_many_who_create_at_once_one_does(backend: Backend) -> None:
+    everybody, ready = range(6), Barrier(6)
+    opened = [backend.open() for _ in everybody]
+
+    def create(number: int) -> bool:
+        ready.wait()
+        try:
+            opened[number].create(KEY, {"by": number}, expires=backend.soon())
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(len(everybody)) as pool:
+        won = list(pool.map(create, everybody))
+    assert sum(won) == 1
+    found = backend.open().get(KEY)
+    assert found
+    assert found.payload == {"by": won.index(True)}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(payload=st.dictionaries(st.text(), JSON, max_size=4), lone=st.sampled_from(["", "\ud800"]))
+def test_whatever_is_json_comes_back(payload: dict[str, Any], lone: str) -> None:
+    backend = Backend(MemoryTable())
+    kept = {**payload, "lone": lone}
+    backend.open().create(KEY, kept, expires=backend.soon())
+    found = backend.open().get(KEY)
+    assert found
+    assert found.payload == kept
+
+
+@pytest.mark.parametrize("payload", [{"x": float("nan")}, {"x": b""}, {"x": object()}])
+def test_what_is_not_json_is_its_writers_mistake(doubled: Backend, double: MemoryTable, payload: Any) -> None:  # noqa: ANN401
+    with pytest.raises(DeveloperError, match="what is kept in the table is not JSON"):
+        doubled.open().create(KEY, payload, expires=doubled.soon())
+    assert double.calls == []
+
+
+# Sizes
+
+
+def test_an_item_as_large_as_dynamodb_takes_is_kept_and_a_larger_one_is_refused_before_it_is_sent(
+    backend: Backend,
+) -> None:
+    table = backend.open()
+    largest = 299_310
+    kept = table.create(KEY, {"x": "x" * largest}, expires=backend.soon())
+    assert MAX_BYTES - 2 <= tables.dynamodb.row_of(backend.stored()).size <= MAX_BYTES
+    assert backend.open().get(KEY) == kept
+    with pytest.raises(ItemTooLarge) as refused:
+        table.replace(kept, {"x": "x" * (largest + 3)})
+    assert refused.value.reason.startswith("an item of 4000")
+    assert refused.value.status == 500
+    with pytest.raises(ItemTooLarge):  # over what an envelope seals at all
+        table.replace(kept, {"x": "x" * 4_000_000})
+    assert backend.open().get(KEY) == kept
+
+
+# Faults
+
+
+def first(fault: str, *, of: str) -> Callable[[str], Any]:
+    """Let the first call of an operation go wrong."""
+    seen = count()
+    return lambda operation: fault if operation == of and not next(seen) else None
+
+
+def test_a_write_that_happened_and_was_not_said_is_found_to_have_happened(
+    doubled: Backend, double: MemoryTable
+) -> None:
+    table = doubled.open()
+    double.weather = first("lost", of="PutItem")
+    item = table.create(KEY, {"n": 1}, expires=doubled.soon())
+    assert doubled.open().get(KEY) == item
+    double.weather = first("lost", of="PutItem")
+    item = table.replace(item, {"n": 2})
+    assert doubled.open().get(KEY) == item
+    assert item.version == 2
+
+
+@pytest.mark.parametrize("fault", ["unanswered", "throttled"])
+def test_a_write_that_did_not_happen_is_to_be_tried_again(doubled: Backend, double: MemoryTable, fault: str) -> None:
+    table = doubled.open()
+    double.weather = first(fault, of="PutItem")
+    with pytest.raises(TemporarilyUnavailable) as refused:
+        table.create(KEY, {"n": 1}, expires=doubled.soon())
+    assert refused.value.reason.startswith("table:")
+    assert double.items == {}
+    item = table.create(KEY, {"n": 1}, expires=doubled.soon())
+    double.weather = first(fault, of="PutItem")
+    with pytest.raises(TemporarilyUnavailable):
+        table.replace(item, {"n": 2})
+    assert table.get(KEY) == item
+
+
+def test_a_write_whose_fate_nobody_can_tell_is_to_be_tried_again(doubled: Backend, double: MemoryTable) -> None:
+    faults: Iterator[Fault] = iter(["lost", "unanswered"])  # the write, and the reading back
+    double.weather = lambda _operation: next(faults, None)
+    with pytest.raises(TemporarilyUnavailable) as refused:
+        doubled.open().create(KEY, {"n": 1}, expires=doubled.soon())
+    assert refused.value.reason == "table:InternalServerError"
+    found = doubled.open().get(KEY)
+    assert found
+    assert found.payload == {"n": 1}
+
+
+def test_a_write_that_was_lost_and_then_replaced_is_a_conflict_or_unknown_but_never_a_success(
+    doubled: Backend, double: MemoryTable
+) -> None:
+    table, rival = doubled.open(), doubled.open()
+    item = table.create(KEY, {"by": "nobody"}, expires=doubled.soon())
+
+    def overtaken(operation: str) -> None:
+        double.weather = lambda _operation: None
+        assert operation == "PutItem"
+        rival.replace(item, {"by": "rival"})
+
+    double.weather = overtaken
+    with pytest.raises(Conflict):
+        table.replace(item, {"by": TABLE})
+    found = table.get(KEY)
+    assert found
+    assert found.payload == {"by": "rival"}
+
+
+def twice(call: Call) -> Call:
+    """Repeat every write, as botocore does when nobody answered the first."""
+
+    def repeated(operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        if operation != "GetItem":
+            call(operation, request)
+        return call(operation, request)
+
+    return repeated
+
+
+def test_a_write_that_the_client_repeats_is_one_write(backend: Backend) -> None:
+    once = backend.call
+    backend.call = twice(once)
+    table = backend.open()
+    item = table.create(KEY, {"n": 1}, expires=backend.soon())
+    item = table.replace(item, {"n": 2})
+    backend.call = once
+    assert backend.open().get(KEY) == item
+    backend.call = twice(once)
+    backend.open().delete(item)
+    assert backend.open().get(KEY) is None
+
+
+def test_a_lost_deletion_is_repeated(doubled: Backend, double: MemoryTable) -> None:
+    table = doubled.open()
+    item = table.create(KEY, {}, expires=doubled.soon())
+    double.weather = first("lost", of="DeleteItem")
+    with pytest.raises(TemporarilyUnavailable):
+        table.delete(item)
+    table.delete(item)
+    assert double.items == {}
+
+
+def test_a_read_asks_for_the_last_write(doubled: Backend, double: MemoryTable) -> None:
+    table = doubled.open()
+    item = table.replace(table.create(KEY, {"n": 1}, expires=doubled.soon()), {"n": 2})
+    stale = double("GetItem", {"TableName": TABLE, "Key": {"key": doubled.stored()["key"]}})
+    assert stale["Item"]["version"] == {"N": "1"}  # the double does as it is asked
+    assert table.get(KEY) == item
+
+
+def raising(code: str, status: int) -> Call:
+    def call(_operation: str, _request: Mapping[str, Any]) -> Mapping[str, Any]:
+        raise Refused(code, status)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "error"),
+    [
+        *[(code, 400, TemporarilyUnavailable) for code in sorted(OUTAGE)],
+        ("SomethingNew", 503, TemporarilyUnavailable),
+        ("ConnectTimeoutError", 0, TemporarilyUnavailable),
+        ("AccessDeniedException", 400, Misconfigured),
+        ("ResourceNotFoundException", 400, Misconfigured),
+        ("ValidationException", 400, Misconfigured),
+        ("NoCredentialsError", 400, Misconfigured),
+    ],
+)
+def test_a_refusal_is_an_outage_or_the_operators_work_and_the_log_says_which(
+    code: str, status: int, error: type[Misconfigured | TemporarilyUnavailable]
+) -> None:
+    backend = Backend(MemoryTable())
+    item = backend.open().create(KEY, {}, expires=backend.soon())
+    backend.call = raising(code, status)
+    table = backend.open()
+    asks: list[Callable[[], object]] = [
+        lambda: table.get(KEY),
+        lambda: table.create(KEY, {}, expires=backend.soon()),
+        lambda: table.replace(item, {}),
+        lambda: table.delete(item),
+    ]
+    for ask in asks:
+        with pytest.raises(error) as refused:
+            ask()
+        assert refused.value.reason == f"table:{code}"
+
+
+def test_kms_that_cannot_answer_is_an_outage_of_the_table_too(doubled: Backend, double: MemoryTable) -> None:
+    doubled.kms.weather = lambda _operation: TimeoutError()
+    with pytest.raises(TemporarilyUnavailable):
+        doubled.open().create(KEY, {}, expires=doubled.soon())
+    assert double.items == {}
+
+
+# The seal
+
+
+def test_whoever_reads_the_table_learns_nothing_of_the_payload(backend: Backend) -> None:
+    backend.open().create(KEY, {"answer": "a secret of the user"}, expires=backend.soon())
+    stored = backend.stored()
+    assert sorted(stored) == ["expires", "key", "nonce", "sealed", "version"]
+    assert stored["sealed"]["S"].startswith("ks1.")
+    assert "secret" not in str(stored)
+    body = stored["sealed"]["S"][4:]
+    assert b"secret" not in base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
+
+
+def test_an_item_is_sealed_as_the_specification_says(backend: Backend) -> None:
+    backend.open().create(KEY, {"n": 1}, expires=backend.soon())
+    stored = backend.stored()
+    key = f"demo/update_work_item/task/{KEY.principal}/{KEY.id}".encode()
+    about = struct.pack(">H", len(key)) + key + struct.pack(">QQ", 1, backend.soon())
+    reader = Envelope(make_keys(backend.kms, backend.arn, clock=backend.clock), label=b"ks1/item")
+    assert reader.unseal(stored["sealed"]["S"], about=about) == b'{"n":1}'
+
+
+def unreadable(backend: Backend, key: Key = KEY, **options: Any) -> bool:  # noqa: ANN401 - of `open`
+    with pytest.raises(Unreadable):
+        backend.open(**options).get(key)
+    return True
+
+
+def test_an_item_opens_only_where_it_was_written(backend: Backend) -> None:
+    backend.open().create(KEY, {"whose": "mine"}, expires=backend.soon())
+    stored = backend.stored()
+    backend.put({**stored, "key": {"S": stored["key"]["S"].replace(str(KEY.principal), str(SOMEBODY_ELSE.principal))}})
+    assert unreadable(backend, SOMEBODY_ELSE)
+    backend.put({**stored, "version": {"N": "2"}})
+    assert unreadable(backend)
+    backend.put({**stored, "expires": {"N": str(backend.soon(7200))}})
+    assert unreadable(backend)
+    backend.put({**stored, "sealed": {"S": stored["sealed"]["S"][:-1]}})
+    assert unreadable(backend)
+    backend.put({**stored, "nonce": {"S": "another"}})  # which write it was is no secret and no promise
+    assert backend.open().get(KEY)
+
+
+def test_an_item_that_does_not_open_is_not_absent(backend: Backend, caplog: pytest.LogCaptureFixture) -> None:
+    backend.open().create(KEY, {}, expires=backend.soon())
+    risen = SCOPE._replace(generation="2")
+    assert unreadable(backend, scope=risen)
+    assert caplog.messages == ["an item does not open: wrapped_key"]
+    with pytest.raises(Conflict):
+        backend.open(scope=risen).create(KEY, {}, expires=backend.soon())
+
+
+def test_neither_does_a_state_open_as_an_item_nor_an_item_as_a_state(doubled: Backend) -> None:
+    keys = make_keys(doubled.kms, doubled.arn, clock=doubled.clock)
+    doubled.open(keys=keys).create(KEY, {}, expires=doubled.soon())
+    states, stored = Envelope(keys), doubled.stored()
+    with pytest.raises(InvalidRequestState):
+        states.unseal(stored["sealed"]["S"])
+    doubled.put({**stored, "sealed": {"S": states.seal(b"{}")}})
+    assert unreadable(doubled, keys=keys)
+
+
+def test_a_damaged_item_costs_the_others_no_unwrap(doubled: Backend) -> None:
+    doubled.open().create(KEY, {}, expires=doubled.soon())
+    doubled.open().create(SOMEBODY_ELSE, {}, expires=doubled.soon())
+    doubled.put({**doubled.stored(), "version": {"N": "9"}})
+    reader = doubled.open()
+    for _ in range(10):
+        with pytest.raises((Unreadable, TemporarilyUnavailable)):
+            reader.get(KEY)
+    assert reader.get(SOMEBODY_ELSE)
+
+
+class Reversing:
+    """A seal of one's own that has never heard of keys and versions."""
+
+    def seal(self, payload: bytes, /) -> str:
+        return base64.b64encode(payload[::-1]).decode()
+
+    def unseal(self, token: str, /) -> bytes:
+        return base64.b64decode(token)[::-1]
+
+
+def test_a_seal_of_ones_own_is_bound_likewise(doubled: Backend) -> None:
+    table = SealedTable(DynamoDb(TABLE, lambda: doubled.call), Reversing(), SERVICE, max_age=DAY, now=doubled.clock)
+    item = table.create(KEY, {"n": 1}, expires=doubled.soon())
+    assert table.get(KEY) == item
+    stored = doubled.stored()
+    for change in ({"version": {"N": "2"}}, {"sealed": {"S": "!"}}, {"sealed": {"S": ""}}):
+        doubled.put({**stored, **change})
+        with pytest.raises(Unreadable):
+            table.get(KEY)
+
+
+# The double itself: what AWS refuses, it refuses
+
+
+@pytest.mark.parametrize(
+    ("operation", "change", "code"),
+    [
+        ("PutItem", {"TableName": "another"}, "ResourceNotFoundException"),
+        ("PutItem", {"Item": {"sealed": {"S": "no key"}}}, "ValidationException"),
+        ("PutItem", {"Item": {"key": {"S": ""}}}, "ValidationException"),
+        ("PutItem", {"Item": {"key": {"S": "x" * 2049}}}, "ValidationException"),
+        ("PutItem", {"Item": {"key": {"S": "k"}, "sealed": {"S": "x" * 400 * 1024}}}, "ValidationException"),
+        ("PutItem", {"ConditionExpression": "#n = :v", "ExpressionAttributeNames": {"#n": "n", "#o": "o"}}, "V"),
+        ("GetItem", {"Key": {"key": {"S": "k"}, "more": {"S": "k"}}}, "ValidationException"),
+        ("Scan", {}, "ValidationException"),
+    ],
+)
+def test_the_double_refuses_what_aws_refuses(operation: str, change: dict[str, Any], code: str) -> None:
+    asked = {"TableName": TABLE, "Item": {"key": {"S": "k"}}, "Key": {"key": {"S": "k"}}}
+    of = {"PutItem": {"TableName", "Item"}, "GetItem": {"TableName", "Key"}, "Scan": {"TableName"}}[operation]
+    values = {"ExpressionAttributeValues": {":v": {"N": "1"}}} if "ConditionExpression" in change else {}
+    request = {name: value for name, value in asked.items() if name in of} | change | values
+    with pytest.raises(Refused) as refused:
+        MemoryTable()(operation, request)
+    assert refused.value.code.startswith(code)
+
+
+def test_the_double_forgets_what_has_ended_only_when_told(doubled: Backend, double: MemoryTable) -> None:
+    doubled.open().create(KEY, {}, expires=doubled.soon(60))
+    double.expire(doubled.clock() + 60)
+    assert double.items
+    double.expire(doubled.clock() + 61)
+    assert double.items == {}
+
+
+def test_ids_may_hold_whatever_a_client_sends(backend: Backend) -> None:
+    table = backend.open()
+    odd = Key("task", f"é/ # \u202e{uuid4()}", None)
+    item = table.create(odd, {}, expires=backend.soon())
+    assert table.get(odd) == item
+
+
+# As a function reaches it: through boto3, over HTTP
+
+
+def test_a_function_reaches_the_table_of_its_deployment_and_of_no_other() -> None:
+    memory = MemoryTable()
+    with deployed(memory):
+        item = _wired().create(KEY, {"n": 1}, expires=int(time.time()) + 60)
+        assert _wired().get(KEY) == item
+        with pytest.raises(Conflict):
+            _wired().create(KEY, {"n": 2}, expires=int(time.time()) + 60)
+        memory.weather = first("lost", of="PutItem")
+        item = _wired().replace(item, {"n": 3})
+        assert _wired().get(KEY) == item
+        assert memory.calls.count("PutItem") == 4  # botocore asked again, and was told of its own write
+        _wired().delete(item)
+    with deployed():
+        assert _wired().get(KEY) is None
+
+
+def test_nobody_answering_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:9")
+    with pytest.raises(TemporarilyUnavailable) as refused:
+        _wired().get(KEY)
+    assert refused.value.reason == "table:EndpointConnectionError"
+
+
+def test_moto_answers_over_http_as_the_double_does() -> None:
+    with deployed(Moto(local.table(TABLE))):
+        item = _wired().create(KEY, {"n": 1}, expires=int(time.time()) + 60)
+        assert _wired().get(KEY) == item
+        with pytest.raises(Conflict):
+            _wired().create(KEY, {"n": 2}, expires=int(time.time()) + 60)
+        _wired().delete(_wired().replace(item, {}))
+        assert _wired().get(KEY) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"authorization": ""}, "MissingAuthenticationTokenException"),
+        ({"body": b"{"}, "SerializationException"),
+        ({"body": b"[]"}, "SerializationException"),
+        ({"x-amz-target": "DynamoDB_20120810.Scan"}, "ValidationException"),
+    ],
+)
+def test_a_request_that_is_none_is_refused(change: dict[str, Any], said: str) -> None:
+    headers = {"authorization": "AWS4-HMAC-SHA256", "x-amz-target": "DynamoDB_20120810.GetItem"} | change
+    body = headers.pop("body", b"{}")
+    request = HttpRequest("POST", "/", tuple(headers.items()), body, "HTTP/1.1", "127.0.0.1", 1)
+    answer = local.DynamoDbApi(MemoryTable).answer(request)
+    assert (answer.status, said in answer.body.decode()) == (400, True)
+
+
+def _wired() -> tables.Table:
+    """Wire a table as a container of its own does at its first event."""
+    return Vault(settings.read(os.environ), "local/asking", now=time.time).table(DAY)

@@ -1,0 +1,351 @@
+"""One HTTP request as it reaches a Lambda: by API Gateway, function URL or load balancer, of AWS or of `sam local`.
+
+Written from AWS's documentation and the SAM CLI's source, and from nothing of the package. Where they differ, and what
+of it a reader has to bear, is said beside each.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tests.support import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Event = dict[str, Any]
+Pairs = tuple[tuple[str, str], ...]
+
+ADDRESS = "192.0.2.7"
+TIME = "20/Nov/2026:19:44:03 +0000"
+TRACE = "Root=1-6b00f3c3-0123456789abcdef01234567"
+API_HOST, URL_HOST = "abc123.execute-api.eu-central-1.amazonaws.com", "xyz789.lambda-url.eu-central-1.on.aws"
+TEXT = ("application/json", "application/xml", "application/javascript")
+JWT = {  # what the template sets for AuthMode jwt
+    "MCP_AUTH_MODE": "jwt",
+    "MCP_JWT_ISSUER": "https://id.example",
+    "MCP_JWT_AUDIENCE": "https://mcp.example/mcp",
+    "MCP_RESOURCE_URL": "https://mcp.example/mcp",
+}
+NOBODY = dict.fromkeys(
+    [
+        *("accessKey", "accountId", "caller", "cognitoAuthenticationProvider", "cognitoAuthenticationType"),
+        *("cognitoIdentityId", "cognitoIdentityPoolId", "principalOrgId", "user", "userArn"),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a client sends: a body, and headers spelt as the client spells them."""
+
+    body: bytes
+    headers: Pairs
+    method: str = "POST"
+
+    def header(self, name: str) -> str:
+        """Return the first header of this name, or nothing."""
+        return next((value for known, value in self.headers if known.lower() == name.lower()), "")
+
+    def with_headers(self, *pairs: tuple[str, str]) -> Sent:
+        """Return the same with more headers, which replace none."""
+        return replace(self, headers=(*self.headers, *pairs))
+
+    def without(self, name: str) -> Sent:
+        """Return the same without a header."""
+        return replace(self, headers=tuple(pair for pair in self.headers if pair[0].lower() != name.lower()))
+
+
+def sent(message: Mapping[str, Any]) -> Sent:
+    """Send a JSON-RPC message as a client does: names of headers with capitals."""
+    headers = tuple((name.title(), value) for name, value in wire.headers(message).items())
+    return Sent(json.dumps(message).encode(), (("Host", API_HOST), ("User-Agent", "client/1"), *headers))
+
+
+# --- payload 2.0 --------------------------------------------------------------------------------------------------
+
+
+def http_api(request: Sent) -> Event:
+    """AWS, HTTP API: names in lower case, milliseconds, no key for what is empty, base64 for what is not plain text."""
+    return {
+        "version": "2.0",
+        "routeKey": "ANY /mcp",
+        "rawPath": "/mcp",
+        "rawQueryString": "",
+        "headers": _joined(_lower(request), _forwarded()),
+        "requestContext": {**_context_2(request, API_HOST), "routeKey": "ANY /mcp"},
+        **({"body": _body(request)} if request.body else {}),
+        "isBase64Encoded": _is_binary(request),
+    }
+
+
+def function_url(request: Sent) -> Event:
+    """AWS, function URL: payload 2.0 with the words of a route that there is not; anonymous unless signed."""
+    event = http_api(request)
+    context = {**_context_2(request, URL_HOST), "accountId": "anonymous", "routeKey": "$default"}
+    return {**event, "routeKey": "$default", "rawPath": "/", "requestContext": context}
+
+
+def sam_http_api(request: Sent) -> Event:
+    """`sam local`, HTTP API: names as Flask spells them, seconds of its own start, empty fields, never base64."""
+    http = {
+        "method": request.method,
+        "path": "/mcp",
+        "protocol": "HTTP/1.1",
+        "sourceIp": "127.0.0.1",
+        "userAgent": "Custom User Agent String",
+    }
+    context = {
+        "accountId": "123456789012",
+        "apiId": "1234567890",
+        "http": http,
+        "requestId": "4a1f4c2e-0f43-4a53-a8a5-4a5b1c7a9d10",
+        "routeKey": f"{request.method} /mcp",
+        "stage": "$default",
+        "time": TIME,
+        "timeEpoch": int(time.time()) - 3600,
+        "domainName": "localhost",
+        "domainPrefix": "localhost",
+    }
+    return {
+        "version": "2.0",
+        "routeKey": f"{request.method} /mcp",
+        "rawPath": "/mcp",
+        "rawQueryString": "",
+        "cookies": [],
+        "headers": _joined(_title(request), _sam_forwarded()),
+        "requestContext": context,
+        "body": request.body.decode(),
+        "pathParameters": {},
+        "stageVariables": None,
+        "isBase64Encoded": False,
+    }
+
+
+# --- payload 1.0 --------------------------------------------------------------------------------------------------
+
+
+def rest_api(request: Sent) -> Event:
+    """AWS, REST API: names as the client spelt them, and all values; a stage in the context's path."""
+    return {
+        "resource": "/mcp",
+        "path": "/mcp",
+        "httpMethod": request.method,
+        "headers": _last(_forwarded(request.headers)),
+        "multiValueHeaders": _many(_forwarded(request.headers)),
+        "queryStringParameters": None,
+        "multiValueQueryStringParameters": None,
+        "pathParameters": None,
+        "stageVariables": None,
+        "requestContext": _context_1(request, stage="prod", path="/prod/mcp"),
+        "body": request.body.decode() if request.body else None,
+        "isBase64Encoded": False,
+    }
+
+
+def binary_rest_api(request: Sent) -> Event:
+    """AWS, REST API with BinaryMediaTypes `*/*`, as some stages have them: every body is base64."""
+    encoded = base64.b64encode(request.body).decode()
+    return {**rest_api(replace(request, body=b"")), "body": encoded, "isBase64Encoded": True}
+
+
+def http_api_1(request: Sent) -> Event:
+    """AWS, HTTP API with payload format 1.0: it says so."""
+    body = {"body": _body(request) if request.body else None, "isBase64Encoded": _is_binary(request)}
+    context = _context_1(request, stage="$default", path="/mcp")
+    return {"version": "1.0", **rest_api(request), "requestContext": {**context, "resourceId": "ANY /mcp"}, **body}
+
+
+def sam_rest_api(request: Sent) -> Event:
+    """`sam local`, REST API: a few fields of `identity` alone, the time of its own start, one value for a header."""
+    headers = _joined(_title(request), _sam_forwarded())
+    names = ("apiKey", "userArn", "cognitoAuthenticationType", "caller", "user", "cognitoIdentityPoolId", "accountId")
+    identity = dict.fromkeys((*names, "cognitoAuthenticationProvider"))
+    context = {
+        "resourceId": "123456",
+        "apiId": "1234567890",
+        "resourcePath": "/mcp",
+        "httpMethod": request.method,
+        "requestId": "4a1f4c2e-0f43-4a53-a8a5-4a5b1c7a9d10",
+        "accountId": "123456789012",
+        "stage": "Prod",
+        "identity": {**identity, "userAgent": "Custom User Agent String", "sourceIp": "127.0.0.1"},
+        "extendedRequestId": None,
+        "path": "/mcp",
+        "protocol": "HTTP/1.1",
+        "domainName": "127.0.0.1:3000",
+        "requestTimeEpoch": int(time.time() * 1000) - 3_600_000,
+        "requestTime": TIME,
+    }
+    return {
+        **rest_api(request),
+        "requestContext": context,
+        "headers": headers,
+        "multiValueHeaders": {name: [value] for name, value in headers.items()},
+    }
+
+
+def sam_http_api_1(request: Sent) -> Event:
+    """`sam local`, HTTP API with payload format 1.0: the same, and no stage."""
+    event = sam_rest_api(request)
+    return {**event, "requestContext": {**event["requestContext"], "stage": None}, "version": "1.0"}
+
+
+# --- load balancer ------------------------------------------------------------------------------------------------
+
+
+def load_balancer(request: Sent) -> Event:
+    """AWS, ALB: names in lower case, of a header that comes twice the last value, no word about the caller."""
+    arn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/mcp/73e2d6bc24d8a067"
+    return {
+        "requestContext": {"elb": {"targetGroupArn": arn}},
+        "httpMethod": request.method,
+        "path": "/mcp",
+        "queryStringParameters": {},
+        "headers": _last(_forwarded(_lower(request))),
+        "body": _body(request),
+        "isBase64Encoded": _is_binary(request),
+    }
+
+
+def multi_value_load_balancer(request: Sent) -> Event:
+    """AWS, ALB with multi-value headers on: `multiValueHeaders` instead of `headers`."""
+    event = load_balancer(request)
+    several = {"multiValueHeaders": _many(_forwarded(_lower(request))), "multiValueQueryStringParameters": {}}
+    return {key: value for key, value in event.items() if key not in ("headers", "queryStringParameters")} | several
+
+
+GATEWAYS: dict[str, Callable[[Sent], Event]] = {
+    "HTTP API": http_api,
+    "HTTP API, sam local": sam_http_api,
+    "function URL": function_url,
+    "HTTP API, 1.0": http_api_1,
+    "HTTP API, 1.0, sam local": sam_http_api_1,
+    "REST API": rest_api,
+    "REST API, all binary": binary_rest_api,
+    "REST API, sam local": sam_rest_api,
+    "load balancer": load_balancer,
+    "load balancer, multi-value": multi_value_load_balancer,
+}
+
+
+# --- who calls ----------------------------------------------------------------------------------------------------
+
+
+def by_iam(event: Event, name: str, account: str = "123456789012") -> Event:
+    """Say, where IAM says it, that an assumed role calls; `name` is its session."""
+    arn, user = f"arn:aws:sts::{account}:assumed-role/reader/{name}", f"AROAEXAMPLE:{name}"
+    if event.get("version") == "2.0":
+        iam = {
+            "accessKey": "ASIAEXAMPLE",
+            "accountId": account,
+            "callerId": user,
+            "cognitoIdentity": None,
+            "principalOrgId": "o-1",
+            "userArn": arn,
+            "userId": user,
+        }
+        return _in_context(event, {"authorizer": {"iam": iam}})
+    known = {**event["requestContext"]["identity"], "accountId": account, "caller": user, "user": user, "userArn": arn}
+    return _in_context(event, {"identity": known})
+
+
+def by_jwt(event: Event, **claims: Any) -> Event:  # noqa: ANN401 - JSON values
+    """Say, where an HTTP API's JWT authorizer (or a REST API's Cognito one) says it, whose token it was."""
+    good = {"aud": JWT["MCP_JWT_AUDIENCE"], "exp": str(int(time.time()) + 300)}  # claims are text there
+    verified = {"claims": good | claims, "scopes": None}
+    return _in_context(event, {"authorizer": {"jwt": verified} if event.get("version") == "2.0" else verified})
+
+
+def _in_context(event: Event, more: Mapping[str, Any]) -> Event:
+    return {**event, "requestContext": {**event["requestContext"], **more}}
+
+
+# --- the parts ----------------------------------------------------------------------------------------------------
+
+
+def _context_2(request: Sent, host: str) -> Event:
+    http = {
+        "method": request.method,
+        "path": "/mcp",
+        "protocol": "HTTP/1.1",
+        "sourceIp": ADDRESS,
+        "userAgent": request.header("user-agent"),
+    }
+    return {
+        "accountId": "123456789012",
+        "apiId": host.partition(".")[0],
+        "domainName": host,
+        "domainPrefix": host.partition(".")[0],
+        "http": http,
+        "requestId": "JKJaXmPLvHcESHA=",
+        "stage": "$default",
+        "time": TIME,
+        "timeEpoch": int(time.time() * 1000),
+    }
+
+
+def _context_1(request: Sent, *, stage: str, path: str) -> Event:
+    return {
+        "accountId": "123456789012",
+        "apiId": "abc123",
+        "domainName": API_HOST,
+        "domainPrefix": "abc123",
+        "extendedRequestId": "JKJaXmPLvHcESHA=",
+        "httpMethod": request.method,
+        "identity": {**NOBODY, "sourceIp": ADDRESS, "userAgent": request.header("user-agent")},
+        "path": path,
+        "protocol": "HTTP/1.1",
+        "requestId": "c6af9ac6-7b61-11e6-9a41-93e8deadbeef",
+        "requestTime": TIME,
+        "requestTimeEpoch": int(time.time() * 1000),
+        "resourceId": "123456",
+        "resourcePath": "/mcp",
+        "stage": stage,
+    }
+
+
+def _lower(request: Sent) -> Pairs:
+    return tuple((name.lower(), value) for name, value in request.headers)
+
+
+def _title(request: Sent) -> Pairs:
+    return tuple((name.title(), value) for name, value in request.headers)
+
+
+def _forwarded(pairs: Pairs = ()) -> Pairs:
+    capital = any(name[:1].isupper() for name, _value in pairs)
+    added = (("X-Forwarded-For", ADDRESS), ("X-Forwarded-Proto", "https"), ("X-Amzn-Trace-Id", TRACE))
+    return (*pairs, *(added if capital else ((name.lower(), value) for name, value in added)))
+
+
+def _sam_forwarded() -> Pairs:
+    return (("X-Forwarded-Proto", "http"), ("X-Forwarded-Port", "3000"))
+
+
+def _joined(*groups: Pairs) -> dict[str, str]:
+    return {name: ",".join(values) for name, values in _many(tuple(pair for group in groups for pair in group)).items()}
+
+
+def _last(pairs: Pairs) -> dict[str, str]:
+    return dict(pairs)
+
+
+def _many(pairs: Pairs) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _is_binary(request: Sent) -> bool:
+    media = request.header("content-type").partition(";")[0].strip().lower()
+    return bool(request.body) and not (media in TEXT or media.startswith("text/"))
+
+
+def _body(request: Sent) -> str:
+    return base64.b64encode(request.body).decode() if _is_binary(request) else request.body.decode()
