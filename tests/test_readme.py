@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
@@ -132,9 +133,14 @@ def test_the_client_of_the_readme_finishes_the_conversation(
     served: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "aisle")
+
+    def type_aisle(question: str) -> str:
+        asked.append(question)
+        return "aisle"
+
+    monkeypatch.setattr("builtins.input", type_aisle)
     exec(compile(CLIENT.replace(URL, served.url), "README.md", "exec", dont_inherit=True), {})  # noqa: S102 - our own README
-    assert asked == ["Where would you like to sit on the way to Lisbon?"]
+    assert asked == ["Where would you like to sit on the way to Lisbon? "]
     assert "Booked: Lisbon, aisle seat." in capsys.readouterr().out
 
 
@@ -248,3 +254,31 @@ def test_every_link_leads_to_a_file_and_to_a_heading_of_it(name: str) -> None:
 def test_the_map_names_every_page() -> None:
     named = set(re.findall(r"\]\((docs/[\w-]+\.md)\)", section("The documentation").text))
     assert named == {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+
+
+# ---- CONTRIBUTING.md
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PACKAGE = ROOT / "layers/shared/mcp_functions"
+
+
+@pytest.mark.skipif(not (PACKAGE / "dispatch").is_dir(), reason="the package has no rooms yet")
+def test_the_rooms_are_those_of_the_package_in_the_order_of_the_import_linter() -> None:
+    listed = re.findall(r"^(\w+)(?:/|\.py) {2,}", CONTRIBUTING, re.MULTILINE)
+    present = {path.stem for path in PACKAGE.iterdir() if path.suffix in {"", ".py"} and "__" not in path.name}
+    assert sorted(listed) == sorted(present)
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    floors = [set(floor.split(" | ")) for floor in contract[0]["layers"]]
+    where = {room: number for number, floor in enumerate(floors) for room in floor}
+    assert [where[room] for room in listed] == sorted(where[room] for room in listed)
+
+
+def test_every_make_target_of_the_page_on_contributing_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", CONTRIBUTING, re.MULTILINE))
+    assert named - targets <= {"test-all"}
+
+
+def test_the_test_that_the_page_on_contributing_runs_is_there() -> None:
+    for path, word in re.findall(r"pytest -q (\S+)(?: -k (\w+))?", CONTRIBUTING):
+        assert word in (ROOT / path).read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ PAGE = Page.named("costs.md")
 def row(of: str) -> str:
     """Return what the table of limits says of something."""
     (limit,) = re.findall(rf"^\| {of} \| (.*) \|$", PAGE.text, re.MULTILINE)
-    return limit
+    return str(limit)
 
 
 def test_every_link_of_the_page_leads_somewhere() -> None:
