@@ -52,20 +52,20 @@ def buy(item: str, *, elicit: Elicit, step: Step) -> str:
     began, offer = step.now(), step("look-up", look_up, item)
     count = elicit("count", f"How many of {item} ({offer.number})?", int)
     sure = elicit("sure", f"{count * offer.euros} EUR?", Annotated[bool, "Whether to buy"])
-    return f"{began:%Y-%m-%d}: {count} for {count * offer.euros} EUR, {sure}"
+    return f"{began:%H:%M}: {count} for {count * offer.euros} EUR, {sure}"
 
 
-def begun() -> Conversation:
-    return Conversation(serve(buy, codec=Clear(), now=lambda: NOW)).call(item="lamp")
+def begun(now: float = NOW) -> Conversation:
+    return Conversation(serve(buy, codec=Clear(), now=lambda: now)).call(item="lamp")
 
 
 def test_a_state_that_0_1_0_left_is_continued() -> None:
-    """Its answers and steps are read from the state: nothing is asked or run again."""
-    talk = begun()
+    """Its answers, steps and beginning are read from the state: nothing is asked or run again."""
+    talk = begun(NOW + 300)
     LOOKED_UP.clear()
     talk.tamper(lambda _now: OLD.read_text(encoding="utf-8"))
     assert talk.messages == {"sure": "140 EUR?"}
-    assert talk.accept(sure=True).text == "2026-07-25: 2 for 140 EUR, True"
+    assert talk.accept(sure=True).text == "17:20: 2 for 140 EUR, True"
     assert LOOKED_UP == []
 
 
