@@ -51,13 +51,13 @@ def main(words: Sequence[str]) -> int:
 
 
 def _write(results: Results) -> None:
-    """Write samples, page, README and picture."""
+    """Write samples, pages and picture."""
     results.write(report.DATA)
     report.PAGE.write_text(
         report.written(report.PAGE.read_text(encoding="utf-8"), report.markdown(results)), encoding="utf-8"
     )
-    readme = cost.README.read_text(encoding="utf-8")
-    cost.README.write_text(cost.written(readme, cost.markdown(results)), encoding="utf-8")
+    costs = cost.PAGE.read_text(encoding="utf-8")
+    cost.PAGE.write_text(cost.written(costs, cost.markdown(results)), encoding="utf-8")
     try:
         plot.draw(results, report.PICTURE)
     except NoMatplotlib as missing:

@@ -1,4 +1,4 @@
-"""What a million conversations cost, from the figures of the bench: the README's section, line by line.
+"""What a million conversations cost, from the figures of the bench: the tables of docs/costs.md, line by line.
 
 Prices are the public list prices of us-east-1; nothing here asks anybody. Every line is one sum that a
 reader can do again; what is assumed and not measured says so.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.benchmarks.figures import Results
 
-README = ROOT / "README.md"
+PAGE = ROOT / "docs/costs.md"
 BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
 
 PRICES_OF = "November 2026"  # when they were last compared with public pages
@@ -113,7 +113,7 @@ def spaced(value: float) -> str:
 
 
 def filled(text: str) -> str:
-    """Break a paragraph into lines as long as the README's."""
+    """Break a paragraph into lines as long as the page's."""
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
@@ -123,13 +123,13 @@ def total(results: Results, processor: str) -> float:
 
 
 def markdown(results: Results) -> str:
-    """Write the tables of the README."""
+    """Write the tables of the page."""
     shown = [[what, how, f"{usd:.2f}"] for what, how, usd in lines(results, "x86_64")]
     both = {processor: total(results, processor) for processor in GB_SECOND}
     heads = ("a million conversations of three rounds", "", "USD")
     logs = 2 * ROUNDS * LINE_BYTES / 1000 * LOG_GB
     more = (
-        f"On arm64 it is {both['arm64']:.2f}. Logs, if they are kept: {logs:.2f} ({2 * ROUNDS} million invocations of"
+        f"On arm64 it is {both['arm64']:.2f}. Logs add {logs:.2f} ({2 * ROUNDS} million invocations of"
         f" {LINE_BYTES} bytes, {LOG_GB:.2f} USD/GB)."
     )
     return "\n".join(
@@ -159,8 +159,8 @@ def _compared(both: Mapping[str, float]) -> list[str]:
         ["two Fargate tasks (0.5 vCPU, 1 GB) and a load balancer", f"{always:.2f}", "0.00, up to their limit"],
     ]
     crossing = (
-        f"So servers that are always on are cheaper from {number(even)} million conversations a month on, {asked:.0f}"
-        " requests a second all day and night, if these two bear them."
+        f"Servers that are always on are cheaper above {number(even)} million conversations a month, which is"
+        f" {asked:.0f} requests a second, day and night. Whether two tasks can carry that load was not measured."
     )
     return [
         *table(("compared", "USD a month, asked nothing", "USD a million conversations"), rows),
@@ -174,16 +174,16 @@ def _explained(results: Results) -> str:
     each = ", ".join(f"{one.endpoint} + {one.function}" for one in rounds(results))
     chilly = cold(results)
     return (
-        f"Milliseconds billed, endpoint + function, in the three rounds: {each}; both cold: {chilly.endpoint} +"
-        f" {chilly.function}. They are the processor time of [the bench](docs/performance.md) with logs and metrics on,"
-        f" divided by {SHARE:.2f} (512 MB get 512/1769 of a vCPU), plus {RUNTIME_MS:.0f} ms an invocation for the"
-        f" runtime and {INVOKE_MS:.0f} ms for Invoke, both assumed. The endpoint is billed while the function works."
-        " Cold is reckoned as if init had no more of a processor than the rest, though Lambda gives it more."
+        f"Milliseconds billed for endpoint + function, in the three rounds: {each}; with both cold: {chilly.endpoint} +"
+        f" {chilly.function}. [The bench](performance.md) measured the processor time, with logs and metrics on. It is"
+        f" divided by {SHARE:.2f}, because 512 MB get 512/1769 of a vCPU. Two parts are assumed: {RUNTIME_MS:.0f} ms an"
+        f" invocation for the runtime, and {INVOKE_MS:.0f} ms for Invoke. The endpoint is billed while the function"
+        " works. The cold figure gives init the same share of a vCPU, though Lambda gives it more."
     )
 
 
 def written(page: str, tables: str) -> str:
-    """Put the tables between the marks of the README."""
+    """Put the tables between the marks of the page."""
     before, _begin, rest = page.partition(BEGIN)
     _old, _end, after = rest.partition(END)
     return f"{before}{BEGIN}\n{tables}\n{END}{after}"

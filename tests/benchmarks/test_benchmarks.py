@@ -228,12 +228,12 @@ def test_the_page_shows_the_run_whose_samples_are_kept(shown: Results) -> None:
     assert report.PICTURE.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_readme_reckons_with_the_same_figures(shown: Results) -> None:
-    assert cost.markdown(shown) in cost.README.read_text(encoding="utf-8"), "make bench writes it, or --again"
+def test_the_page_on_costs_uses_the_same_figures(shown: Results) -> None:
+    assert cost.markdown(shown) in cost.PAGE.read_text(encoding="utf-8"), "make bench writes it, or --again"
 
 
-def test_a_reader_can_do_the_sums_of_the_readme_again() -> None:
-    section = cost.README.read_text(encoding="utf-8").partition(cost.BEGIN)[2].partition(cost.END)[0]
+def test_a_reader_can_do_the_sums_of_the_page_on_costs_again() -> None:
+    section = cost.PAGE.read_text(encoding="utf-8").partition(cost.BEGIN)[2].partition(cost.END)[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if " USD / " in line]
     assert len(rows) == 5
     for _what, how, usd in rows:

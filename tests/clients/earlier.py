@@ -48,7 +48,7 @@ class Speaker(NamedTuple):
     """One client as its maker released it.
 
     Attributes:
-        name: as the table of the README names it.
+        name: as the table of docs/compatibility.md names it.
         revision: that it negotiates.
         command: that reads conversations from stdin and prints what came of them; it skips the test if it cannot run.
         asks: whether its user can be asked by what it knows of the protocol.

@@ -70,22 +70,22 @@ def test_a_client_that_does_not_come_back_is_told_in_words_what_is_asked(hear: H
     assert talk.asked[0] in end(held)
 
 
-# --- what the README says of all this ---------------------------------------------------------------------------------
+# --- what docs/compatibility.md says of all this ----------------------------------------------------------------------
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/compatibility.md").read_text(encoding="utf-8")
 # tests/clients/test_python_client.py and tests/clients/test_typescript_client.py
 OF_2026 = ["Python `mcp` 2.3", "TypeScript `client` 2.4, pinned to the revision"]
 
 
-def test_the_table_of_the_readme_is_what_is_tested_here() -> None:
-    rows = re.findall(r"^\| ((?:Python|TypeScript|Vercel) .*) \|$", README, re.MULTILINE)
+def test_the_table_of_clients_is_what_is_tested_here() -> None:
+    rows = re.findall(r"^\| ((?:Python|TypeScript|Vercel) .*) \|$", PAGE, re.MULTILINE)
     tested = [(name, "2026-07-28", "yes", "yes") for name in OF_2026]
     tested += [(each.name, each.revision, "yes", "yes" if each.asks else "in words") for each in SPEAKERS.values()]
     assert [tuple(row.split(" | ")) for row in rows] == tested
 
 
-def test_the_scenarios_that_the_readme_counts_are_those_that_the_suite_must_pass() -> None:
-    said = re.findall(r"(\d+) of (\d+)(?: scenarios)? of\s(20\d\d-\d\d-\d\d)", README)
+def test_the_scenarios_that_the_page_counts_are_those_that_the_suite_must_pass() -> None:
+    said = re.findall(r"(\d+) of (\d+)(?: scenarios)? of\s(20\d\d-\d\d-\d\d)", PAGE)
     earlier = {revision: (known[0] - len(suite.UNADVERTISED), known[0]) for revision, known in suite.EARLIER.items()}
     assert {revision: (int(passed), int(there)) for passed, there, revision in said} == {
         suite.REVISION: (suite.SCENARIOS, suite.SCENARIOS),

@@ -14,9 +14,3 @@ def test_the_page_names_events_and_functions_that_are_there() -> None:
     assert {name for name in re.findall(r"\S*events/\S+", by_hand) if not (ROOT / name).exists()} == set()
     template = (ROOT / "template.yaml").read_text(encoding="utf-8")
     assert {name for name in re.findall(r"local invoke (\w+)", by_hand) if f"  {name}:" not in template} == set()
-
-
-def test_the_readme_holds_the_same_conversation() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = [line for line in PAGE.code("sh hand").splitlines() if line and line != "sam build"]
-    assert [line for line in shown if line.removesuffix(" > 3.json") not in readme] == []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.laws.client import ACTS, Act, Client, comes_to, ideal
 from tests.laws.corpus import CASES
 from tests.laws.people import Person

@@ -1,7 +1,7 @@
 """What `sam deploy` would send: the template is linted, built, translated, and what was built is looked into.
 
-SAM lives in an environment of its own (.venv-sam, made by `make test-all`). It runs with nothing else on its PATH than the
-system's own tools. Layers are built uncompiled, except where a test brings an interpreter to compile them with.
+SAM lives in an environment of its own (.venv-sam, made by `make test-all`). It runs with nothing else on its PATH than
+the system's own tools. Layers are built uncompiled, except where a test brings an interpreter to compile them with.
 """
 
 from __future__ import annotations

@@ -1,23 +1,125 @@
-"""The README's code runs, its commands exist, and its links lead somewhere."""
+"""The README's code runs in a project that `init` writes, its commands exist, and its links lead somewhere."""
 
 from __future__ import annotations
 
 import asyncio
+import io
+import json
+import os
 import re
-import textwrap
-from pathlib import Path
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+import urllib.request
 from typing import TYPE_CHECKING, Any
 
-from mcp.types import ElicitRequestParams, ElicitResult
+import pytest
+from mcp import Client
+from mcp.types import CallToolResult, TextContent
 
-from mcp_functions.local import Harness
+from mcp_functions.local import Harness, agreement, greeting
+from mcp_functions.local.cli import main
+from mcp_functions.testing import Conversation
+from tests.docs import powertools
+from tests.docs.pages import ROOT, Page
+from tests.support import wire
+from tests.support.modes import IN_PROCESS, MODES, is_runtime
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Iterator
+    from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-TOOL, TEST, CLIENT = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+README = Page(ROOT / "README.md", (ROOT / "README.md").read_text(encoding="utf-8"))
+OWN = (
+    "A project of your own",
+    "Next things",
+)  # sections about a project that `init` writes; the rest is about the clone
+SCAFFOLD = ROOT / "layers/shared/mcp_functions/local/scaffold/project"
+URL = "http://127.0.0.1:8000/mcp"
+SHOWS = """import os
+from mcp_functions import serve, tool
+
+
+@tool
+def flight_status(flight: str) -> str:
+    return os.environ["AIRLINE_SECRET"]
+
+
+handler = serve(flight_status)
+"""
+
+
+def section(heading: str) -> Page:
+    """Return what stands under a heading, up to the next one of its level or above."""
+    level, text = re.findall(rf"^(#+) {heading}\n(.*)", README.text, re.MULTILINE | re.DOTALL)[0]
+    return Page(README.path, re.split(rf"^#{{1,{len(level)}}} ", text, maxsplit=1, flags=re.MULTILINE)[0])
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the addresses of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+FRONT = Page(README.path, README.text.partition("\n## ")[0])
+TOOL, TEST, CLIENT = re.findall(r"```python\n(.*?)```", FRONT.text, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a project of one's own, and add the functions of the README as its reader would."""
+    root = tmp_path_factory.mktemp("reader") / "my-server"
+    assert main(["init", str(root)]) == 0
+    (root / "functions/book_flight/app.py").write_text(TOOL, encoding="utf-8")
+    for name, heading in (("flight_status", "Environment and secrets"), ("quote", "Shared code")):
+        assert _run(root, "-m", "mcp_functions.local", "new", "tool", name).returncode == 0
+        (root / f"functions/{name}/app.py").write_text(section(heading).code("python"), encoding="utf-8")
+    (root / "functions/quote/prices.py").write_text('PRICES = {"Lisbon": 420}\n', encoding="utf-8")
+    template = root / "template.yaml"
+    text = template.read_text(encoding="utf-8")
+    for name in ("FlightStatus", "Quote"):  # `new` writes a tool that asks; these do not, so they have no key
+        text = re.sub(rf"(\n  {name}:.*?CodeUri: \S+\n).*?(?=  {name}Integration)", r"\1", text, flags=re.DOTALL)
+    block = section("Environment and secrets").code("yaml").strip()
+    indented = "".join(f"      {line}\n" for line in block.splitlines())
+    template.write_text(
+        text.replace("CodeUri: functions/flight_status/\n", f"CodeUri: functions/flight_status/\n{indented}"),
+        encoding="utf-8",
+    )
+    assert _run(root, "-m", "mcp_functions.local", "catalog").returncode == 0
+    return root
+
+
+def _run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where the project is, as its Makefile does."""
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "layers/shared")}
+    command = [sys.executable, *words]
+    return subprocess.run(command, cwd=root, env=environ, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+
+
+@pytest.fixture(scope="module", params=MODES)
+def served(
+    request: pytest.FixtureRequest, project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Harness]:
+    state = tmp_path_factory.mktemp("state")
+    with Harness(project / "functions", state_dir=state, runtime=is_runtime(request.param)) as harness:
+        yield harness
+
+
+def call(harness: Harness, name: str, **arguments: object) -> CallToolResult:
+    """Call a tool as a client does."""
+
+    async def called() -> CallToolResult:
+        async with Client(harness.url) as client:
+            return await client.call_tool(name, arguments)
+
+    return asyncio.run(called())
+
+
+def test_the_first_screen_is_one_screen_and_its_tool_has_twenty_lines() -> None:
+    assert len(FRONT.text.splitlines()) <= 75
+    assert len(TOOL.strip().splitlines()) <= 20
 
 
 def test_the_tool_of_the_readme_passes_the_test_of_the_readme() -> None:
@@ -26,35 +128,156 @@ def test_the_tool_of_the_readme_passes_the_test_of_the_readme() -> None:
     names["test_a_seat_is_chosen"]()
 
 
-def test_the_tool_of_the_readme_has_twenty_lines() -> None:
-    assert len(TOOL.strip().splitlines()) <= 20
+def test_the_client_of_the_readme_finishes_the_conversation(
+    served: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def type_aisle(question: str) -> str:
+        asked.append(question)
+        return "aisle"
+
+    monkeypatch.setattr("builtins.input", type_aisle)
+    exec(compile(CLIENT.replace(URL, served.url), "README.md", "exec", dont_inherit=True), {})  # noqa: S102 - our own README
+    assert asked == ["Where would you like to sit on the way to Lisbon? "]
+    assert "Booked: Lisbon, aisle seat." in capsys.readouterr().out
 
 
-def test_the_client_of_the_readme_finishes_the_conversation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async def ask_my_user(_context: object, params: ElicitRequestParams) -> ElicitResult:
-        assert "How was this bug resolved" in params.message
-        return ElicitResult(action="accept", content={"resolution": "Fixed"})
+def test_the_project_agrees_with_its_template(project: Path) -> None:
+    assert agreement.complaints(agreement.read(project)) == []
 
-    with Harness(ROOT / "functions", state_dir=tmp_path) as harness:
-        code = CLIENT.replace("http://127.0.0.1:8000/mcp", harness.url)
-        wrapped = "async def conversation():\n" + textwrap.indent(code, "    ")
-        names: dict[str, Any] = {"ask_my_user": ask_my_user}
-        exec(wrapped, names)  # noqa: S102 - our own README
-        asyncio.run(names["conversation"]())
-    assert "Bug #4522 resolved as Fixed" in capsys.readouterr().out
+
+def test_packages_and_wheels_are_installed_for_the_tests_and_for_the_layer(project: Path) -> None:
+    named = re.findall(r"layers/dependencies/[\w.]+/?", section("Packages").text + section("Shared code").text)
+    assert {"layers/dependencies/requirements.txt", "layers/dependencies/wheels/"} == set(named)
+    assert all((project / name).exists() for name in named)
+    tests, layer = ((project / folder / "Makefile").read_text("utf-8") for folder in (".", "layers/dependencies"))
+    assert "REQUIREMENTS = layers/dependencies/toolkit.txt layers/dependencies/requirements.txt" in tests
+    assert "$(REQUIREMENTS:%=--requirement %) --find-links layers/dependencies/wheels" in tests
+    assert "--find-links ../wheels" in layer
+    assert "--requirement ../requirements.txt" in layer
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_only_the_runtime_has_the_variables_of_the_template(
+    mode: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(project, tmp_path / "copy")
+    (tmp_path / "copy/functions/flight_status/app.py").write_text(SHOWS, encoding="utf-8")
+    monkeypatch.delenv("AIRLINE_SECRET", raising=False)
+    with Harness(tmp_path / "copy/functions", state_dir=tmp_path, runtime=is_runtime(mode)) as harness:
+        said = call(harness, "flight_status", flight="MF 106")
+    assert said.is_error is (mode == IN_PROCESS)
+    assert mode == IN_PROCESS or said.content == [TextContent(text="airline-token")]
+
+
+def test_the_secret_that_the_variable_names_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = section("Environment and secrets").run()
+    asked = powertools.secrets(monkeypatch, "airline-token", "s3cr3t")
+    monkeypatch.setenv("AIRLINE_SECRET", "airline-token")
+    texts = {Conversation(names["handler"]).call(flight="MF 106").text for _ in range(2)}
+    assert texts == {"MF 106 is on time (asked with 6 characters of token)."}
+    assert asked == ["airline-token"]
+
+
+def test_a_module_beside_a_function_is_imported_by_its_name(served: Harness) -> None:
+    assert call(served, "quote", city="Lisbon").content == [TextContent(text="420")]
+
+
+def test_a_module_beside_a_function_is_found_by_the_projects_tests(project: Path) -> None:
+    (said,) = re.findall(r"`(pythonpath = .*?)`", section("Shared code").text)
+    settings = (project / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'pythonpath = ["."]' in settings
+    (project / "pyproject.toml").write_text(settings.replace('pythonpath = ["."]', said), encoding="utf-8")
+    test = "from mcp_functions.testing import Conversation\nfrom functions.quote.app import handler\n\n\n"
+    test += "def test_a_price():\n    assert Conversation(handler).call(city='Lisbon').text == '420'\n"
+    (project / "tests/functions/test_quote.py").write_text(test, encoding="utf-8")
+    done = _run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/functions/test_quote.py")
+    assert "1 passed" in done.stdout, done.stdout
+
+
+def test_an_authors_line_and_the_toolkits_have_one_correlation_id() -> None:
+    names, out = section("Logging").run(), io.StringIO()
+    names["logger"].registered_handler.setStream(out)
+    assert Conversation(names["handler"]).call(booking="A-1").text == "A-1 is cancelled."
+    own, ours = (json.loads(line) for line in out.getvalue().splitlines())
+    assert (own["message"], ours["outcome"]) == ("cancelled", "complete")
+    assert own["correlation_id"] == ours["correlation_id"] != ""
+    assert "A-1" not in json.dumps(ours)
+
+
+def test_open_says_what_a_state_holds(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = shlex.split(section("Looking into a state").code("sh"))
+    assert words[:3] == [".venv/bin/python", "-m", "mcp_functions.local"]
+    monkeypatch.chdir(tmp_path)
+    sent = wire.message("tools/call", {"name": "book_flight", "arguments": {"city": "Lisbon"}})
+    with Harness(project / "functions") as harness:
+        request = urllib.request.Request(harness.url, json.dumps(sent).encode(), wire.headers(sent))  # noqa: S310 - ours
+        with urllib.request.urlopen(request, timeout=20) as response:  # noqa: S310 - ours
+            token = json.load(response)["result"]["requestState"]
+    capsys.readouterr()
+    assert main([*words[3:-1], "--functions", str(project / "functions"), token]) == 0
+    assert "asked         seat" in capsys.readouterr().out
+
+
+def test_make_serve_prints_the_configuration_of_the_readme() -> None:
+    lines = section("Client configuration").code("text").strip().splitlines()
+    printed = greeting.text(URL, {}).splitlines()
+    assert lines
+    assert [line for line in lines if f"  {line}" not in printed] == []
 
 
 def test_every_make_target_that_the_readme_names_exists() -> None:
-    before, own, after = re.split(r"^(## A project of your own\n.*?)(?=^## )", README, flags=re.DOTALL | re.MULTILINE)
-    scaffold = ROOT / "layers/shared/mcp_functions/local/scaffold/project/Makefile.in"  # which `init` writes
-    for text, file in ((before + after, ROOT / "Makefile"), (own, scaffold)):
-        makefile = file.read_text(encoding="utf-8")
-        named = set(re.findall(r"`make ([a-z-]+)", text) + re.findall(r"^make ([a-z-]+)", text, re.MULTILINE))
-        assert named
-        for target in named:
-            assert re.search(rf"^{target}:", makefile, re.MULTILINE), (target, file)
+    own = "".join(section(heading).text for heading in OWN)
+    clone = README.text
+    for heading in OWN:
+        clone = clone.replace(section(heading).text, "")
+    for text, file in ((clone, ROOT / "Makefile"), (own, SCAFFOLD / "Makefile.in")):
+        named = re.findall(r"(?:^|`)make ([a-z-]+)((?: [a-z-]+\b)*)", text, re.MULTILINE)
+        targets = {word for first, more in named for word in (first, *more.split())}
+        assert targets
+        assert targets <= set(re.findall(r"^([a-z-]+):", file.read_text(encoding="utf-8"), re.MULTILINE)), file
 
 
-def test_every_link_of_the_readme_leads_to_a_file() -> None:
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
-        assert (ROOT / link).exists(), link
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_every_link_leads_to_a_file_and_to_a_heading_of_it(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for link, heading in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text):
+        target = ROOT / (link or name)
+        assert target.exists(), link
+        assert not heading or heading in anchors(target), (link, heading)
+
+
+def test_the_map_names_every_page() -> None:
+    named = set(re.findall(r"\]\((docs/[\w-]+\.md)\)", section("The documentation").text))
+    assert named == {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+
+
+# ---- CONTRIBUTING.md
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PACKAGE = ROOT / "layers/shared/mcp_functions"
+
+
+@pytest.mark.skipif(not (PACKAGE / "dispatch").is_dir(), reason="the package has no rooms yet")
+def test_the_rooms_are_those_of_the_package_in_the_order_of_the_import_linter() -> None:
+    listed = re.findall(r"^(\w+)(?:/|\.py) {2,}", CONTRIBUTING, re.MULTILINE)
+    present = {path.stem for path in PACKAGE.iterdir() if path.suffix in {"", ".py"} and "__" not in path.name}
+    assert sorted(listed) == sorted(present)
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    floors = [set(floor.split(" | ")) for floor in contract[0]["layers"]]
+    where = {room: number for number, floor in enumerate(floors) for room in floor}
+    assert [where[room] for room in listed] == sorted(where[room] for room in listed)
+
+
+def test_every_make_target_of_the_page_on_contributing_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", CONTRIBUTING, re.MULTILINE))
+    assert named - targets <= {"test-all"}
+
+
+def test_the_test_that_the_page_on_contributing_runs_is_there() -> None:
+    for path, word in re.findall(r"pytest -q (\S+)(?: -k (\w+))?", CONTRIBUTING):
+        assert word in (ROOT / path).read_text(encoding="utf-8")

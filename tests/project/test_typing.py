@@ -1,7 +1,7 @@
 """The public words keep an author's types: said with `assert_type`, and judged by both type checkers.
 
-A checker reads tests/project/typing/; nothing of it runs. Its mistakes.py holds what authors get wrong: a checker has to
-see every line that is marked, and no other.
+A checker reads tests/project/typing/ and runs nothing of it. Its mistakes.py holds what authors get wrong: a checker
+must see every line that is marked, and no other.
 """
 
 from __future__ import annotations

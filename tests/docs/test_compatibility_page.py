@@ -1,0 +1,114 @@
+"""The page on compatibility: the names it promises are those that there are, and states of version 0.1.0 go on."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+
+import mcp_functions
+from mcp_functions import Elicit, Step, serve, testing, tool
+from mcp_functions.local import template
+from mcp_functions.local.cli import main
+from mcp_functions.testing import Conversation
+from tests.docs.pages import ROOT, Page
+
+PAGE = Page.named("compatibility.md")
+NOW = 1_785_000_000.0
+# What version 0.1.0 left after the first of two questions, as JSON: see test_a_state_that_0_1_0_left_is_continued.
+OLD = ROOT / "tests/seal/vectors/states/0.1.0.json"
+
+
+class Clear:
+    """A codec that hides nothing, so that a state can be recorded, read and changed."""
+
+    def seal(self, payload: bytes) -> str:
+        return payload.decode()
+
+    def unseal(self, token: str) -> bytes:
+        return token.encode()
+
+
+@dataclass
+class Offer:
+    number: str
+    euros: int
+
+
+LOOKED_UP: list[str] = []
+
+
+def look_up(item: str) -> Offer:
+    LOOKED_UP.append(item)
+    return Offer(number="A-1", euros=70)
+
+
+@tool
+def buy(item: str, *, elicit: Elicit, step: Step) -> str:
+    """Buy something."""
+    began, offer = step.now(), step("look-up", look_up, item)
+    count = elicit("count", f"How many of {item} ({offer.number})?", int)
+    sure = elicit("sure", f"{count * offer.euros} EUR?", Annotated[bool, "Whether to buy"])
+    return f"{began:%H:%M}: {count} for {count * offer.euros} EUR, {sure}"
+
+
+def begun(now: float = NOW) -> Conversation:
+    return Conversation(serve(buy, codec=Clear(), now=lambda: now)).call(item="lamp")
+
+
+def test_a_state_that_0_1_0_left_is_continued() -> None:
+    """Its answers, steps and beginning are read from the state: nothing is asked or run again."""
+    talk = begun(NOW + 300)
+    LOOKED_UP.clear()
+    talk.tamper(lambda _now: OLD.read_text(encoding="utf-8"))
+    assert talk.messages == {"sure": "140 EUR?"}
+    assert talk.accept(sure=True).text == "17:20: 2 for 140 EUR, True"
+    assert LOOKED_UP == []
+
+
+def test_this_version_leaves_what_0_1_0_left() -> None:
+    """So an older version continues it, until somebody changes the version of the claims (`v`)."""
+    old, new = json.loads(OLD.read_text(encoding="utf-8")), json.loads(begun().accept(count=2).state)
+    drawn = {"f": "the name of the conversation"}
+    for state in (old, new):
+        state["s"]["steps"]["look-up"][2] = "milliseconds"
+    assert {**old, **drawn} == {**new, **drawn}
+
+
+def test_a_state_with_another_version_of_the_claims_is_refused() -> None:
+    later = json.dumps({**json.loads(OLD.read_text(encoding="utf-8")), "v": 2})
+    talk = begun().tamper(lambda _now: later)
+    assert (talk.status, talk.error["code"]) == (400, -32602)
+    assert talk.error["message"] in PAGE.text
+
+
+def names(heading: str) -> set[str]:
+    """Return the names in code of the table's row about a module."""
+    (row,) = re.findall(rf"^\| {re.escape(heading)} \| (.*) \|$", PAGE.text, re.MULTILINE)
+    return set(re.findall(r"`([\w-]+)`", row))
+
+
+def test_the_page_names_every_public_name_and_no_other() -> None:
+    assert names("`from mcp_functions import …`") == set(mcp_functions.__all__)
+    assert names("`from mcp_functions.testing import …`") == set(testing.__all__)
+
+
+def test_the_page_names_every_command_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    offered = re.findall(r"^    (\w+) {2,}\S", capsys.readouterr().out, re.MULTILINE)
+    assert names("`python -m mcp_functions.local …`") == set(offered)
+
+
+def test_the_parameters_that_the_page_names_are_those_of_the_template() -> None:
+    parameters = template.read(ROOT / "template.yaml")["Parameters"]
+    named = {"Dialects", "EarlierRevisions", "Generation", "Qualifier", "ServerVersion", "Stage"}
+    assert named <= set(parameters)
+    assert [name for name in sorted(named) if f"`{name}" not in PAGE.text] == []
+
+
+def test_every_link_leads_somewhere() -> None:
+    assert PAGE.dead_links == []

@@ -1,0 +1,43 @@
+"""The page on costs: its parameters are those of template.yaml, and its limits are those of the code."""
+
+from __future__ import annotations
+
+import re
+
+from mcp_functions import settings
+from mcp_functions.local import template
+from tests.docs.pages import ROOT, Page
+
+PAGE = Page.named("costs.md")
+
+
+def row(of: str) -> str:
+    """Return what the table of limits says of something."""
+    (limit,) = re.findall(rf"^\| {of} \| (.*) \|$", PAGE.text, re.MULTILINE)
+    return str(limit)
+
+
+def test_every_link_of_the_page_leads_somewhere() -> None:
+    assert PAGE.dead_links == []
+
+
+def test_the_parameters_of_the_page_have_the_defaults_of_the_template() -> None:
+    written = template.read(ROOT / "template.yaml")["Parameters"]
+    shown = re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE.text, re.MULTILINE)
+    defaults = {name: "" if default == "empty" else default.strip("`") for name, default in shown}
+    assert defaults == {name: str(written[name]["Default"]) for name in defaults}
+
+
+def test_a_parameter_whose_description_names_a_price_is_on_the_page() -> None:
+    written = template.read(ROOT / "template.yaml")["Parameters"]
+    priced = {name for name, said in written.items() if re.search(r"USD|[Cc]osts", said.get("Description", ""))}
+    assert [name for name in sorted(priced) if f"| `{name}` |" not in PAGE.text] == []
+
+
+def test_the_limits_of_the_page_are_those_of_the_settings() -> None:
+    assert row("a sealed state").startswith(f"{settings.MAX_STATE_CHARS // 1024} KiB")
+    assert row("a request body") == f"{settings.MAX_BODY_BYTES // 1024**2} MiB"
+    assert row("open tasks").startswith(f"{settings.MAX_OPEN_TASKS} ")
+    assert row("one task").endswith("up to a week")
+    assert settings.MAX_TASK_TTL_SECONDS == 7 * 24 * 3600
+    assert row("a question to a client of 2025") == f"{settings.QUESTION_SECONDS // 60} minutes"
