@@ -185,7 +185,7 @@ def took(kind: str, url: str) -> dict[str, Any]:
     command = [
         sys.executable,
         "-S",
-        str(ROOT / "tests" / "budget_child.py"),
+        str(ROOT / "tests" / "support" / "budget_child.py"),
         kind,
         str(catalog),
         json.dumps({**EVENTS, **KEEPERS}[kind]),
