@@ -65,6 +65,15 @@ class Reason(StrEnum):
     ROUND = "round"
 
 
+_BOUND = {
+    "audience": Reason.AUDIENCE,
+    "principal": Reason.PRINCIPAL,
+    "method": Reason.METHOD,
+    "target": Reason.TARGET,
+    "arguments_digest": Reason.ARGUMENTS,
+}
+
+
 class RoundBudgetExceeded(Exception):
     """The conversation has used its rounds or its time. The text may be shown to the model and the user."""
 
@@ -169,6 +178,30 @@ def write_canonical(value: object, write: Callable[[str], object]) -> None:
     except TypeError:
         message = "not a JSON value"
         raise ValueError(message) from None
+
+
+def read_claims(payload: bytes) -> dict[str, Any]:
+    """Read the claims by name (§9.1): all of them, nothing else, each of its type; no bool or float is an integer.
+
+    Raises:
+        InvalidRequestState: the payload is not such a document.
+
+    """
+    try:
+        # Not as a request is read: what a step recorded comes back as it was, 2.0 and half a surrogate pair included.
+        document, line, kept = payload.decode("utf-8", "surrogatepass").partition("\n")
+        members = json.loads(document)
+        claims = {name: members[name] for name in _CLAIMS}
+    except (ValueError, RecursionError, KeyError, TypeError):
+        raise InvalidRequestState(Reason.CLAIMS) from None
+    typed = all(type(claims[name]) in types for name, types in _CLAIMS.items())
+    if not typed or len(members) != len(claims) or claims["v"] != VERSION:
+        raise InvalidRequestState(Reason.CLAIMS)
+    if not all(isinstance(fingerprint, str) for fingerprint in claims["q"].values()):
+        raise InvalidRequestState(Reason.CLAIMS)
+    if line:
+        claims["s"]["state"] = kept
+    return claims
 
 
 class _Claims(NamedTuple):
@@ -294,8 +327,7 @@ class RequestStates:
         """
         self._check_principal_mode(binding)
         observing.current().payer = caller
-        payload = self._unseal(token, caller)
-        claims = _decode(payload)
+        claims = _Claims(*read_claims(self._unseal(token, caller)).values())
         notes = observing.current()
         notes.flow, notes.round = claims.flow, claims.round + 1
         _same_request(claims, binding)
@@ -346,30 +378,25 @@ class RequestStates:
 
 def _same_request(claims: _Claims, binding: Binding) -> None:
     """Compare every claim about the request; the principal's drift counts both ways (None to some, some to None)."""
-    checks: tuple[tuple[str | None, str | None, Reason], ...] = (
-        (claims.audience, binding.audience, Reason.AUDIENCE),
-        (claims.principal, binding.principal, Reason.PRINCIPAL),
-        (claims.method, binding.method, Reason.METHOD),
-        (claims.target, binding.target, Reason.TARGET),
-        (claims.arguments_digest, binding.arguments_digest, Reason.ARGUMENTS),
-    )
-    for claim, expected, reason in checks:
-        if not _equal(claim, expected):
+    for field, reason in _BOUND.items():
+        if not _equal(getattr(claims, field), getattr(binding, field)):
             raise InvalidRequestState(reason)
 
 
 def _equal(claim: str | None, expected: str | None) -> bool:
     if claim is None or expected is None:
         return claim is expected
-    if claim.isascii() and expected.isascii():
-        return hmac.compare_digest(claim, expected)
     return hmac.compare_digest(claim.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass"))
 
 
 def _encode(claims: _Claims) -> bytes:
-    """Write the claims as one compact JSON document. A lone surrogate in an answer survives: it is encoded as it is."""
+    """Write the claims as one line of JSON, and a text that the function keeps behind it, as it is (§9.1).
+
+    A lone surrogate in an answer survives: it is encoded as it is.
+    """
+    kept = "\n" + claims.record.pop("state") if isinstance(claims.record.get("state"), str) else ""
     try:
-        payload = dumps(dict(zip(_CLAIMS, claims, strict=True))).encode("utf-8", "surrogatepass")
+        payload = (dumps(dict(zip(_CLAIMS, claims, strict=True))) + kept).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
@@ -377,22 +404,6 @@ def _encode(claims: _Claims) -> bytes:
         rule = "the state is nested deeper than {most}"
         raise DeveloperError(rule, most=MAX_RECORD_DEPTH)
     return payload
-
-
-def _decode(payload: bytes) -> _Claims:
-    """Read the claims: all of them, nothing else, each of its type. "Integers only": a bool or a float is malformed."""
-    try:
-        # Not as a request is read: what a step recorded comes back as it was, 2.0 and half a surrogate pair included.
-        members = json.loads(payload.decode("utf-8", "surrogatepass"))
-        claims = _Claims(*(members[name] for name in _CLAIMS))
-    except (ValueError, RecursionError, KeyError, TypeError):
-        raise InvalidRequestState(Reason.CLAIMS) from None
-    if len(members) != len(claims) or claims.version != VERSION:
-        raise InvalidRequestState(Reason.CLAIMS)
-    typed = all(type(claim) in types for claim, types in zip(claims, _CLAIMS.values(), strict=True))
-    if not typed or not all(isinstance(fingerprint, str) for fingerprint in claims.asked.values()):
-        raise InvalidRequestState(Reason.CLAIMS)
-    return claims
 
 
 def _write(value: object, write: Callable[[str], object], levels: int) -> None:

@@ -21,8 +21,8 @@ from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.problems import Problem
 from mcp_functions.names import CALLS
-from mcp_functions.request_state import Binding, RequestStates, binding, principal_digest
 from mcp_functions.request_state import Reason as Claim
+from mcp_functions.request_state import RequestStates, binding, principal_digest, read_claims
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.keys import Wrapping
     from mcp_functions.messages import Principal
+    from mcp_functions.request_state import Binding
 
 UNKNOWN: Any = object()  # of a request: not known, so not compared
 MAX_ROUNDS = 16
@@ -246,18 +247,14 @@ class _Payload:
         return self._payload
 
 
-def _states(payload: bytes, now: float = 0.0) -> RequestStates:
-    return RequestStates(_Payload(payload), now=lambda: now, max_rounds=MAX_ROUNDS, anonymous=True)
-
-
 def _claims(payload: bytes) -> dict[str, Any] | None:
-    """Read the claims, if the shipped code finds them well formed."""
+    """Read the claims, if they are well formed; what a function of the low level kept is shown as the rest is."""
     try:
-        _states(payload).open("", Binding("", "", "", "", None))
-    except InvalidRequestState as refused:
-        if refused.reason == Claim.CLAIMS:
-            return None
-    claims: dict[str, Any] = json.loads(payload.decode("utf-8", "surrogatepass"))
+        claims = read_claims(payload)
+    except InvalidRequestState:
+        return None
+    if isinstance(kept := claims["s"].get("state"), str):
+        claims["s"]["state"] = json.loads(kept)
     return claims
 
 
@@ -281,9 +278,10 @@ def _bound(audience: str, request: Request, claims: dict[str, Any]) -> Binding:
 def _refusals(payload: bytes, bound: Binding, claims: dict[str, Any], *, now: float, lifetime: int) -> tuple[str, ...]:
     """Name every reason: after each one, ask again as if the request had said what the claim says."""
     reasons: list[str] = []
+    states = RequestStates(_Payload(payload), now=lambda: now, max_rounds=MAX_ROUNDS, anonymous=True)
     while True:
         try:
-            _states(payload, now).open("", bound, lifetime=lifetime)
+            states.open("", bound, lifetime=lifetime)
         except InvalidRequestState as refused:
             reasons.append(refused.reason)
             if refused.reason not in FIELDS:
