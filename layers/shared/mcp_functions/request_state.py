@@ -65,12 +65,12 @@ class Reason(StrEnum):
     ROUND = "round"
 
 
-_BOUND = {
-    "audience": Reason.AUDIENCE,
-    "principal": Reason.PRINCIPAL,
-    "method": Reason.METHOD,
-    "target": Reason.TARGET,
-    "arguments_digest": Reason.ARGUMENTS,
+BOUND = {  # reason -> the field of a Binding that it is about, and its claim; in the order of §9.5
+    Reason.AUDIENCE: ("audience", "aud"),
+    Reason.PRINCIPAL: ("principal", "p"),
+    Reason.METHOD: ("method", "m"),
+    Reason.TARGET: ("target", "t"),
+    Reason.ARGUMENTS: ("arguments_digest", "a"),
 }
 
 
@@ -204,24 +204,6 @@ def read_claims(payload: bytes) -> dict[str, Any]:
     return claims
 
 
-class _Claims(NamedTuple):
-    """The claims of a state (§9.1), under longer names."""
-
-    version: int
-    audience: str
-    method: str
-    target: str
-    arguments_digest: str
-    principal: str | None
-    issued: int
-    expires: int
-    flow_deadline: int
-    flow: str
-    round: int
-    asked: dict[str, str]
-    record: dict[str, Any]
-
-
 class RequestStates:
     """Seals what a round leaves, and opens it for the request that continues the conversation."""
 
@@ -298,18 +280,11 @@ class RequestStates:
         if deadline <= issued:
             message = "This conversation has used its time. Start again."
             raise RoundBudgetExceeded(message)
-        claims = _Claims(
-            VERSION,
-            *binding,
-            issued,
-            min(issued + lifetime_ms, deadline),
-            deadline,
-            previous.flow if previous else flow or self.new_flow(),
-            number,
-            dict(asked),
-            dict(record),
-        )
-        return self._codec.seal(_encode(claims))
+        bound = dict(zip(("aud", "m", "t", "a", "p"), binding, strict=True))
+        times = {"iat": issued, "exp": min(issued + lifetime_ms, deadline), "fx": deadline}
+        name = previous.flow if previous else flow or self.new_flow()
+        claims = {"v": VERSION, **bound, **times, "f": name, "r": number, "q": dict(asked)}
+        return self._codec.seal(_encode(claims, dict(record)))
 
     def open(self, token: str, binding: Binding, *, caller: str = "", lifetime: int | None = None) -> Opened:
         """Open a state for the request at hand, or refuse it.
@@ -327,14 +302,15 @@ class RequestStates:
         """
         self._check_principal_mode(binding)
         observing.current().payer = caller
-        claims = _Claims(*read_claims(self._unseal(token, caller)).values())
+        claims = read_claims(self._unseal(token, caller))
+        opened = Opened(*(claims[name] for name in ("f", "r", "q", "s", "iat", "fx")))
         notes = observing.current()
-        notes.flow, notes.round = claims.flow, claims.round + 1
+        notes.flow, notes.round = opened.flow, opened.round + 1
         _same_request(claims, binding)
         self._in_time(claims, lifetime)
-        if not 1 <= claims.round <= self._max_rounds:
+        if not 1 <= opened.round <= self._max_rounds:
             raise InvalidRequestState(Reason.ROUND)
-        return Opened(claims.flow, claims.round, claims.asked, claims.record, claims.issued, claims.flow_deadline)
+        return opened
 
     def _unseal(self, token: str, caller: str) -> bytes:
         """Ask the codec. "Whatever an own codec raises, a state that did not open is a bad state": it fails closed."""
@@ -349,10 +325,10 @@ class RequestStates:
             raise InvalidRequestState(Reason.CODEC)
         return payload
 
-    def _in_time(self, claims: _Claims, lifetime: int | None) -> None:
+    def _in_time(self, claims: Mapping[str, Any], lifetime: int | None) -> None:
         now = int(self._now() * 1000)
         lifetime_ms, flow_ms = self._limits(lifetime)
-        issued, expires, deadline = claims.issued, claims.expires, claims.flow_deadline
+        issued, expires, deadline = claims["iat"], claims["exp"], claims["fx"]
         if issued > now + SKEW_MS:
             raise InvalidRequestState(Reason.ISSUED_FUTURE)
         # "exp - iat is never over the lifetime that is configured now": shortening it takes effect at once. The
@@ -376,10 +352,10 @@ class RequestStates:
             raise Misconfigured(message)
 
 
-def _same_request(claims: _Claims, binding: Binding) -> None:
+def _same_request(claims: Mapping[str, Any], binding: Binding) -> None:
     """Compare every claim about the request; the principal's drift counts both ways (None to some, some to None)."""
-    for field, reason in _BOUND.items():
-        if not _equal(getattr(claims, field), getattr(binding, field)):
+    for reason, (field, name) in BOUND.items():
+        if not _equal(claims[name], getattr(binding, field)):
             raise InvalidRequestState(reason)
 
 
@@ -389,18 +365,18 @@ def _equal(claim: str | None, expected: str | None) -> bool:
     return hmac.compare_digest(claim.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass"))
 
 
-def _encode(claims: _Claims) -> bytes:
+def _encode(claims: Mapping[str, Any], record: dict[str, Any]) -> bytes:
     """Write the claims as one line of JSON, and a text that the function keeps behind it, as it is (§9.1).
 
     A lone surrogate in an answer survives: it is encoded as it is.
     """
-    kept = "\n" + claims.record.pop("state") if isinstance(claims.record.get("state"), str) else ""
+    kept = "\n" + record.pop("state") if isinstance(record.get("state"), str) else ""
     try:
-        payload = (dumps(dict(zip(_CLAIMS, claims, strict=True))) + kept).encode("utf-8", "surrogatepass")
+        payload = (dumps({**claims, "s": record}) + kept).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
-    if is_deeper(claims.record, MAX_RECORD_DEPTH):
+    if is_deeper(record, MAX_RECORD_DEPTH):
         rule = "the state is nested deeper than {most}"
         raise DeveloperError(rule, most=MAX_RECORD_DEPTH)
     return payload

@@ -21,8 +21,8 @@ from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.problems import Problem
 from mcp_functions.names import CALLS
+from mcp_functions.request_state import BOUND, RequestStates, binding, principal_digest, read_claims
 from mcp_functions.request_state import Reason as Claim
-from mcp_functions.request_state import RequestStates, binding, principal_digest, read_claims
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -64,13 +64,6 @@ WHY: dict[str, str] = {
     Claim.LIFETIME: "it lives longer than the function allows now: answer_within was shortened",
     Claim.EXPIRED: "the answer came too late",
     Claim.ROUND: f"the conversation is over its budget of {MAX_ROUNDS} rounds",
-}
-FIELDS = {  # reason -> the field of a Binding that it is about, and its claim
-    Claim.AUDIENCE: ("audience", "aud"),
-    Claim.PRINCIPAL: ("principal", "p"),
-    Claim.METHOD: ("method", "m"),
-    Claim.TARGET: ("target", "t"),
-    Claim.ARGUMENTS: ("arguments_digest", "a"),
 }
 
 
@@ -284,9 +277,9 @@ def _refusals(payload: bytes, bound: Binding, claims: dict[str, Any], *, now: fl
             states.open("", bound, lifetime=lifetime)
         except InvalidRequestState as refused:
             reasons.append(refused.reason)
-            if refused.reason not in FIELDS:
+            if refused.reason not in BOUND:
                 return tuple(reasons)
-            name, claim = FIELDS[Claim(refused.reason)]
+            name, claim = BOUND[Claim(refused.reason)]
             bound = bound._replace(**{name: claims[claim]})
         else:
             return tuple(reasons)
