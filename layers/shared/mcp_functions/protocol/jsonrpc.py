@@ -106,7 +106,7 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
     if is_deeper(value, MAX_DEPTH):
         message = f"JSON is nested deeper than {MAX_DEPTH} levels"
         raise ParseError(message)
-    if "\\ud" in string or "\\uD" in string:
+    if "\\" in string and ("\\ud" in string or "\\uD" in string):  # the first test takes no time
         _check_unicode(value)
     return value
 

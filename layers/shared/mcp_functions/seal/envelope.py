@@ -193,7 +193,7 @@ def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> 
         gcm.encrypt(_nonce(nonce, number), payload[start : start + _CHUNK], None)
         for number, start in enumerate(range(0, len(payload) + 1, _CHUNK))
     ]
-    return salt + commitment + b"".join(chunks)
+    return b"".join((salt, commitment, *chunks))
 
 
 def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
