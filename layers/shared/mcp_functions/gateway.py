@@ -28,7 +28,7 @@ from mcp_functions.errors import (
 from mcp_functions.jsonrpc import is_request
 from mcp_functions.messages import Answer, Forwarded, Request
 from mcp_functions.names import CALLS, METHODS, PROTOCOL_VERSION
-from mcp_functions.writer import in_ascii, parts
+from mcp_functions.writer import in_ascii, joined, parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -455,6 +455,9 @@ def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
         messages = (*answer.notifications, message)
         stream = "".join(f"event: message\ndata: {jsonrpc.dumps(each)}\n\n" for each in messages)
         return fitting(http, events.response(http, 200, STREAM, stream))
+    if answer.text:
+        text = joined({"jsonrpc": "2.0", "id": id_}, "result", answer.text)
+        return fitting(http, events.response(http, 200, JSON, text))
     return fitting(http, _json(http, 200, message))
 
 

@@ -57,7 +57,10 @@ class Server:
         tasks: Tasks | None = None,
     ) -> None:
         """Describe the handlers once, for every list to come."""
-        self._handlers = handlers
+        self._handlers: dict[str, dict[str, Handler[..., Any]]] = {}  # by family of methods, and by key
+        for handler in handlers:
+            family = catalog.CAPABILITIES[catalog.KINDS[handler.kind]]
+            self._handlers.setdefault(family, {}).setdefault(handler.key, handler)
         self._settings = settings
         self._audience = audience
         self._states = states
@@ -130,12 +133,10 @@ class Server:
         return self._named(method, params[CALLS[method]])
 
     def _named(self, method: str, name: str) -> Handler[..., Any]:
-        family = method.partition("/")[0]
-        fitting = [handler for handler in self._handlers if catalog.CAPABILITIES[catalog.KINDS[handler.kind]] == family]
-        for handler in fitting:
-            if handler.key == name:
-                return handler
-        for handler in fitting:
+        fitting = self._handlers[method.partition("/")[0]]
+        if name in fitting:
+            return fitting[name]
+        for handler in fitting.values():
             if handler.matches(name) is not None:
                 return handler
         raise ResourceNotFound(name)

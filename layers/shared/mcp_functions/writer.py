@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 PART = 16 * 1024  # characters
 TOO_DEEP = "nested too deep"
@@ -27,6 +27,11 @@ def dumps(value: object) -> str:
 
     """
     return _written(_PLAIN, value)
+
+
+def joined(members: Mapping[str, object], name: str, text: str) -> str:
+    """Write an object whose last member was written before, as `text`."""
+    return dumps({**members, name: None}).removesuffix("null}") + text + "}"
 
 
 def in_ascii(value: object) -> str:
