@@ -15,7 +15,7 @@ from mcp_functions.errors import DeveloperError
 from mcp_functions.kinds import camel, inside, kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.kinds import Kind
 
@@ -58,34 +58,15 @@ class Form(NamedTuple):
     """A type that a user fills in.
 
     Attributes:
-        where: stands before the name of a field, in a complaint to the author.
-        fields: the schema of each field.
-        required: the fields that have to be filled in.
-        definitions: what the schemas refer to.
+        schema: the `requestedSchema`; never changed, for all who ask with this type share it.
         wire: the name of each field on the wire.
         read: makes the answer from the fields that the user filled in, or raises ValueError.
 
     """
 
-    where: str
-    fields: Mapping[str, dict[str, Any]]
-    required: Sequence[str]
-    definitions: Mapping[str, Any]
+    schema: dict[str, Any]
     wire: Mapping[str, str]
     read: Callable[[dict[str, Any]], Any]
-
-    def schema(self) -> dict[str, Any]:
-        """Write the `requestedSchema`.
-
-        Raises:
-            DeveloperError: it cannot be expressed; the message names the field and the reason.
-
-        """
-        properties = {
-            self.wire[name]: _property(self.where, name, field, self.definitions) for name, field in self.fields.items()
-        }
-        required = [self.wire[name] for name in self.required]
-        return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
         """Read what the user filled in.
@@ -116,11 +97,18 @@ def form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: AN
         camel_case: whether the names of properties go to the wire as camelCase.
 
     Raises:
-        DeveloperError: JSON knows no such type.
+        DeveloperError: JSON knows no such type, or a form cannot say it; the message names the field and the reason.
 
     """
     try:
-        expected = _kind_of_class(annotation) if isinstance(annotation, type) else kind(annotation)
+        return _known_form(annotation, key, camel_case=camel_case)
+    except TypeError:  # metadata in the annotation has no hash
+        return _form_of(annotation, key, camel_case=camel_case)
+
+
+def _form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: ANN401 - as above
+    try:
+        expected = kind(annotation)
     except UNREADABLE as error:
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=_culprit(annotation) or error) from error
@@ -132,10 +120,13 @@ def form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: AN
         root = {"properties": {name: expected.schema}, "required": [] if _takes_none(expected) else [name]}
         where, read = "", lambda filled: inside(name, expected.check, filled.get(name))
     wire = {name: camel(name) if camel_case else name for name in root["properties"]}
-    return Form(where, root["properties"], root.get("required", ()), definitions, wire, read)
+    properties = {wire[name]: _property(where, name, field, definitions) for name, field in root["properties"].items()}
+    required = [wire[name] for name in root.get("required", ())]
+    schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
+    return Form(schema, wire, read)
 
 
-_kind_of_class = lru_cache(maxsize=256)(kind)
+_known_form = lru_cache(maxsize=256)(_form_of)
 
 
 def _culprit(annotation: Any) -> str:  # noqa: ANN401 - as above
