@@ -100,10 +100,9 @@ def form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: AN
         DeveloperError: JSON knows no such type, or a form cannot say it; the message names the field and the reason.
 
     """
-    try:
-        return _known_form(annotation, key, camel_case=camel_case)
-    except TypeError:  # metadata in the annotation has no hash
-        return _form_of(annotation, key, camel_case=camel_case)
+    # Only a class is known again: Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
+    read = _known_form if isinstance(annotation, type) else _form_of
+    return read(annotation, key, camel_case=camel_case)
 
 
 def _form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: ANN401 - as above
