@@ -210,7 +210,7 @@ CHOICE = "a list in a form is a choice among fixed strings"
 )
 def test_what_a_form_cannot_say_is_refused_with_field_and_reason(annotation: Any, reason: str, shape: Any) -> None:  # noqa: ANN401
     with pytest.raises(DeveloperError) as caught:
-        read(shape(annotation)).schema
+        read(shape(annotation))
     assert str(caught.value).startswith(f"{'field' if shape is itself else 'Form.field'}: {reason}")
 
 
@@ -240,6 +240,12 @@ def test_a_model_is_a_flat_object() -> None:
         },
         "required": ["duplicate_of_id"],
     }
+
+
+@pytest.mark.parametrize("choices", [["a", "b"], ["b", "a"]])
+def test_choices_are_shown_in_the_order_in_which_they_are_written(choices: list[str]) -> None:
+    shown = read(Literal[tuple(choices)]).schema["properties"]["field"]  # two Literals with one set of values are equal
+    assert shown["enum"] == choices
 
 
 def test_camel_case_renames_the_fields() -> None:

@@ -481,7 +481,7 @@ def fitting(http: HttpRequest, response: Response) -> Response:
     """Let nothing out that Lambda would not carry: a crash of the gateway tells a client nothing."""
     body, most = response["body"], MAX_RESPONSE[http.source] - SPARE
     try:
-        size = len(body.encode())
+        size = len(body) if body.isascii() else len(body.encode())
     except UnicodeEncodeError:  # Lambda would crash on it
         raise InternalError(reason="the function returned half of a surrogate pair") from None
     if size * LONGEST_ESCAPE > most and _escaped_size(body) > most:

@@ -96,7 +96,8 @@ class Server:
     def _call(self, request: Request) -> Answer:
         message = request.message
         method, params = message["method"], message["params"]
-        handler = self._handler(method, params)
+        catalog.function_of(self._catalog, method, params)  # raises what the specification wants for an unknown name
+        handler = self._named(method, params[CALLS[method]])
         notes = observing.current()
         notes.handler = handler.name
         self._permit(request, handler)
@@ -127,10 +128,6 @@ class Server:
             from mcp_functions import tokens  # noqa: PLC0415 - only for who needs more than a caller
 
             tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
-
-    def _handler(self, method: str, params: dict[str, Any]) -> Handler[..., Any]:
-        catalog.function_of(self._catalog, method, params)  # raises what the specification wants for an unknown name
-        return self._named(method, params[CALLS[method]])
 
     def _named(self, method: str, name: str) -> Handler[..., Any]:
         fitting = self._handlers[method.partition("/")[0]]

@@ -6,14 +6,13 @@ Lambda's own JSON formatter writes it, or the author's Powertools Logger (`serve
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions.observing.notes import CRASHED, correlation, failed, fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
 
     from mcp_functions.observing.notes import Notes
 
@@ -51,21 +50,18 @@ def tell(notes: Notes, logger: Logger | None = None) -> None:
         return
     # Lambda's formatter writes a logger's name as `logger`, and Powertools' does not.
     extra = fields(notes) if logger is None else {"logger": NAME, **fields(notes)}
-    if level == logging.ERROR:
-        (logger or log).error(message(notes), extra=extra)
-    else:
-        (logger or log).info(message(notes), extra=extra)
-
-
-def correlated(logger: Any, notes: Notes) -> AbstractContextManager[None]:  # noqa: ANN401 - Powertools' Logger, which is not imported
-    """Set a Powertools Logger's correlation id to API Gateway's request id; restore the earlier one afterwards."""
-    if hasattr(logger, "set_correlation_id") and (identifier := correlation(notes.correlation_id)):
-        return _correlated(logger, identifier)
-    return nullcontext()
+    writer = logger or log
+    write = writer.error if level == logging.ERROR else writer.info
+    write(message(notes), extra=extra)
 
 
 @contextmanager
-def _correlated(logger: Any, identifier: str) -> Iterator[None]:  # noqa: ANN401 - as above
+def correlated(logger: Any, notes: Notes) -> Iterator[None]:  # noqa: ANN401 - Powertools' Logger, which is not imported
+    """Set a Powertools Logger's correlation id to API Gateway's request id; restore the earlier one afterwards."""
+    identifier = correlation(notes.correlation_id) if hasattr(logger, "set_correlation_id") else None
+    if identifier is None:
+        yield
+        return
     before = None
     with suppress(Exception):  # a logger that raises costs nobody an answer
         before = logger.get_correlation_id()
