@@ -227,8 +227,7 @@ def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return 24 bytes: uniform if `entropy` is; if it repeats, still different for every different message (§4.2)."""
     key = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
-    message = b"".join((entropy, len(context).to_bytes(4, "big"), context, payload))
-    return hmac.digest(key, message, "sha512")[:_SALT]
+    return hmac.digest(key, b"".join((entropy, len(context).to_bytes(4, "big"), context, payload)), "sha512")[:_SALT]
 
 
 def _head(key: DataKey) -> bytes:

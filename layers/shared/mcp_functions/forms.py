@@ -8,7 +8,7 @@ dataclass, a TypedDict, a pydantic model) is such an object. Any other type is o
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, get_type_hints
 
 from mcp_functions.errors import DeveloperError
@@ -58,13 +58,13 @@ class Form(NamedTuple):
     """A type that a user fills in.
 
     Attributes:
-        schema: the `requestedSchema`; never changed, for all who ask with this type share it.
+        schema: writes the `requestedSchema`, once; or raises DeveloperError, which names the field and the reason.
         wire: the name of each field on the wire.
         read: makes the answer from the fields that the user filled in, or raises ValueError.
 
     """
 
-    schema: dict[str, Any]
+    schema: Callable[[], dict[str, Any]]
     wire: Mapping[str, str]
     read: Callable[[dict[str, Any]], Any]
 
@@ -97,12 +97,11 @@ def form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: AN
         camel_case: whether the names of properties go to the wire as camelCase.
 
     Raises:
-        DeveloperError: JSON knows no such type, or a form cannot say it; the message names the field and the reason.
+        DeveloperError: JSON knows no such type.
 
     """
     # Only a class is known again: Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
-    read = _known_form if isinstance(annotation, type) else _form_of
-    return read(annotation, key, camel_case=camel_case)
+    return (_known_form if isinstance(annotation, type) else _form_of)(annotation, key, camel_case=camel_case)
 
 
 def _form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: ANN401 - as above
@@ -119,9 +118,14 @@ def _form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: A
         root = {"properties": {name: expected.schema}, "required": [] if _takes_none(expected) else [name]}
         where, read = "", lambda filled: inside(name, expected.check, filled.get(name))
     wire = {name: camel(name) if camel_case else name for name in root["properties"]}
-    properties = {wire[name]: _property(where, name, field, definitions) for name, field in root["properties"].items()}
     required = [wire[name] for name in root.get("required", ())]
-    schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
+
+    @cache
+    def schema() -> dict[str, Any]:
+        fields = root["properties"].items()
+        properties = {wire[name]: _property(where, name, field, definitions) for name, field in fields}
+        return {"type": "object", "properties": properties, **({"required": required} if required else {})}
+
     return Form(schema, wire, read)
 
 

@@ -455,10 +455,8 @@ def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
         messages = (*answer.notifications, message)
         stream = "".join(f"event: message\ndata: {jsonrpc.dumps(each)}\n\n" for each in messages)
         return fitting(http, events.response(http, 200, STREAM, stream))
-    if answer.text:
-        text = joined({"jsonrpc": "2.0", "id": id_}, "result", answer.text)
-        return fitting(http, events.response(http, 200, JSON, text))
-    return fitting(http, _json(http, 200, message))
+    text = joined({"jsonrpc": "2.0", "id": id_}, "result", answer.text) if answer.text else jsonrpc.dumps(message)
+    return fitting(http, events.response(http, 200, JSON, text))
 
 
 def _failed(http: HttpRequest, error: McpError, id_: RequestId | None, *, status: int | None = None) -> Response:

@@ -175,8 +175,13 @@ def _check_tool_results(messages: Sequence[JSONObject]) -> None:
 
 
 def form_request(message: str, form: forms.Form) -> schema.InputRequest:
-    """Write the question that shows a form."""
-    params: schema.ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": form.schema}
+    """Write the question that shows a form.
+
+    Raises:
+        DeveloperError: the form cannot be expressed.
+
+    """
+    params: schema.ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": form.schema()}
     return {"method": "elicitation/create", "params": params}
 
 

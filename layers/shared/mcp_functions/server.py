@@ -94,8 +94,7 @@ class Server:
         return Answer(complete(result, self._server_info))
 
     def _call(self, request: Request) -> Answer:
-        message = request.message
-        method, params = message["method"], message["params"]
+        method, params = request.message["method"], request.params
         catalog.function_of(self._catalog, method, params)  # raises what the specification wants for an unknown name
         handler = self._named(method, params[CALLS[method]])
         notes = observing.current()

@@ -50,8 +50,7 @@ def tell(notes: Notes, logger: Logger | None = None) -> None:
         return
     # Lambda's formatter writes a logger's name as `logger`, and Powertools' does not.
     extra = fields(notes) if logger is None else {"logger": NAME, **fields(notes)}
-    writer = logger or log
-    write = writer.error if level == logging.ERROR else writer.info
+    write = (logger or log).error if level == logging.ERROR else (logger or log).info
     write(message(notes), extra=extra)
 
 
