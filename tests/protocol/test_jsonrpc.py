@@ -243,6 +243,20 @@ def test_nan_is_not_written(value: object) -> None:
         jsonrpc.dumps(value)
 
 
+def test_a_value_that_holds_itself_is_not_written() -> None:
+    value: list[object] = []
+    value.append({"again": value})
+    for write in (writer.dumps, writer.in_ascii, writer.in_order, writer.encoded):
+        with pytest.raises(ValueError, match="too deep"):
+            write(value)
+
+
+@given(st.dictionaries(st.text(), values), st.text(), values)
+def test_a_member_that_was_written_before_is_written_as_if_anew(members: Any, name: str, value: object) -> None:  # noqa: ANN401
+    members.pop(name, None)  # it stands last
+    assert writer.joined(members, name, writer.dumps(value)) == writer.dumps({**members, name: value})
+
+
 @given(values)
 def test_what_is_written_is_read_back(value: object) -> None:
     assert jsonrpc.loads(jsonrpc.dumps(value)) == value

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from mcp_functions.http.gateway import Response
     from mcp_functions.legacy import Legacy
     from mcp_functions.observability import Logger
-    from mcp_functions.protocol.headers import Declared
     from mcp_functions.protocol.messages import Answer, Request
     from mcp_functions.settings import Settings
 
@@ -188,7 +187,6 @@ class FrontDoor:
         self._settings = found
         self._client = client
         self._lists = catalog.Lists(offered, found, instructions)
-        self._repeated: dict[str, Declared] = {}  # what each tool's clients repeat in headers, once it was called
         self._now = now
 
     def answer(self, request: Request) -> Answer | Forwarded:
@@ -203,7 +201,8 @@ class FrontDoor:
             function = catalog.function_of(self._catalog, method, params)
             observability.current().handler = catalog.name_of(self._catalog, method, params[CALLS[method]])
             if method == "tools/call":
-                catalog.check_declared(self._declared(params["name"]), params, request.headers)
+                declared = catalog.declared(self._catalog, params["name"])
+                catalog.check_declared(declared, params, request.headers)
             return self.forward(function, request)
         if method == "completion/complete":
             function = catalog.completing(self._catalog, params)
@@ -214,11 +213,6 @@ class FrontDoor:
             request.must_take_tasks()
             return self.forward(catalog.keeping(self._catalog, method, params), request)
         return self._lists.answer(method, params)
-
-    def _declared(self, tool: str) -> Declared:
-        if tool not in self._repeated:
-            self._repeated[tool] = catalog.declared(self._catalog, tool)
-        return self._repeated[tool]
 
     def forward(self, function: str, request: Request) -> Forwarded:
         """Pass a request on to a function of the catalog, unchanged.
