@@ -33,11 +33,12 @@ LEAN = NEVER | {"pydantic", "cryptography", "dataclasses", "jsonschema", "aws_la
 RECORDS = {"dataclasses"}  # are the author's
 LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
-CALLS = {"aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing"}
+CALLS = {
+    "aws", "aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing", "aws.surroundings",
+}  # fmt: skip
 EVERY = {
-    "aws", "aws.forgetting", "aws.surroundings", "catalog", "cors", "errors", "events", "gateway", "headers",
-    "identity", "jsonrpc", "messages", "names", "observing", "observing.lines", "observing.notes", "scopes",
-    "settings", "uris", "well_known", "writer",
+    "catalog", "cors", "errors", "events", "forgetting", "gateway", "headers", "identity", "jsonrpc", "messages",
+    "names", "observing", "observing.lines", "observing.notes", "scopes", "settings", "uris", "well_known", "writer",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door"}
 TOOL = EVERY | {
@@ -66,7 +67,7 @@ FORBIDDEN = {
     "record": LEAN - RECORDS,
     "model": NEVER - PYDANTICS,
     "asking": NEVER - PYDANTICS,
-    "choice": LIGHT,
+    "choice": LIGHT | RECORDS,
     "form": LIGHT,
 }
 # All modules, with room for what a version of Python changes.

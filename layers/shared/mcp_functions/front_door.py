@@ -15,7 +15,6 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import aws, catalog, headers, identity, observing, settings, well_known
-from mcp_functions.aws.forgetting import forgetful
 from mcp_functions.errors import (
     Busy,
     ContentTooLarge,
@@ -26,6 +25,7 @@ from mcp_functions.errors import (
     ResultTooLarge,
     TemporarilyUnavailable,
 )
+from mcp_functions.forgetting import forgetful
 from mcp_functions.gateway import Endpoint, LambdaFunction, once
 from mcp_functions.messages import Forwarded
 from mcp_functions.names import CALLS, TASKS

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Declared: TypeAlias = "Mapping[str, tuple[tuple[str, ...], str]]"  # header to path of a property, and its JSON type
 
 PREFIX, SUFFIX = "=?base64?", "?="
-TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-INTEGRAL = re.compile(r"(-?\d+)\.0+")
+FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+INTEGRAL = r"(-?\d+)\.0+"
 DATA = ("enum", "const", "default", "examples")  # values in a schema, not schemas
 
 
@@ -202,7 +202,7 @@ def _declared(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tupl
         if not isinstance(member, dict):
             continue
         if (name := member.get("x-mcp-header")) is not None:
-            if not isinstance(name, str) or not TOKEN.fullmatch(name):
+            if not isinstance(name, str) or not re.fullmatch(FIELD_NAME, name):
                 message = f"x-mcp-header on {key!r} must be an RFC 9110 token"
                 raise ValueError(message)
             if member.get("type") not in ("string", "integer", "boolean"):
@@ -266,4 +266,5 @@ def _check_equal(name: str, value: str | None, expected: str, *, number: bool = 
 
 
 def _integral(text: str) -> str:
-    return INTEGRAL.sub(r"\1", text) if INTEGRAL.fullmatch(text) else text
+    integral = re.fullmatch(INTEGRAL, text)
+    return integral[1] if integral else text

@@ -6,8 +6,7 @@ The classes are an author's words for the three requests; `wire()` writes the me
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import forms
 from mcp_functions.errors import DeveloperError
@@ -30,25 +29,23 @@ if TYPE_CHECKING:
 ROLES = ("user", "assistant")
 FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as capabilities that a client declares
 PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
+NOTHING: Mapping[str, Any] = {}
 
 
 class InputRequest:
     """One of the three requests that a server may make: ElicitRequest, CreateMessageRequest or ListRootsRequest."""
-
-    __slots__ = ()
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> schema.InputRequest:
         """Write it as the specification does."""
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
 class ElicitRequest(InputRequest):
     """Asks the user to fill in a form, or (`ElicitRequest.url`) to open a page (client/elicitation)."""
 
-    message: str
-    form: TypeForm[Any] | None
-    page: str | None = None
+    def __init__(self, message: str, form: TypeForm[Any] | None, page: str | None = None) -> None:
+        """Take what the user reads, and the form to fill in or the page to open."""
+        self.message, self.form, self.page = message, form, page
 
     @classmethod
     def url(cls, message: str, url: str) -> ElicitRequest:
@@ -70,7 +67,6 @@ class ElicitRequest(InputRequest):
         return {"method": "elicitation/create", "params": {"mode": "url", "message": self.message, "url": self.page}}
 
 
-@dataclass(frozen=True, slots=True)
 class CreateMessageRequest(InputRequest):
     """Asks the client's model (client/sampling).
 
@@ -82,9 +78,11 @@ class CreateMessageRequest(InputRequest):
 
     """
 
-    messages: str | Sequence[JSONObject | Model]
-    max_tokens: int
-    options: Mapping[str, Any] = field(default_factory=dict)
+    def __init__(
+        self, messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any] = NOTHING
+    ) -> None:
+        """Take the params of the request."""
+        self.messages, self.max_tokens, self.options = messages, max_tokens, options
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> schema.InputRequest:  # noqa: ARG002 - the wire names are the protocol's
         """Write it as CreateMessageRequest.
@@ -102,7 +100,6 @@ class CreateMessageRequest(InputRequest):
         return {"method": "sampling/createMessage", "params": params}
 
 
-@dataclass(frozen=True, slots=True)
 class ListRootsRequest(InputRequest):
     """Asks the client which folders it works in (client/roots)."""
 
@@ -111,8 +108,7 @@ class ListRootsRequest(InputRequest):
         return {"method": "roots/list", "params": {}}
 
 
-@dataclass(frozen=True, slots=True)
-class InputRequiredResult:
+class InputRequiredResult(NamedTuple):
     """What a function of the low level returns to end a round.
 
     Args:
@@ -121,7 +117,7 @@ class InputRequiredResult:
 
     """
 
-    input_requests: Mapping[str, InputRequest] = field(default_factory=dict)
+    input_requests: Mapping[str, InputRequest] = {}
     request_state: BaseModel | None = None
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import aws, catalog, identity, settings, well_known
+from mcp_functions import catalog, identity, settings, well_known
 from mcp_functions.errors import Misconfigured
 from mcp_functions.gateway import Endpoint, LambdaFunction, once
 from mcp_functions.jsonrpc import no_collection
@@ -134,10 +134,11 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
     for modules in (modules for modules, are_needed in needed if are_needed):
         for module in modules:
             import_module(f"mcp_functions.{module}")
-    if asks and kms:
-        aws.prepare(aws.find(os.environ, "kms"))
-    if any(handler.keeps for handler in handlers):
-        aws.prepare(aws.find(os.environ, "dynamodb"))
+    called = (("kms", asks and kms), ("dynamodb", any(handler.keeps for handler in handlers)))
+    for service in (service for service, is_called in called if is_called):
+        from mcp_functions import aws  # noqa: PLC0415 - a tool that only returns calls nothing
+
+        aws.prepare(aws.find(os.environ, service))
 
 
 def _earlier(

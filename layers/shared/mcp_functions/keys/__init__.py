@@ -16,8 +16,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from mcp_functions import observing
-from mcp_functions.aws.forgetting import forgetful
 from mcp_functions.errors import Busy, InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.forgetting import forgetful
 from mcp_functions.keys.choice import (
     KEY_BYTES,
     MAX_WRAPPED,
