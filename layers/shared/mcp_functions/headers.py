@@ -23,7 +23,7 @@ Declared: TypeAlias = "Mapping[str, tuple[tuple[str, ...], str]]"  # header to p
 
 PREFIX, SUFFIX = "=?base64?", "?="
 FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-INTEGRAL = r"(-?\d+)\.0+"
+INTEGRAL = r"^(-?\d+)\.0+\Z"
 DATA = ("enum", "const", "default", "examples")  # values in a schema, not schemas
 
 
@@ -266,5 +266,4 @@ def _check_equal(name: str, value: str | None, expected: str, *, number: bool = 
 
 
 def _integral(text: str) -> str:
-    integral = re.fullmatch(INTEGRAL, text)
-    return integral[1] if integral else text
+    return re.sub(INTEGRAL, r"\1", text)

@@ -29,11 +29,18 @@ if TYPE_CHECKING:
 ROLES = ("user", "assistant")
 FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as capabilities that a client declares
 PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
-NOTHING: Mapping[str, Any] = {}
 
 
 class InputRequest:
     """One of the three requests that a server may make: ElicitRequest, CreateMessageRequest or ListRootsRequest."""
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another request asks the same, as a unit test does."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        """Agree with `==`; options are a dict, which has no hash."""
+        return hash(type(self))
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> schema.InputRequest:
         """Write it as the specification does."""
@@ -79,10 +86,10 @@ class CreateMessageRequest(InputRequest):
     """
 
     def __init__(
-        self, messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any] = NOTHING
+        self, messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any] | None = None
     ) -> None:
         """Take the params of the request."""
-        self.messages, self.max_tokens, self.options = messages, max_tokens, options
+        self.messages, self.max_tokens, self.options = messages, max_tokens, options or {}
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> schema.InputRequest:  # noqa: ARG002 - the wire names are the protocol's
         """Write it as CreateMessageRequest.
