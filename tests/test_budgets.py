@@ -74,12 +74,12 @@ FORBIDDEN = {
 MOST = {
     "list": 140,
     "forward": 145,
-    "scalar": 120,
-    "record": 140,
-    "model": 330,
-    "asking": 400,
-    "choice": 250,
-    "form": 250,
+    "scalar": 112,
+    "record": 126,
+    "model": 270,
+    "asking": 330,
+    "choice": 225,
+    "form": 225,
 }
 
 ADD = wire.message("tools/call", {"name": "add", "arguments": {"a": 2, "b": 3}})
