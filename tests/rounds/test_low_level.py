@@ -83,6 +83,20 @@ def three_things(*, input_responses: InputResponses) -> str | InputRequiredResul
     return f"{len(input_responses)} {sorted(input_responses)} {input_responses['roots']['roots'][0]['uri']}"
 
 
+def test_results_that_ask_the_same_are_equal() -> None:
+    def asked(words: str) -> InputRequiredResult:
+        requests = {
+            "name": ElicitRequest(words, Name),
+            "model": CreateMessageRequest(words, 9),
+            "a": ListRootsRequest(),
+        }
+        return InputRequiredResult(requests, Draft())
+
+    assert asked("Who?") == asked("Who?")
+    assert asked("Who?") != asked("Whom?")
+    assert len({ElicitRequest("Who?", Name), ElicitRequest("Who?", Name), ListRootsRequest()}) == 2
+
+
 def test_answers_are_a_mapping_of_what_was_asked() -> None:
     talk = talk_to(three_things).call()
     assert talk.asked == ["name", "roots", "said"]

@@ -15,7 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import aws, observability, settings
-from mcp_functions.aws.forgetting import forgetful
+from mcp_functions.forgetting import forgetful
 from mcp_functions.handlers import catalog
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.gateway import Endpoint, LambdaFunction, once
@@ -48,21 +48,16 @@ if TYPE_CHECKING:
 # What Lambda's Invoke API raises when it cannot take the call now: it was not run, so the client may send it again.
 THROTTLED = "TooManyRequestsException"  # so many requests came; the access log counts them
 BUSY = {
-    "ServiceException",
-    "EC2ThrottledException",
-    "ResourceNotReadyException",
-    "SnapStartNotReadyException",
-    "ConnectTimeoutError",
-    "EndpointConnectionError",
-}
+    "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
+    "ConnectTimeoutError", "EndpointConnectionError",
+}  # fmt: skip
 # What it says of a function that Lambda ended, if the client can do something about it.
 TIMED_OUT, TOO_LARGE = "Sandbox.Timedout", "Function.ResponseSizeTooLarge"
 ENDED = {"Runtime.ExitError", "Runtime.OutOfMemory"}  # the process was killed, or left; Lambda's words for a function
 ENDED_EARLY = "The function ended before it answered; whether it acted is unknown"
 
-IDLE_SECONDS = (
-    30.0  # after which a kept connection is not trusted: a frozen environment does not hear that it was closed
-)
+# A connection that was idle for longer is opened anew: a frozen environment does not hear that it was closed.
+IDLE_SECONDS = 30.0
 CONNECT_SECONDS, READ_SECONDS = 1.0, 29.0
 ANSWER_SECONDS = 0.25  # before the deadline, in which a client that waited in vain hears so
 LEAST_SECONDS = 1.0  # for a call, however late it is

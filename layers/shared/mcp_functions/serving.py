@@ -139,10 +139,9 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
     for modules in (modules for modules, are_needed in needed if are_needed):
         for module in modules:
             import_module(f"mcp_functions.{module}")
-    if asks and kms:
-        aws.prepare(aws.find(os.environ, "kms"))
-    if any(handler.keeps for handler in handlers):
-        aws.prepare(aws.find(os.environ, "dynamodb"))
+    called = (("kms", asks and kms), ("dynamodb", any(handler.keeps for handler in handlers)))
+    for service in (service for service, is_called in called if is_called):
+        aws.prepare(aws.find(os.environ, service))
 
 
 def _earlier(

@@ -32,12 +32,12 @@ FILES = (
 ACCOUNT = ("AWS_ACCOUNT_ID", "AWS_ACCOUNT_ID_ENDPOINT_MODE")
 TRUST = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE")  # and one of these, where the connection is encrypted
 PARTITIONS = (  # of a region: where its endpoints are
-    (re.compile(r"cn-[a-z]+-\d"), "amazonaws.com.cn"),
-    (re.compile(r"us-gov-[a-z]+-\d"), "amazonaws.com"),
-    (re.compile(r"(?:us|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d"), "amazonaws.com"),
+    (r"cn-[a-z]+-\d", "amazonaws.com.cn"),
+    (r"us-gov-[a-z]+-\d", "amazonaws.com"),
+    (r"(?:us|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d", "amazonaws.com"),
 )
-URL = re.compile(r"(https?)://([A-Za-z0-9.-]+)(?::(\d+))?/?")
-OURS = re.compile(r"http://((?:127\.0\.0\.1|localhost|169\.254\.170\.2)(?::\d+)?)(/[!-~]*)")  # of credentials
+URL = r"(https?)://([A-Za-z0-9.-]+)(?::(\d+))?/?"
+OURS = r"http://((?:127\.0\.0\.1|localhost|169\.254\.170\.2)(?::\d+)?)(/[!-~]*)"  # of credentials
 
 
 class Target(NamedTuple):
@@ -79,9 +79,9 @@ def find(environ: Mapping[str, str], service: str) -> Target | None:
 def _endpoint(environ: Mapping[str, str], service: str, region: str) -> tuple[bool, str, int] | None:
     url = environ.get(f"AWS_ENDPOINT_URL_{service.upper()}") or environ.get("AWS_ENDPOINT_URL")
     if url:
-        found = URL.fullmatch(url)
+        found = re.fullmatch(URL, url)
         return (found[1] == "https", found[2], int(found[3] or (443 if found[1] == "https" else 80))) if found else None
-    suffix = next((suffix for regions, suffix in PARTITIONS if regions.fullmatch(region)), None)
+    suffix = next((suffix for regions, suffix in PARTITIONS if re.fullmatch(regions, region)), None)
     return (True, f"{service}.{region}.{suffix}", 443) if suffix else None
 
 
@@ -102,7 +102,7 @@ def _credentials(environ: Mapping[str, str]) -> Callable[[], Credentials] | None
 
     if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
         return credentials.given(environ)
-    found = OURS.fullmatch(environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", ""))
+    found = re.fullmatch(OURS, environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", ""))
     if found is None or environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") or _assumes(environ):
         return None
     return credentials.Fetched(found[1], found[2], environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", ""))
