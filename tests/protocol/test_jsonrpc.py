@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol import json_writer, jsonrpc
 from mcp_functions.protocol.errors import InvalidRequest, ParseError
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {}}}
@@ -246,7 +246,7 @@ def test_nan_is_not_written(value: object) -> None:
 def test_a_value_that_holds_itself_is_not_written() -> None:
     value: list[object] = []
     value.append({"again": value})
-    for write in (writer.dumps, writer.in_ascii, writer.in_order, writer.encoded):
+    for write in (json_writer.dumps, json_writer.in_ascii, json_writer.in_order, json_writer.encoded):
         with pytest.raises(ValueError, match="too deep"):
             write(value)
 
@@ -254,7 +254,7 @@ def test_a_value_that_holds_itself_is_not_written() -> None:
 @given(st.dictionaries(st.text(), values), st.text(), values)
 def test_a_member_that_was_written_before_is_written_as_if_anew(members: Any, name: str, value: object) -> None:  # noqa: ANN401
     members.pop(name, None)  # it stands last
-    assert writer.joined(members, name, writer.dumps(value)) == writer.dumps({**members, name: value})
+    assert json_writer.joined(members, name, json_writer.dumps(value)) == json_writer.dumps({**members, name: value})
 
 
 @given(values)

@@ -15,7 +15,6 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import aws, observability, settings
-from mcp_functions.forgetting import forgetful
 from mcp_functions.handlers import catalog
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.gateway import Endpoint, LambdaFunction, once
@@ -33,6 +32,7 @@ from mcp_functions.protocol.errors import (
 )
 from mcp_functions.protocol.json_writer import dumps, encoded, parts
 from mcp_functions.protocol.messages import Forwarded
+from mcp_functions.seal.forgetting import forgetful
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

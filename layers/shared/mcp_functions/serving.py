@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import aws, settings
+from mcp_functions import settings
 from mcp_functions.dispatch.dispatcher import Server
 from mcp_functions.dispatch.vault import Vault
 from mcp_functions.handlers import catalog
@@ -139,9 +139,16 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
     for modules in (modules for modules, are_needed in needed if are_needed):
         for module in modules:
             import_module(f"mcp_functions.{module}")
-    called = (("kms", asks and kms), ("dynamodb", any(handler.keeps for handler in handlers)))
-    for service in (service for service, is_called in called if is_called):
-        aws.prepare(aws.find(os.environ, service))
+    if asks and kms:
+        _prepare_calls("kms")
+    if any(handler.keeps for handler in handlers):
+        _prepare_calls("dynamodb")
+
+
+def _prepare_calls(service: str) -> None:
+    from mcp_functions import aws  # noqa: PLC0415 - a tool that only returns calls no service of AWS
+
+    aws.prepare(aws.find(os.environ, service))
 
 
 def _earlier(

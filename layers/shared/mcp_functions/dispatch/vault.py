@@ -6,7 +6,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 
-from mcp_functions.forgetting import forgetful
+from mcp_functions.seal.forgetting import forgetful
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

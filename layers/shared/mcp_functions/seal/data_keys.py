@@ -16,8 +16,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from mcp_functions import observability
-from mcp_functions.forgetting import forgetful
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.budgets import Budgets, Flights, Limits, OpenedKeys
+from mcp_functions.seal.forgetting import forgetful
 from mcp_functions.seal.key_choice import (
     KEY_BYTES,
     MAX_WRAPPED,

@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
-from mcp_functions.forgetting import forgetful
+from mcp_functions.seal.forgetting import forgetful
 
 if TYPE_CHECKING:
     from collections.abc import Callable
