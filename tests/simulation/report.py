@@ -77,9 +77,9 @@ def _variations(results: Results) -> list[str]:
         row += [_number(results[name, OURS, size].steady.calls_per_million) for name in others]
         rows.append(row)
     note = (
-        "More about this design: its price (0.03 USD for 10 000 calls) and the spread between seeds. The cold start is the "
-        "KMS calls of each container in its first quarter of an hour, if all start at once. The last columns are calls per "
-        "million rounds under other loads:"
+        "More about this design: its price (0.03 USD for 10 000 calls) and the spread between seeds. The cold start is "
+        "the KMS calls of each container in its first quarter of an hour, if all start at once. The last columns are "
+        "calls per million rounds under other loads:"
     )
     return [note, "", *_table([*shown, *others], rows)]
 
