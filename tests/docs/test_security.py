@@ -90,7 +90,7 @@ def test_the_lifetimes_of_the_page_are_those_of_the_code() -> None:
     assert MAX_CHARS == 24 * 1024
     assert "10 minutes" in PAGE.text
     assert "24 KiB as a token" in PAGE.text
-    assert "the larger of an hour and six such times; 16 rounds" in PAGE.text
+    assert "max(1 hour, 6 \u00d7 `answer_within`), at most 16 rounds" in PAGE.text
     assert "30 minutes, one lifetime and a minute" in PAGE.text
 
 
