@@ -35,7 +35,7 @@ LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {"aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing"}
 EVERY = {
-    "aws", "aws.forgetting", "aws.surroundings", "handlers", "handlers.catalog", "http", "http.cors", "http.events",
+    "aws", "aws.endpoints", "aws.resets", "handlers", "handlers.catalog", "http", "http.cors", "http.events",
     "http.gateway", "http.identity", "http.metadata", "observability", "observability.lines", "observability.notes",
     "protocol", "protocol.constants", "protocol.errors", "protocol.headers", "protocol.json_writer", "protocol.jsonrpc",
     "protocol.messages", "protocol.scopes", "protocol.uri_templates", "settings",
@@ -185,7 +185,7 @@ def took(kind: str, url: str) -> dict[str, Any]:
     command = [
         sys.executable,
         "-S",
-        str(ROOT / "tests" / "budget_child.py"),
+        str(ROOT / "tests" / "support" / "budget_child.py"),
         kind,
         str(catalog),
         json.dumps({**EVENTS, **KEEPERS}[kind]),

@@ -140,9 +140,9 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
         for module in modules:
             import_module(f"mcp_functions.{module}")
     if asks and kms:
-        aws.prepare(aws.find(os.environ, "kms"))
+        aws.prepare(aws.find_endpoint(os.environ, "kms"))
     if any(handler.keeps for handler in handlers):
-        aws.prepare(aws.find(os.environ, "dynamodb"))
+        aws.prepare(aws.find_endpoint(os.environ, "dynamodb"))
 
 
 def _earlier(
