@@ -161,9 +161,7 @@ def test_what_is_not_said_in_full_is_left_to_boto3(said: dict[str, str]) -> None
 
 
 def test_a_file_that_holds_nothing_says_nothing() -> None:
-    assert (
-        aws.find_endpoint({**LAMBDA, "AWS_CONFIG_FILE": "/dev/null"}, "kms") is not None
-    )
+    assert aws.find_endpoint({**LAMBDA, "AWS_CONFIG_FILE": "/dev/null"}, "kms") is not None
 
 
 ELSEWHERE = "http://127.0.0.1:9"
