@@ -31,11 +31,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import aws, front_door
-from mcp_functions.aws import clients, connection, surroundings
-from mcp_functions.aws.clients import Invoker, Kms, Quota
-from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, Fetched
+from mcp_functions.aws import clients, connection, endpoints
+from mcp_functions.aws.clients import KmsClient, LambdaClient, RetryQuota, Timing
+from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, ContainerCredentials
 from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
-from mcp_functions.aws.signing import Credentials, Scope, sign
+from mcp_functions.aws.signing import Credentials, SigningScope, sign
 from mcp_functions.front_door import lambda_client
 from mcp_functions.seal import kms
 from mcp_functions.seal.kms import kms_client
@@ -82,7 +82,7 @@ def test_a_request_is_signed_as_botocore_signs_it(
     path: str, headers: dict[str, str], body: bytes, token: str | None, at: int
 ) -> None:
     known = {"host": "kms.eu-west-1.amazonaws.com", **headers}
-    ours = sign(path, known, body, Credentials("AKID", SECRET, token), Scope("eu-west-1", "kms", at))
+    ours = sign(path, known, body, Credentials("AKID", SECRET, token), SigningScope("eu-west-1", "kms", at))
     request = awsrequest.AWSRequest("POST", f"https://kms.eu-west-1.amazonaws.com{path}", dict(known), body)
     moment = dt.datetime.fromtimestamp(at, dt.UTC)
     with mock.patch.object(auth, "get_current_datetime", return_value=moment):
@@ -95,7 +95,7 @@ def test_credentials_never_show_their_secret() -> None:
     assert SECRET not in repr(Credentials("AKID", SECRET, SECRET))
 
 
-# The surroundings
+# The endpoints
 
 
 @pytest.mark.parametrize("service", ["dynamodb", "kms", "lambda"])
@@ -107,24 +107,24 @@ def test_every_region_is_reached_where_boto3_reaches_it(
         monkeypatch.delenv(name, raising=False)
     session = botocore.session.get_session()
     regions = session.get_available_regions(service, partition_name=partition)
-    found = {region: aws.find({**LAMBDA, "AWS_DEFAULT_REGION": region}, service) for region in regions}
+    found = {region: aws.find_endpoint({**LAMBDA, "AWS_DEFAULT_REGION": region}, service) for region in regions}
     assert None not in found.values()
     for region in (regions[0], regions[-1]):  # a client takes its time to make
         client = session.create_client(service, region, aws_access_key_id="a", aws_secret_access_key=SECRET)
         target = found[region]
         assert target is not None
         assert (target.tls, target.port, target.region) == (True, 443, region)
-        assert f"https://{target.host}" == f"https://{target.name}" == client.meta.endpoint_url
+        assert f"https://{target.host}" == f"https://{target.authority}" == client.meta.endpoint_url
 
 
 def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all() -> None:
     both = {**LAMBDA, "AWS_ENDPOINT_URL": "https://aws.internal", "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001"}
-    kms, invoke = aws.find(both, "kms"), aws.find(both, "lambda")
+    kms, invoke = aws.find_endpoint(both, "kms"), aws.find_endpoint(both, "lambda")
     assert kms is not None
     assert invoke is not None
-    assert (kms.tls, kms.name) == (False, "127.0.0.1:8001")
-    assert (invoke.tls, invoke.name, invoke.port) == (True, "aws.internal", 443)
-    empty = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": ""}, "kms")  # as the template sets it
+    assert (kms.tls, kms.authority) == (False, "127.0.0.1:8001")
+    assert (invoke.tls, invoke.authority, invoke.port) == (True, "aws.internal", 443)
+    empty = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": ""}, "kms")  # as the template sets it
     assert empty is not None
     assert empty.host == "kms.eu-west-1.amazonaws.com"
 
@@ -133,7 +133,7 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
     "said",
     [
         {"MCP_AWS_CLIENT": "boto3"},
-        *({name: "1"} for name in (*surroundings.ANOTHER, *surroundings.TRUST)),
+        *({name: "1"} for name in (*endpoints.BOTO3_VARIABLES, *endpoints.TLS_VARIABLES)),
         {"HTTPS_PROXY": "http://proxy:3128"},
         {"all_proxy": "http://proxy:3128"},
         {"AWS_ENDPOINT_URL_KMS": "http://user@host/"},
@@ -156,12 +156,12 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
     ids=str,
 )
 def test_what_is_not_said_in_full_is_left_to_boto3(said: dict[str, str]) -> None:
-    assert aws.find(LAMBDA, "kms") is not None
-    assert aws.find({**LAMBDA, **said}, "kms") is None
+    assert aws.find_endpoint(LAMBDA, "kms") is not None
+    assert aws.find_endpoint({**LAMBDA, **said}, "kms") is None
 
 
 def test_a_file_that_holds_nothing_says_nothing() -> None:
-    assert aws.find({**LAMBDA, "AWS_CONFIG_FILE": "/dev/null"}, "kms") is not None  # as `serve --runtime` sets it
+    assert aws.find_endpoint({**LAMBDA, "AWS_CONFIG_FILE": "/dev/null"}, "kms") is not None
 
 
 ELSEWHERE = "http://127.0.0.1:9"
@@ -242,10 +242,13 @@ def test_what_is_called_without_boto3_is_where_botocore_would_call(
             written.write_text(content, encoding="utf-8")
         environment = {**LAMBDA, "HOME": str(tmp_path), **variables}
         with mock.patch.dict("os.environ", environment, clear=True):
-            target = aws.find(environment, service)
+            target = aws.find_endpoint(environment, service)
             if target:
                 without_boto3.append(number)
-                assert f"http{'s' * target.tls}://{target.name}" == where_botocore_sends(service), (content, variables)
+                assert f"http{'s' * target.tls}://{target.authority}" == where_botocore_sends(service), (
+                    content,
+                    variables,
+                )
     assert without_boto3[:2] == [0, 4]  # no file, no variable; and a file that is /dev/null
 
 
@@ -256,15 +259,17 @@ def test_either_variable_of_lambda_names_the_region_for_both_clients(
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_KMS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(named, "eu-south-2")
-    target = aws.find({**LAMBDA, "AWS_DEFAULT_REGION": "", "AWS_REGION": "", named: "eu-south-2"}, "kms")
+    target = aws.find_endpoint({**LAMBDA, "AWS_DEFAULT_REGION": "", "AWS_REGION": "", named: "eu-south-2"}, "kms")
     assert target is not None
-    assert kms.boto3_client().meta.endpoint_url == f"https://{target.name}" == "https://kms.eu-south-2.amazonaws.com"
+    assert (
+        kms.boto3_client().meta.endpoint_url == f"https://{target.authority}" == "https://kms.eu-south-2.amazonaws.com"
+    )
 
 
 def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
     harness = {**LAMBDA, "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001"}
-    for name in surroundings.TRUST:
-        assert aws.find({**harness, name: "/etc/ssl/certs/ours.pem"}, "kms") is not None
+    for name in endpoints.TLS_VARIABLES:
+        assert aws.find_endpoint({**harness, name: "/etc/ssl/certs/ours.pem"}, "kms") is not None
 
 
 def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table(
@@ -285,24 +290,25 @@ def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table
         message = "nobody"
         raise RuntimeError(message)
 
-    monkeypatch.setattr(connection, "connect", connect)
-    connection.trusted.cache_clear()
+    monkeypatch.setattr(connection, "open_connection", connect)
+    connection.tls_context.cache_clear()
     deadline = connection.Deadline.after(10)
     for service in ("kms", "dynamodb", "lambda"):
-        target = aws.find(LAMBDA, service)
+        target = aws.find_endpoint(LAMBDA, service)
         assert target is not None
         assert target.tls
         aws.prepare(target)
+        pool = connection.ConnectionPool(target.host, target.port, tls=True, connect_seconds=1, read_seconds=1)
         with pytest.raises(Exception, match="nobody"):
-            connection.Connections(target, connect_seconds=1, read_seconds=1).post("/", {}, b"", deadline)
+            pool.post("/", {}, b"", deadline)
     assert len(made) == 1
     assert asked == made * 3
 
 
 def test_a_proxy_that_the_endpoint_is_kept_from_does_not_count() -> None:
     harness = {**LAMBDA, "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001", "http_proxy": "http://proxy:3128"}
-    assert aws.find(harness, "kms") is None
-    assert aws.find({**harness, "no_proxy": "127.0.0.1, localhost"}, "kms") is not None
+    assert aws.find_endpoint(harness, "kms") is None
+    assert aws.find_endpoint({**harness, "no_proxy": "127.0.0.1, localhost"}, "kms") is not None
 
 
 # The calls, each by our client and by boto3's
@@ -379,7 +385,7 @@ def service() -> Iterator[Service]:
 def either(request: pytest.FixtureRequest, service: Service, monkeypatch: pytest.MonkeyPatch) -> str:
     services = ("DYNAMODB", "KMS", "LAMBDA")
     known = {**LAMBDA, **{f"AWS_ENDPOINT_URL_{name}": f"http://{service.host}" for name in services}}
-    for name in (*surroundings.ANOTHER, *surroundings.TRUST, "AWS_LAMBDA_FUNCTION_NAME", "_X_AMZN_TRACE_ID"):
+    for name in (*endpoints.BOTO3_VARIABLES, *endpoints.TLS_VARIABLES, "AWS_LAMBDA_FUNCTION_NAME", "_X_AMZN_TRACE_ID"):
         monkeypatch.delenv(name, raising=False)
     for name, value in {**known, "no_proxy": "127.0.0.1", "MCP_AWS_CLIENT": request.param}.items():
         monkeypatch.setenv(name, value)
@@ -392,7 +398,7 @@ def data_key() -> bytes:
 
 
 def test_each_client_is_the_one_that_was_asked_for(either: str) -> None:
-    assert isinstance(kms_client(), Kms) == isinstance(lambda_client(), Invoker) == (either == "lean")
+    assert isinstance(kms_client(), KmsClient) == isinstance(lambda_client(), LambdaClient) == (either == "lean")
 
 
 def test_kms_is_asked_in_the_same_words(either: str, service: Service) -> None:
@@ -516,7 +522,7 @@ def dripping() -> Iterator[Dripping]:
 
 
 def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> None:
-    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": dripping.url}, "kms")
+    target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": dripping.url}, "kms")
     assert target is not None
     seconds = [0.0]
 
@@ -525,7 +531,7 @@ def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> N
         dripping.let.release()
         return seconds[0]
 
-    client = Kms(target, connect_seconds=0.5, read_seconds=5, sleep=lambda _seconds: None, clock=clock)
+    client = KmsClient(target, connect_seconds=0.5, read_seconds=5, timing=Timing(lambda _seconds: None, clock))
     assert outcome(client) == ("ReadTimeoutError", 0)
     assert dripping.asked == 3
     assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
@@ -541,12 +547,12 @@ def test_credentials_that_drip_do_not_hold_a_call_open(dripping: Dripping) -> No
         return seconds[0]
 
     with pytest.raises(MetadataRetrievalError):
-        Fetched(dripping.url.removeprefix("http://"), "/credentials", "", clock=clock)()
+        ContainerCredentials(dripping.url.removeprefix("http://"), "/credentials", "", clock=clock)()
     assert seconds[0] < FETCH_SECONDS + 1
 
 
 def test_waits_count_towards_the_time_of_a_call(service: Service) -> None:
-    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
+    target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
     seconds, waits = [0.0], list[float]()
 
@@ -554,7 +560,9 @@ def test_waits_count_towards_the_time_of_a_call(service: Service) -> None:
         waits.append(wait)
         seconds[0] += wait
 
-    client = Kms(target, connect_seconds=0.1, read_seconds=0.6, sleep=sleep, rand=lambda: 1.0, clock=lambda: seconds[0])
+    client = KmsClient(
+        target, connect_seconds=0.1, read_seconds=0.6, timing=Timing(sleep, lambda: seconds[0], lambda: 1.0)
+    )
     service.script += [error(400, "ThrottlingException")] * 3
     assert outcome(client) == ("ThrottlingException", 400)
     assert (waits, len(service.asked)) == ([1.0], 2)  # two seconds more would be over the 2.1 of three attempts
@@ -572,28 +580,31 @@ def test_what_is_repeated_and_what_it_costs_is_botocores_own_table() -> None:
     assert set(transient["_TRANSIENT_ERROR_CODES"]) == clients.TRANSIENT
     assert set(transient["_TRANSIENT_STATUS_CODES"]) == clients.TRANSIENT_STATUSES
     costs = vars(standard.RetryQuotaChecker)
-    assert (costs["_RETRY_COST"], costs["_THROTTLING_RETRY_COST"]) == (Quota.TRANSIENT, Quota.THROTTLED)
-    assert quota.RetryQuota.INITIAL_CAPACITY == Quota.FULL
+    assert (costs["_RETRY_COST"], costs["_THROTTLING_RETRY_COST"]) == (
+        RetryQuota.TRANSIENT_COST,
+        RetryQuota.THROTTLED_COST,
+    )
+    assert quota.RetryQuota.INITIAL_CAPACITY == RetryQuota.CAPACITY
 
 
 def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: Service) -> None:
-    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
+    target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
     waits: list[float] = []
     for told in (error(400, "ThrottlingException"), error(500, "KMSInternalException")):
         service.script += [told] * 3
-        client = Kms(target, connect_seconds=1, read_seconds=1, sleep=waits.append, rand=lambda: 0.5)
+        client = KmsClient(target, connect_seconds=1, read_seconds=1, timing=Timing(waits.append, random=lambda: 0.5))
         assert outcome(client)[1] == told.status
     assert waits == [0.5, 1.0, 0.025, 0.05]
 
 
 def test_a_container_that_has_insisted_for_long_insists_no_more() -> None:
-    spent = Quota()
-    assert sum(spent.take(0.05) > 0 for _ in range(100)) == Quota.FULL // Quota.TRANSIENT
-    spent.give(Quota.THROTTLED)
-    assert spent.take(1) == Quota.THROTTLED
-    spent.give(10_000)
-    assert sum(spent.take(1) > 0 for _ in range(200)) == Quota.FULL // Quota.THROTTLED
+    spent = RetryQuota()
+    assert sum(spent.acquire(0.05) > 0 for _ in range(100)) == RetryQuota.CAPACITY // RetryQuota.TRANSIENT_COST
+    spent.release(RetryQuota.THROTTLED_COST)
+    assert spent.acquire(1) == RetryQuota.THROTTLED_COST
+    spent.release(10_000)
+    assert sum(spent.acquire(1) > 0 for _ in range(200)) == RetryQuota.CAPACITY // RetryQuota.THROTTLED_COST
 
 
 def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: Service) -> None:
@@ -700,7 +711,7 @@ def test_the_table_is_asked_in_the_same_words(either: str, service: Service) -> 
     for path, headers, _body in service.asked:
         assert (path, headers["content-type"]) == ("/", "application/x-amz-json-1.0")
         assert "/eu-west-1/dynamodb/aws4_request" in headers["authorization"]
-        assert (headers["user-agent"] == clients.AGENT) == (either == "lean")
+        assert (headers["user-agent"] == clients.USER_AGENT) == (either == "lean")
 
 
 def refusal(operation: str, request: dict[str, Any]) -> tuple[str, int, Any]:
@@ -752,13 +763,15 @@ def test_silence_of_the_table_has_no_answer(either: str, monkeypatch: pytest.Mon
 
 
 def test_an_answer_of_the_table_that_was_cut_is_none(service: Service) -> None:
-    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_DYNAMODB": f"http://{service.host}"}, "dynamodb")
+    target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_DYNAMODB": f"http://{service.host}"}, "dynamodb")
     assert target is not None
     waits: list[float] = []
-    client = clients.DynamoDb(target, connect_seconds=1, read_seconds=1, sleep=waits.append, rand=lambda: 0.5)
+    client = clients.DynamoDbClient(
+        target, connect_seconds=1, read_seconds=1, timing=Timing(waits.append, random=lambda: 0.5)
+    )
     service.script += [Told(headers={"x-amz-crc32": "1"})] * 3
     with pytest.raises(ConnectionClosedError):
-        client.ask("GetItem", GET)
+        client.call("GetItem", GET)
     client.close()
     # "25 milliseconds for DynamoDB", says botocore's table too
     assert waits == [0.0125, 0.025]
@@ -779,10 +792,10 @@ def test_credentials_are_fetched_once_and_again_before_they_end(service: Service
     clock = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp()]
     uri = f"http://{service.host}/2021-04-23/credentials"
     snapstart = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": uri, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "asks"}
-    target = aws.find({**snapstart, "AWS_REGION": "eu-west-1"}, "kms")
+    target = aws.find_endpoint({**snapstart, "AWS_REGION": "eu-west-1"}, "kms")
     assert target is not None
-    assert isinstance(target.credentials, Fetched)
-    fetch = Fetched(service.host, "/2021-04-23/credentials", "asks", lambda: clock[0])
+    assert isinstance(target.credentials, ContainerCredentials)
+    fetch = ContainerCredentials(service.host, "/2021-04-23/credentials", "asks", lambda: clock[0])
     service.script += [handed_out("2026-01-01T01:00:00Z"), handed_out("2026-01-01T07:00:00.123Z", "NEXT")]
     assert fetch() == fetch() == Credentials("AKID", SECRET, "t")
     assert [(path, headers["authorization"]) for path, headers, _body in service.asked] == [
@@ -796,7 +809,7 @@ def test_credentials_are_fetched_once_and_again_before_they_end(service: Service
 @pytest.mark.parametrize("told", [Told(500), Told(body=b"<html>"), Told(body=b"{}"), None], ids=str)
 def test_credentials_that_cannot_be_renewed_serve_to_their_end(service: Service, told: Told | None) -> None:
     clock = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp()]
-    fetch = Fetched(service.host, "/credentials", "", lambda: clock[0])
+    fetch = ContainerCredentials(service.host, "/credentials", "", lambda: clock[0])
     service.script += [handed_out("2026-01-01T01:00:00Z"), told, told]
     assert fetch().key_id == "AKID"
     clock[0] += 3599
@@ -812,15 +825,15 @@ def test_credentials_that_cannot_be_renewed_serve_to_their_end(service: Service,
 FORKS = """
 import os, signal, threading
 from mcp_functions import aws, front_door
-from mcp_functions.aws.clients import Invoker
+from mcp_functions.aws.clients import LambdaClient
 from mcp_functions.tasks import Summons
 from mcp_functions.settings import Settings
 from mcp_functions.dispatch.vault import Vault
 vault = Vault(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
-target = aws.find({environment!r}, "lambda")
+target = aws.find_endpoint({environment!r}, "lambda")
 made = []
 def make():
-    made.append(Invoker(target, connect_seconds=1, read_seconds=1, attempts=1))
+    made.append(LambdaClient(target, connect_seconds=1, read_seconds=1, attempts=1))
     return made[-1]
 door, summons = front_door.KeptClient(make), Summons("worker", make)
 door().invoke(FunctionName="f", Payload=b"{{}}")
@@ -890,15 +903,15 @@ def test_only_a_server_that_this_machine_trusts_is_told_anything(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     service = Service(context)
-    target = aws.find({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"https://{service.host}"}, "kms")
+    target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"https://{service.host}"}, "kms")
     assert target is not None
     aws.prepare(target)
-    stranger = Kms(target, connect_seconds=5, read_seconds=5, sleep=lambda _seconds: None)
+    stranger = KmsClient(target, connect_seconds=5, read_seconds=5, timing=Timing(lambda _seconds: None))
     assert outcome(stranger) == ("SSLError", 0)
     assert service.asked == []
-    monkeypatch.setattr(connection, "trusted", lambda: ssl.create_default_context(cafile=str(certificate)))
+    monkeypatch.setattr(connection, "tls_context", lambda: ssl.create_default_context(cafile=str(certificate)))
     service.script += [OTHER, OTHER]
-    friend = Kms(target, connect_seconds=5, read_seconds=5)
+    friend = KmsClient(target, connect_seconds=5, read_seconds=5)
     assert friend.decrypt(KeyId=ARN, CiphertextBlob=b"x")["Plaintext"] == base64.b64decode("a2V5")
     assert outcome(friend) == ("answered", 200)
     assert (len(service.asked), len(service.connections)) == (2, 1)

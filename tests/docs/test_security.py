@@ -16,7 +16,7 @@ from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[import-untyped]  # it has no types
 from botocore.exceptions import NoCredentialsError
 
-from mcp_functions.aws.errors import ClientError, Unanswered
+from mcp_functions.aws.errors import ClientError, HTTPClientError
 from mcp_functions.http.gateway import note_error
 from mcp_functions.local import opening_command, template
 from mcp_functions.observability import Notes, lines
@@ -150,7 +150,7 @@ OUTAGES = [
     *(ClientError("ThrottlingException", 400), ClientError("KMSInternalException", 500)),
     *(ClientError("DependencyTimeoutException", 503), ClientError("KeyUnavailableException", 500)),
     *(ClientError("ExpiredTokenException", 400), ClientError("502", 502)),
-    *(unanswered() for unanswered in Unanswered.__subclasses__()),
+    *(error() for error in HTTPClientError.__subclasses__()),
 ]
 
 

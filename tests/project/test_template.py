@@ -20,7 +20,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from mcp_functions import settings
-from mcp_functions.aws import surroundings
+from mcp_functions.aws import endpoints as aws_endpoints
 from mcp_functions.local import agreement
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local.agreement import KEY, TABLE, may_keep_as, may_seal_as
@@ -351,7 +351,7 @@ def test_every_variable_that_the_template_sets_is_read_by_the_toolkit_or_by_boto
     variables = {name: value for block in blocks for name, value in _variables(block).items()}
     endpoints = {name for name in variables if name.startswith("AWS_ENDPOINT_URL_")}
     assert {variables[name] for name in endpoints} == {""}, "deployed, the endpoints are AWS's"
-    read = "".join(Path(str(module.__file__)).read_text(encoding="utf-8") for module in (settings, surroundings))
+    read = "".join(Path(str(module.__file__)).read_text(encoding="utf-8") for module in (settings, aws_endpoints))
     assert [name for name in sorted(variables.keys() - endpoints) if f'"{name}"' not in read] == [
         "BANK_SECRET",
         "POWERTOOLS_LOGGER_LOG_EVENT",

@@ -288,7 +288,7 @@ def test_a_process_cannot_find_what_stands_in_no_module() -> None:
 
 def test_a_process_that_fails_is_told(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     talk = Conversation(handler, fresh=True)
-    place = talk._container._place  # type: ignore[attr-defined]  # noqa: SLF001 - a module that was deleted meanwhile
+    place = talk._target._answer.place  # type: ignore[attr-defined]  # noqa: SLF001 - a module that was deleted meanwhile
     place["file"] = str(tmp_path / "gone.py")
     with pytest.raises(RuntimeError, match=r"a fresh process of .*gone.py ended with 1: see its stderr"):
         talk.call(greeting="Hi")

@@ -32,7 +32,7 @@ from mcp_functions.protocol.errors import (
 )
 from mcp_functions.protocol.json_writer import dumps, encoded, parts
 from mcp_functions.protocol.messages import Forwarded
-from mcp_functions.seal.forgetting import forgetful
+from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -82,7 +82,7 @@ def serve_catalog(
         now: the clock, unix seconds.
 
     """
-    aws.prepare(aws.find(os.environ, "lambda"))  # at init, where Lambda gives a full CPU
+    aws.prepare(aws.find_endpoint(os.environ, "lambda"))  # at init, where Lambda gives a full CPU
 
     def wire(function_name: str) -> Endpoint:
         found = settings.read(os.environ)
@@ -122,12 +122,12 @@ def _earlier(
 
 def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
     """Make the client that invokes: bounded in time, and never twice, for a call may have effects."""
-    target = aws.find(os.environ, "lambda")
+    target = aws.find_endpoint(os.environ, "lambda")
     if target is None:
         return boto3_client()
-    from mcp_functions.aws.clients import Invoker  # noqa: PLC0415 - imported at init
+    from mcp_functions.aws.clients import LambdaClient  # noqa: PLC0415 - imported at init
 
-    return Invoker(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1)
+    return LambdaClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1)
 
 
 def boto3_client() -> Any:  # noqa: ANN401 - see lambda_client
@@ -150,7 +150,7 @@ class KeptClient:
         """
         self._make, self._now = make, now
         self._client, self._used = once(make), now()
-        forgetful(self)
+        register_for_reset(self)
 
     def reset(self) -> None:
         """Forget the client: its connections, locks and credentials belong to the process that made them."""

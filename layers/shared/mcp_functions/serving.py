@@ -148,7 +148,7 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
 def _prepare_calls(service: str) -> None:
     from mcp_functions import aws  # noqa: PLC0415 - a tool that only returns calls no service of AWS
 
-    aws.prepare(aws.find(os.environ, service))
+    aws.prepare(aws.find_endpoint(os.environ, service))
 
 
 def _earlier(

@@ -1,22 +1,23 @@
-"""Signed calls without boto3: KMS GenerateDataKey and Decrypt, Lambda Invoke, and DynamoDB's of one item.
+"""Signed calls of KMS, Lambda and DynamoDB without boto3.
 
-boto3 takes a quarter of a second of CPU to make its first call; these take what a signature and a connection take. They
-look like boto3's clients to whoever calls them, errors included, and stand in for them only where Lambda's environment
-says all that is needed (`surroundings`). Anywhere else, and with MCP_AWS_CLIENT=boto3, boto3 makes the calls.
+boto3 needs a quarter of a second of CPU for its first call; these clients need one signature and one connection. They
+have the methods and the errors of boto3's clients. They are used only where the environment names the region, the
+endpoint and the credentials (`endpoints`). Elsewhere, and with MCP_AWS_CLIENT=boto3, boto3 makes the calls.
 """
 
 from __future__ import annotations
 
-from mcp_functions.aws.surroundings import Target, find
+from mcp_functions.aws.endpoints import Endpoint, find_endpoint
 
-__all__ = ["Target", "find", "prepare"]
+__all__ = ["Endpoint", "find_endpoint", "prepare"]
 
 
-def prepare(target: Target | None) -> None:
-    """Import what calls of a target will need, and read whom to trust; no connection is made, no key is asked for."""
-    if target:
-        from mcp_functions.aws import clients  # noqa: F401, PLC0415 - only where calls will be made
-        from mcp_functions.aws.connection import trusted  # noqa: PLC0415
+def prepare(endpoint: Endpoint | None) -> None:
+    """Import what calls of an endpoint need, and read the trusted certificates. No connection is opened."""
+    if endpoint is None:
+        return
+    from mcp_functions.aws import clients  # noqa: F401, PLC0415 - only for functions that call AWS
+    from mcp_functions.aws.connection import tls_context  # noqa: PLC0415
 
-        if target.tls:
-            trusted()
+    if endpoint.tls:
+        tls_context()

@@ -1,4 +1,4 @@
-"""boto3's clients, where the environment does not say all that our own calls need: bounded in time, and quiet."""
+"""boto3's clients with time limits, for environments that only boto3 can read."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ def client(
     read_seconds: float,
     attempts: int,
     region: str | None = None,
-    **more: Any,  # noqa: ANN401 - as botocore's Config takes them
+    **options: Any,  # noqa: ANN401 - botocore types each of them
 ) -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
-    """Make one. It honours profiles, proxies and AWS_ENDPOINT_URL_* by itself.
+    """Build a client. It reads profiles, proxies and AWS_ENDPOINT_URL_* itself.
 
     Args:
-        service: as boto3 names it.
-        connect_seconds: for a connection.
-        read_seconds: for each answer.
-        attempts: in all; 1 for what must not happen twice.
-        region: another than that of the environment; AWS_REGION counts there too, as in our own clients.
-        more: options of botocore's Config.
+        service: its name in boto3.
+        connect_seconds: limit for a connection.
+        read_seconds: limit for each response.
+        attempts: at most; 1 for calls that must not happen twice.
+        region: if it is not the environment's. Unlike boto3, this function also reads AWS_REGION, as `endpoints` does.
+        options: of botocore's Config.
 
     """
-    # At DEBUG botocore writes requests and answers into the log: what clients sent, and KMS's data keys in plaintext.
+    # At DEBUG botocore logs requests and responses, and so KMS's plaintext data keys.
     log = logging.getLogger("botocore")
     log.setLevel(max(logging.WARNING, log.level))
 
-    import boto3.session  # noqa: PLC0415 - 100 ms, and only where our own calls will not do
+    import boto3.session  # noqa: PLC0415 - 100 ms
     from botocore.config import Config  # noqa: PLC0415
 
     retries: Any = {"mode": "standard", "total_max_attempts": attempts}
-    config = Config(connect_timeout=connect_seconds, read_timeout=read_seconds, retries=retries, **more)
-    # Not boto3's default session: that would outlive this client, and with it credentials from before a snapshot.
+    config = Config(connect_timeout=connect_seconds, read_timeout=read_seconds, retries=retries, **options)
+    # boto3's default session would keep credentials from before a snapshot.
     session: Any = boto3.session.Session()
-    known = region or session.region_name or os.environ.get("AWS_REGION")
-    return session.client(service, region_name=known, config=config)
+    region = region or session.region_name or os.environ.get("AWS_REGION")
+    return session.client(service, region_name=region, config=config)

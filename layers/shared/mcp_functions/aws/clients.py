@@ -1,33 +1,43 @@
-"""The three clients, as far as boto3's look to those who call them.
+"""Clients of KMS, Lambda and DynamoDB with the methods of boto3's clients that this package calls.
 
-KMS and DynamoDB are asked up to three times, by the rules that boto3 calls "standard"; a function whose answer is
-waited for is invoked once, whatever happens. A call takes at most the limits of all its attempts together, also where
-answers come a byte at a time.
+They retry by the rules of botocore's "standard" mode. A call takes at most the time limits of all its attempts
+together, even if a response arrives byte by byte.
 """
 
 from __future__ import annotations
 
 import binascii
+import io
 import json
 import os
 import threading
 import time
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
-from mcp_functions.aws.connection import Connections, Deadline
-from mcp_functions.aws.errors import ClientError, ConnectionClosedError, Unanswered
-from mcp_functions.aws.signing import Scope, sign
+from mcp_functions.aws.connection import ConnectionPool, Deadline
+from mcp_functions.aws.errors import ClientError, ConnectionClosedError, HTTPClientError
+from mcp_functions.aws.signing import SigningScope, sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import NotRequired, TypedDict, Unpack
 
-    from mcp_functions.aws.connection import Answer
-    from mcp_functions.aws.surroundings import Target
+    from mcp_functions.aws.connection import Response
+    from mcp_functions.aws.endpoints import Endpoint
 
-AGENT = "mcp-functions"
-BAD = 300  # and any status above it
-# What boto3 calls transient, and what it calls throttling.
+    class Invocation(TypedDict):
+        """Parameters of Lambda's Invoke."""
+
+        FunctionName: str
+        Payload: bytes
+        InvocationType: NotRequired[str]
+
+
+USER_AGENT = "mcp-functions"
+LEAST_ERROR_STATUS = 300
+# botocore.retries.standard: TransientRetryableChecker and ThrottledRetryableChecker.
 TRANSIENT_STATUSES = {500, 502, 503, 504}
 TRANSIENT = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
 THROTTLED = {
@@ -36,238 +46,243 @@ THROTTLED = {
     "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
     "EC2ThrottledException",
 }  # fmt: skip
-BLOBS = ("CiphertextBlob", "Plaintext")
-TRANSIENT_SECONDS, THROTTLED_SECONDS = 0.05, 1.0  # to wait before the second attempt, at most
-DYNAMODB_SECONDS = 0.025  # which answers sooner
+BINARY_FIELDS = ("CiphertextBlob", "Plaintext")
+TRANSIENT_SECONDS, THROTTLED_SECONDS = 0.05, 1.0  # longest wait before the second attempt
+DYNAMODB_SECONDS = 0.025  # in place of TRANSIENT_SECONDS
 
 
-def _drawn() -> float:
-    """Draw from [0, 1), other than a clone of this machine would: a generator's state is part of a snapshot."""
+def random_fraction() -> float:
+    """Return a number from [0, 1). A generator's state would be the same in all environments of one snapshot."""
     return int.from_bytes(os.urandom(6), "big") / (1 << 48)
 
 
-class Caller:
-    """Signs and sends to one target."""
+class Timing(NamedTuple):
+    """The pause, the monotonic clock and the random fraction of retries."""
 
-    def __init__(self, target: Target, *, connect_seconds: float, read_seconds: float) -> None:
-        """Remember the target; nothing is sent."""
-        self._target = target
-        self._connections = Connections(target, connect_seconds=connect_seconds, read_seconds=read_seconds)
+    sleep: Callable[[float], object]
+    clock: Callable[[], float] = time.monotonic
+    random: Callable[[], float] = random_fraction
 
-    def post(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Answer:
-        """Send one signed request, once.
 
-        Raises:
-            Unanswered: there is no answer.
-            ClientError: the answer is a refusal.
+class RetryQuota:
+    """Limits retries of one execution environment: if a service is down, retries make it worse."""
+
+    CAPACITY, TRANSIENT_COST, THROTTLED_COST = 500, 14, 5
+
+    def __init__(self) -> None:
+        """Start with the full capacity."""
+        self._available, self._lock = self.CAPACITY, threading.Lock()
+
+    def acquire(self, backoff: float) -> int:
+        """Reserve the cost of one retry and return it. Return 0 if too little is available."""
+        cost = self.THROTTLED_COST if backoff == THROTTLED_SECONDS else self.TRANSIENT_COST
+        with self._lock:
+            if cost > self._available:
+                return 0
+            self._available -= cost
+            return cost
+
+    def release(self, amount: int) -> None:
+        """Return an amount after a successful call."""
+        with self._lock:
+            self._available = min(self.CAPACITY, self._available + amount)
+
+
+class AwsClient:
+    """Signs requests to one endpoint, and sends them again after transient errors."""
+
+    backoff_seconds = TRANSIENT_SECONDS
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        connect_seconds: float,
+        read_seconds: float,
+        attempts: int = 3,
+        timing: Timing | None = None,
+    ) -> None:
+        """Keep the limits; nothing is sent.
+
+        Args:
+            endpoint: of the service.
+            connect_seconds: limit for each connection.
+            read_seconds: limit for each response.
+            attempts: at most; 1 for calls that must not happen twice.
+            timing: of retries.
 
         """
-        known = {"host": self._target.name, "user-agent": AGENT, **_traced(), **headers}
-        scope = Scope(self._target.region, self._target.service, time.time())
-        sent = sign(path, known, body, self._target.credentials(), scope)
-        answer = self._connections.post(path, sent, body, deadline)
-        if answer.status >= BAD:
-            raise _refused(answer)
-        return answer
+        self._endpoint, self._attempts, self._timing = endpoint, attempts, timing or Timing(time.sleep)
+        self._connections = ConnectionPool(
+            endpoint.host,
+            endpoint.port,
+            tls=endpoint.tls,
+            connect_seconds=connect_seconds,
+            read_seconds=read_seconds,
+        )
+        self._seconds = attempts * (connect_seconds + read_seconds)  # for all attempts and the waits between them
+        self._quota = RetryQuota()
 
     def close(self) -> None:
         """Close connections; the next call opens another."""
         self._connections.close()
 
-
-class Patient(Caller):
-    """Asks again, where that may help."""
-
-    transient = TRANSIENT_SECONDS
-
-    def __init__(  # noqa: PLR0913 - limits, and what tests turn
-        self,
-        target: Target,
-        *,
-        connect_seconds: float,
-        read_seconds: float,
-        attempts: int = 3,
-        sleep: Callable[[float], None] | None = None,
-        rand: Callable[[], float] = _drawn,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Remember the limits; nothing is sent. `clock` counts seconds, and only ever forward."""
-        super().__init__(target, connect_seconds=connect_seconds, read_seconds=read_seconds)
-        self._attempts, self._sleep, self._rand, self._clock = attempts, sleep or time.sleep, rand, clock
-        self._seconds = attempts * (connect_seconds + read_seconds)  # for all attempts and the waits between them
-        self._quota = Quota()
-
-    def insist(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Send one request, and again if nobody answered, or not now.
+    def send(self, path: str, headers: Mapping[str, str], body: bytes) -> Response:
+        """Send a request, and again after a transient error.
 
         Raises:
-            Unanswered, ClientError: of the last attempt.
+            HTTPClientError, ClientError: of the last attempt.
 
         """
-        taken, deadline = 0, Deadline.after(self._seconds, self._clock)
+        cost, deadline = 0, Deadline.after(self._seconds, self._timing.clock)
         for attempt in range(1, self._attempts + 1):
             try:
-                answer = self._once(path, headers, body, deadline)
-            except (ClientError, Unanswered) as error:
-                scale = _scale(error, self.transient)
-                if scale is None or attempt == self._attempts:
+                response = self.send_once(path, headers, body, deadline)
+            except (ClientError, HTTPClientError) as error:
+                cost = self._wait(error, attempt, deadline)
+                if cost == 0:
                     raise
-                wait = self._rand() * scale * 2 ** (attempt - 1)
-                if self._clock() + wait >= deadline.ends or not (taken := self._quota.take(scale)):
-                    raise
-                self._sleep(wait)
             else:
-                self._quota.give(taken or 1)
-                return answer
+                self._quota.release(cost or 1)
+                return response
         raise AssertionError  # the last attempt raises or returns
 
-    def _once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Answer:
-        return self.post(path, headers, body, deadline)
-
-
-class Invoker(Patient):
-    """Lambda, as far as `invoke` goes: once, unless its user knows that twice does no harm."""
-
-    def invoke(
-        self,
-        *,
-        FunctionName: str,  # noqa: N803 - as boto3 names them
-        Payload: bytes,  # noqa: N803
-        InvocationType: str = "RequestResponse",  # noqa: N803
-    ) -> dict[str, Any]:
-        """Invoke a function and wait for its answer, or ("Event") for Lambda's that it will.
-
-        Args:
-            FunctionName: its name, with ":" and a qualifier if it is not the newest code that is meant.
-            Payload: the event, as JSON.
-            InvocationType: as Lambda's API names it.
+    def send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
+        """Send one signed request, once.
 
         Raises:
-            Unanswered: there is no answer.
-            ClientError: Lambda refused.
+            HTTPClientError: no complete response arrived.
+            ClientError: the response is an error.
 
         """
-        how = {} if InvocationType == "RequestResponse" else {"x-amz-invocation-type": InvocationType}
-        answer = self.insist(f"/2015-03-31/functions/{_quoted(FunctionName)}/invocations", how, Payload)
-        error = answer.headers.get("x-amz-function-error")
-        return {"Payload": Read(answer.body), **({} if error is None else {"FunctionError": error})}
+        endpoint = self._endpoint
+        sent = {"host": endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
+        scope = SigningScope(endpoint.region, endpoint.service, time.time())
+        response = self._connections.post(path, sign(path, sent, body, endpoint.credentials(), scope), body, deadline)
+        if response.status >= LEAST_ERROR_STATUS:
+            raise _client_error(response)
+        return response
+
+    def _wait(self, error: ClientError | HTTPClientError, attempt: int, deadline: Deadline) -> int:
+        """Wait before the next attempt and return its cost of the quota. 0: there is no next attempt."""
+        backoff = _backoff(error, self.backoff_seconds)
+        if backoff is None or attempt == self._attempts:
+            return 0
+        seconds = self._timing.random() * backoff * 2 ** (attempt - 1)
+        if self._timing.clock() + seconds >= deadline.ends:
+            return 0
+        cost = self._quota.acquire(backoff)
+        if cost:
+            self._timing.sleep(seconds)
+        return cost
 
 
-class Read(NamedTuple):
-    """A body that has been read."""
+class LambdaClient(AwsClient):
+    """Lambda: `invoke`."""
 
-    content: bytes
-
-    def read(self) -> bytes:
-        """Return it."""
-        return self.content
-
-
-class Kms(Patient):
-    """KMS, as far as `generate_data_key` and `decrypt` go."""
-
-    def generate_data_key(self, **arguments: object) -> dict[str, Any]:
-        """Ask for a new data key."""
-        return self._ask("GenerateDataKey", arguments)
-
-    def decrypt(self, **arguments: object) -> dict[str, Any]:
-        """Ask for what was wrapped."""
-        return self._ask("Decrypt", arguments)
-
-    def _ask(self, operation: str, arguments: Mapping[str, object]) -> dict[str, Any]:
-        said = {name: _encoded(value) if isinstance(value, bytes) else value for name, value in arguments.items()}
-        headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"TrentService.{operation}"}
-        answer: dict[str, Any] = json.loads(self.insist("/", headers, json.dumps(said).encode()).body)
-        return {name: binascii.a2b_base64(value) if name in BLOBS else value for name, value in answer.items()}
-
-
-class DynamoDb(Patient):
-    """DynamoDB, in its own JSON."""
-
-    transient = DYNAMODB_SECONDS
-
-    def ask(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask for one operation.
+    def invoke(self, **request: Unpack[Invocation]) -> dict[str, Any]:
+        """Invoke a function.
 
         Args:
-            operation: as DynamoDB's API names it, e.g. "GetItem".
+            request: `FunctionName`, with ":" and a qualifier if there is one; `Payload`, the event as JSON;
+                `InvocationType`, "RequestResponse" if left out, or "Event", which does not wait for the function.
+
+        Returns:
+            `Payload`, a file with the function's response; `FunctionError` if the function failed.
+
+        Raises:
+            HTTPClientError: no complete response arrived.
+            ClientError: Lambda answered with an error.
+
+        """
+        kind = request.get("InvocationType", "RequestResponse")
+        headers = {} if kind == "RequestResponse" else {"x-amz-invocation-type": kind}
+        name = quote(request["FunctionName"], safe="-._~")
+        response = self.send(f"/2015-03-31/functions/{name}/invocations", headers, request["Payload"])
+        result: dict[str, Any] = {"Payload": io.BytesIO(response.body)}
+        if "x-amz-function-error" in response.headers:
+            result["FunctionError"] = response.headers["x-amz-function-error"]
+        return result
+
+
+class KmsClient(AwsClient):
+    """KMS: `generate_data_key` and `decrypt`, with boto3's parameters."""
+
+    def generate_data_key(self, **request: object) -> dict[str, Any]:
+        """Call GenerateDataKey."""
+        return self._call("GenerateDataKey", request)
+
+    def decrypt(self, **request: object) -> dict[str, Any]:
+        """Call Decrypt."""
+        return self._call("Decrypt", request)
+
+    def _call(self, operation: str, request: Mapping[str, object]) -> dict[str, Any]:
+        plain = {name: _base64(value) if isinstance(value, bytes) else value for name, value in request.items()}
+        headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"TrentService.{operation}"}
+        result: dict[str, Any] = json.loads(self.send("/", headers, json.dumps(plain).encode()).body)
+        return {name: binascii.a2b_base64(value) if name in BINARY_FIELDS else value for name, value in result.items()}
+
+
+class DynamoDbClient(AwsClient):
+    """DynamoDB, in its own JSON."""
+
+    backoff_seconds = DYNAMODB_SECONDS
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Call one operation.
+
+        Args:
+            operation: its name in DynamoDB's API, e.g. "GetItem".
             request: in DynamoDB's JSON.
 
         Raises:
-            Unanswered: there is no answer.
-            ClientError: DynamoDB refused; `response` holds the item in the way, if it was asked for.
+            HTTPClientError: no complete response arrived.
+            ClientError: DynamoDB answered with an error; `response` has the item of a failed condition.
 
         """
         headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": f"DynamoDB_20120810.{operation}"}
-        answer: dict[str, Any] = json.loads(self.insist("/", headers, json.dumps(request).encode()).body)
-        return answer
+        result: dict[str, Any] = json.loads(self.send("/", headers, json.dumps(request).encode()).body)
+        return result
 
-    def _once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Answer:
-        answer = self.post(path, headers, body, deadline)
-        if (checksum := answer.headers.get("x-amz-crc32")) and checksum != str(zlib.crc32(answer.body)):
-            raise ConnectionClosedError  # it was cut, or changed: as good as none
-        return answer
-
-
-class Quota:
-    """What a container may spend on repeating itself: where a service is down, everybody who insists makes it worse."""
-
-    FULL, TRANSIENT, THROTTLED = 500, 14, 5
-
-    def __init__(self) -> None:
-        """Begin with all of it."""
-        self._left, self._lock = self.FULL, threading.Lock()
-
-    def take(self, scale: float) -> int:
-        """Take what one repetition costs; 0 if there is not enough left."""
-        cost = self.THROTTLED if scale == THROTTLED_SECONDS else self.TRANSIENT
-        with self._lock:
-            if cost > self._left:
-                return 0
-            self._left -= cost
-            return cost
-
-    def give(self, amount: int) -> None:
-        """Give some back, after an answer."""
-        with self._lock:
-            self._left = min(self.FULL, self._left + amount)
+    def send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
+        """Send one request, and compare the checksum of its response."""
+        response = super().send_once(path, headers, body, deadline)
+        checksum = response.headers.get("x-amz-crc32")
+        if checksum and checksum != str(zlib.crc32(response.body)):
+            raise ConnectionClosedError  # part of the body is missing or changed
+        return response
 
 
-def _scale(error: ClientError | Unanswered, transient: float) -> float | None:
-    """Say how long to wait at first, in seconds; None: asking again would not help."""
-    if isinstance(error, Unanswered):
+def _backoff(error: ClientError | HTTPClientError, transient: float) -> float | None:
+    """Return the longest wait before the second attempt, in seconds. None: the error is final."""
+    if isinstance(error, HTTPClientError):
         return transient
-    code, status = error.code, error.status
-    if code in THROTTLED:
+    if error.code in THROTTLED:
         return THROTTLED_SECONDS
-    return transient if code in TRANSIENT or status in TRANSIENT_STATUSES else None
+    return transient if error.code in TRANSIENT or error.status in TRANSIENT_STATUSES else None
 
 
-def _refused(answer: Answer) -> ClientError:
-    """Read an error: its code, from a header or from the body, and the item in the way, which is ours and sealed."""
+def _client_error(response: Response) -> ClientError:
+    """Read an error: its code, from a header or from the body, and the sealed item that failed a condition."""
     try:
-        said = json.loads(answer.body)
+        body = json.loads(response.body)
     except ValueError:
-        said = {}
-    known = said if isinstance(said, dict) else {}
-    code = answer.headers.get("x-amzn-errortype") or known.get("__type") or known.get("code") or known.get("Code")
-    item = known.get("Item")
-    named = str(code or answer.status).partition(":")[0].rpartition("#")[2]
-    return ClientError(named, answer.status, item if isinstance(item, dict) else None)
+        body = None
+    if not isinstance(body, dict):
+        body = {}
+    code = response.headers.get("x-amzn-errortype") or body.get("__type") or body.get("code") or body.get("Code")
+    name = str(code or response.status).partition(":")[0].rpartition("#")[2]
+    item = body.get("Item")
+    return ClientError(name, response.status, item if isinstance(item, dict) else None)
 
 
-def _traced() -> dict[str, str]:
-    """Hand Lambda's trace on: by it Lambda sees functions that call each other in a circle, and X-Ray one request."""
-    trace = os.environ.get("_X_AMZN_TRACE_ID")  # set anew for each invocation
-    known = trace and os.environ.get("AWS_LAMBDA_FUNCTION_NAME") and trace.isascii() and trace.isprintable()
-    return {"x-amzn-trace-id": trace} if trace and known else {}
+def _trace_header() -> dict[str, str]:
+    """Pass Lambda's trace on: Lambda detects recursive invocations by it, and X-Ray joins the calls of a request."""
+    trace = os.environ.get("_X_AMZN_TRACE_ID", "")  # another one for each invocation
+    if not os.environ.get("AWS_LAMBDA_FUNCTION_NAME"):
+        return {}
+    return {"x-amzn-trace-id": trace} if trace and trace.isascii() and trace.isprintable() else {}
 
 
-def _encoded(value: bytes) -> str:
+def _base64(value: bytes) -> str:
     return binascii.b2a_base64(value, newline=False).decode()
-
-
-def _quoted(name: str) -> str:
-    from urllib.parse import quote  # noqa: PLC0415 - http.client has imported it
-
-    return quote(name, safe="-._~")

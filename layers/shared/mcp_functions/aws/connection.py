@@ -1,6 +1,6 @@
-"""Kept connections, bounded in time. Nothing is ever sent twice here: what to repeat, the caller knows.
+"""HTTP connections with deadlines, kept for later requests. A request is never sent twice here.
 
-A connection that the other side has closed meanwhile shows it before anything is sent, and another is opened.
+A kept connection that the server has closed is readable before a request is sent; then another is opened.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from ssl import SSLContext
 
-    from mcp_functions.aws.surroundings import Target
 
-
-class Answer(NamedTuple):
-    """What came back: header names in lower case."""
+class Response(NamedTuple):
+    """An HTTP response; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -38,33 +36,33 @@ class Answer(NamedTuple):
 
 
 @cache
-def trusted() -> SSLContext:
-    """Read whom this machine trusts, once: that takes longer than a handshake."""
-    import ssl  # noqa: PLC0415 - only where a connection is encrypted
+def tls_context() -> SSLContext:
+    """Read the certificates that this machine trusts, once: that takes longer than a handshake."""
+    import ssl  # noqa: PLC0415 - only for encrypted connections
 
     return ssl.create_default_context()
 
 
 class Deadline(NamedTuple):
-    """When a call has to be over, in seconds of its clock."""
+    """The time at which a call must end, in seconds of its clock."""
 
     ends: float
     clock: Callable[[], float]
 
     @classmethod
     def after(cls, seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
-        """Give a call so many seconds from now."""
+        """Return the deadline that is `seconds` away."""
         return cls(clock() + seconds, clock)
 
     def within(self, seconds: float) -> Deadline:
-        """Give a part of the call so many seconds from now, and no more than the call has."""
+        """Return the earlier of this deadline and the one that is `seconds` away."""
         return self._replace(ends=min(self.ends, self.clock() + seconds))
 
-    def left(self) -> float:
-        """Return the seconds that are left.
+    def remaining(self) -> float:
+        """Return the seconds until the deadline.
 
         Raises:
-            TimeoutError: there are none.
+            TimeoutError: the deadline has passed.
 
         """
         seconds = self.ends - self.clock()
@@ -73,49 +71,54 @@ class Deadline(NamedTuple):
         return seconds
 
 
-class Line:
-    """A connected socket, as far as http.client uses one. All its reads and writes together end at one deadline.
+class DeadlineSocket:
+    """A connected socket with the methods that http.client calls. All reads and writes together end at one deadline.
 
-    A socket's own timeout begins again with every byte that comes, so a server that drips holds it open for ever.
+    A socket's own timeout starts again with every byte, so a server that sends slowly could hold it open for ever.
     """
 
     def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
-        """Take a socket, and when it must be done."""
+        """Wrap a connected socket."""
         self._socket, self.deadline = connected, deadline
 
     def sendall(self, content: bytes) -> None:
-        """Send all of it."""
+        """Send all bytes."""
         rest = memoryview(content)
         while rest:
-            rest = rest[self.in_time().send(rest) :]
+            self.set_timeout()
+            rest = rest[self._socket.send(rest) :]
 
     def makefile(self, _mode: str) -> BufferedReader:
-        """Return what reads from it."""
+        """Return a buffered reader."""
         return BufferedReader(_Reader(self, self._socket.makefile("rb", buffering=0)))
 
-    def in_time(self) -> socket.socket:
-        """Return the socket, for one more operation within the deadline."""
-        self._socket.settimeout(self.deadline.left())
-        return self._socket
+    def set_timeout(self) -> None:
+        """Give the next operation the time until the deadline.
+
+        Raises:
+            TimeoutError: the deadline has passed.
+
+        """
+        self._socket.settimeout(self.deadline.remaining())
 
     def fileno(self) -> int:
         """Return the file descriptor, for `select`."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close it, once nothing reads from it any more."""
+        """Close the socket, once its reader is closed too."""
         self._socket.close()
 
 
 class _Reader(RawIOBase):
-    def __init__(self, line: Line, source: RawIOBase) -> None:
-        self._line, self._source = line, source
+    def __init__(self, deadline_socket: DeadlineSocket, source: RawIOBase) -> None:
+        self._socket, self._source = deadline_socket, source
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - any writable buffer
-        self._line.in_time()
+        self._socket.set_timeout()
         return self._source.readinto(buffer)
 
     def close(self) -> None:
@@ -123,111 +126,116 @@ class _Reader(RawIOBase):
         super().close()
 
 
-def connect(host: str, port: int, context: SSLContext | None, *, each: float, deadline: Deadline) -> HTTPConnection:
+def open_connection(
+    host: str, port: int, context: SSLContext | None, *, connect_seconds: float, deadline: Deadline
+) -> HTTPConnection:
     """Open a connection.
 
     Args:
         host: its name or address.
         port: its port.
-        context: whom to trust; None: the connection is not encrypted.
-        each: seconds for each address of the host.
-        deadline: for all of them, and for the handshake.
+        context: the trusted certificates; None: the connection is not encrypted.
+        connect_seconds: limit for each address of the host, and for the handshake.
+        deadline: for all of them.
 
     Raises:
-        OSError: nobody is there, or cannot be trusted, or it took too long.
+        OSError: the host does not accept the connection, is not trusted, or took too long.
 
     """
-    connected = _dialled(host, port, each, deadline)
+    connected = _connect(host, port, connect_seconds, deadline)
     try:
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if context:
-            connected.settimeout(deadline.within(each).left())
+            connected.settimeout(deadline.within(connect_seconds).remaining())
             connected = context.wrap_socket(connected, server_hostname=host)
     except OSError:
         connected.close()
         raise
     connection: Any = HTTPConnection(host, port)
-    connection.sock = Line(connected, deadline)
+    connection.sock = DeadlineSocket(connected, deadline)
     return cast("HTTPConnection", connection)
 
 
-def _dialled(host: str, port: int, each: float, deadline: Deadline) -> socket.socket:
-    """Connect to the first address that answers."""
+def _connect(host: str, port: int, connect_seconds: float, deadline: Deadline) -> socket.socket:
+    """Connect to the first address of the host that accepts."""
     failure: OSError = ConnectionRefusedError()
     for family, kind, protocol, _name, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        dialled = socket.socket(family, kind, protocol)
+        connected = socket.socket(family, kind, protocol)
         try:
-            dialled.settimeout(deadline.within(each).left())
-            dialled.connect(address)
+            connected.settimeout(deadline.within(connect_seconds).remaining())
+            connected.connect(address)
         except OSError as error:
-            dialled.close()
+            connected.close()
             failure = error
         else:
-            return dialled
+            return connected
     raise failure
 
 
-class Connections:
-    """Connections to one target: as many as there are calls at a time, each kept for the next call."""
+class ConnectionPool:
+    """Connections to one host: one for each concurrent call, kept for later calls."""
 
-    def __init__(self, target: Target, *, connect_seconds: float, read_seconds: float) -> None:
-        """Remember the limits; none is opened."""
+    def __init__(self, host: str, port: int, *, tls: bool, connect_seconds: float, read_seconds: float) -> None:
+        """Keep the limits; no connection is opened."""
+        self._host, self._port, self._tls = host, port, tls
+        self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
         self._lock = threading.Lock()
         self._idle: list[HTTPConnection] = []
-        self._target, self._connect, self._read = target, connect_seconds, read_seconds
 
-    def post(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Answer:
-        """Send one request and read its answer, within the limits and before the deadline.
+    def post(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
+        """Send one request and read its response, within the limits and before the deadline.
 
         Raises:
-            Unanswered: there is none; its class says how far it came.
+            HTTPClientError: no complete response arrived; the class says how far the request came.
 
         """
-        connection = self._open(deadline)
-        line: Any = connection.sock
-        line.deadline = deadline.within(self._read)
+        connection = self._take(deadline)
+        deadline_socket: Any = connection.sock
+        deadline_socket.deadline = deadline.within(self._read_seconds)
         try:
             connection.request("POST", path, body, dict(headers))
-            response = connection.getresponse()
-            answer = Answer(response.status, {n.lower(): v for n, v in response.getheaders()}, response.read())
+            answer = connection.getresponse()
+            response = Response(answer.status, {n.lower(): v for n, v in answer.getheaders()}, answer.read())
         except TimeoutError:
             connection.close()
             raise ReadTimeoutError from None
         except (OSError, HTTPException):
             connection.close()
             raise ConnectionClosedError from None
-        if connection.sock is not None:  # else the other side has said that this was its last answer
+        if connection.sock is not None:  # http.client has dropped it if the server closes after this response
             with self._lock:
                 self._idle.append(connection)
-        return answer
+        return response
 
     def close(self) -> None:
-        """Close what is kept."""
+        """Close all kept connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def __del__(self) -> None:
-        """Leave no connection open that nobody can use any more."""
-        for connection in self._idle:  # without the lock: a thread that held it may be in the process that forked
+        """Close all kept connections: http.client does not."""
+        for connection in self._idle:  # without the lock: in a forked child, its holder may not exist
             connection.close()
 
-    def _open(self, deadline: Deadline) -> HTTPConnection:
+    def _take(self, deadline: Deadline) -> HTTPConnection:
         with self._lock:
             kept = self._idle.pop() if self._idle else None
         if kept and kept.sock is not None and not select([kept.sock], [], [], 0)[0]:
             return kept
-        if kept:  # it has something to say before it is asked: that it is closed
+        if kept:  # readable before a request: the server has closed it
             kept.close()
-        return self._connected(deadline)
+        return self._open(deadline)
 
-    def _connected(self, deadline: Deadline) -> HTTPConnection:
-        target, context = self._target, trusted() if self._target.tls else None
+    def _open(self, deadline: Deadline) -> HTTPConnection:
+        context = tls_context() if self._tls else None
         try:
-            return connect(target.host, target.port, context, each=self._connect, deadline=deadline)
+            return open_connection(
+                self._host, self._port, context, connect_seconds=self._connect_seconds, deadline=deadline
+            )
         except TimeoutError:
             raise ConnectTimeoutError from None
         except OSError as error:
-            untrusted = type(error).__module__ == "ssl"
+            untrusted = type(error).__module__ == "ssl"  # which is imported only for encrypted connections
             raise (SSLError if untrusted else EndpointConnectionError) from None

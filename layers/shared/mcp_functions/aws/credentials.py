@@ -1,4 +1,4 @@
-"""Who signs: Lambda's variables, or (with SnapStart) its endpoint of credentials, which end and are fetched anew."""
+"""Credentials of the environment, or (with SnapStart) of Lambda's credentials endpoint, which expire."""
 
 from __future__ import annotations
 
@@ -13,82 +13,81 @@ from mcp_functions.aws.signing import Credentials
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-REFRESH_SECONDS = 600.0  # before they end
+REFRESH_SECONDS = 600.0  # before they expire
 FETCH_SECONDS = 2.0
 OK, HTTP_PORT = 200, 80
 
 
-def given(environ: Mapping[str, str]) -> Callable[[], Credentials]:
-    """Take the credentials that stand in the environment; they last as long as it does."""
-    found = Credentials(
+def from_environment(environ: Mapping[str, str]) -> Callable[[], Credentials]:
+    """Return a function that returns the credentials of the environment, which last as long as the process."""
+    credentials = Credentials(
         environ["AWS_ACCESS_KEY_ID"], environ["AWS_SECRET_ACCESS_KEY"], environ.get("AWS_SESSION_TOKEN") or None
     )
-    return lambda: found
+    return lambda: credentials
 
 
-class Fetched:
-    """Credentials of the endpoint that AWS_CONTAINER_CREDENTIALS_FULL_URI names, fetched before they end."""
+class ContainerCredentials:
+    """Credentials of the endpoint that AWS_CONTAINER_CREDENTIALS_FULL_URI names, fetched again before they expire."""
 
     def __init__(
         self,
-        host: str,
+        address: str,
         path: str,
         token: str,
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Remember where they are; none are fetched.
+        """Keep the address; no request is sent.
 
         Args:
-            host: with its port.
+            address: host and port.
             path: of the URL.
-            token: that says who asks.
-            now: unix seconds.
-            clock: seconds, only ever forward.
+            token: the `authorization` header of the request.
+            now: returns unix seconds.
+            clock: returns monotonic seconds.
 
         """
-        self._host, self._path, self._token, self._now, self._clock = host, path, token, now, clock
+        self._address, self._path, self._token, self._now, self._clock = address, path, token, now, clock
         self._lock = threading.Lock()
-        self._found: tuple[Credentials, float] | None = None
+        self._latest: tuple[Credentials, float] | None = None
 
     def __call__(self) -> Credentials:
-        """Return credentials that are good for a while.
+        """Return credentials that have not expired.
 
         Raises:
-            MetadataRetrievalError: there are none.
+            MetadataRetrievalError: the endpoint returned none, and the earlier ones have expired.
 
         """
         with self._lock:
-            if self._found is None or self._found[1] - self._now() < REFRESH_SECONDS:
-                self._found = self._renewed()
-            return self._found[0]
+            if self._latest is None or self._latest[1] - self._now() < REFRESH_SECONDS:
+                self._latest = self._renew()
+            return self._latest[0]
 
-    def _renewed(self) -> tuple[Credentials, float]:
+    def _renew(self) -> tuple[Credentials, float]:
         try:
             return self._fetch()
-        except Exception:  # noqa: BLE001 - whatever was wrong with the answer, its words are not for a log
-            if self._found and self._found[1] > self._now():
-                return self._found
+        except Exception:  # noqa: BLE001 - any error of the response; its text may hold a secret
+            if self._latest and self._latest[1] > self._now():
+                return self._latest
             raise MetadataRetrievalError from None
 
     def _fetch(self) -> tuple[Credentials, float]:
-        from mcp_functions.aws.connection import Deadline, connect  # noqa: PLC0415 - only where credentials are fetched
+        from calendar import timegm  # noqa: PLC0415 - only where credentials are fetched
 
-        host, _colon, port = self._host.partition(":")
+        from mcp_functions.aws.connection import Deadline, open_connection  # noqa: PLC0415
+
+        host, _colon, port = self._address.partition(":")
         deadline = Deadline.after(FETCH_SECONDS, self._clock)
-        connection = connect(host, int(port or HTTP_PORT), None, each=FETCH_SECONDS, deadline=deadline)
+        connection = open_connection(
+            host, int(port or HTTP_PORT), None, connect_seconds=FETCH_SECONDS, deadline=deadline
+        )
         try:
             connection.request("GET", self._path, headers={"authorization": self._token} if self._token else {})
-            answer = connection.getresponse()
-            said = json.loads(answer.read())
+            response = connection.getresponse()
+            document: dict[str, Any] = json.loads(response.read())
         finally:
             connection.close()
-        if answer.status != OK:
+        if response.status != OK:
             raise MetadataRetrievalError
-        return Credentials(said["AccessKeyId"], said["SecretAccessKey"], said.get("Token")), _ends(said)
-
-
-def _ends(said: Mapping[str, Any]) -> float:
-    from calendar import timegm  # noqa: PLC0415 - as above
-
-    return timegm(time.strptime(said["Expiration"][:19], "%Y-%m-%dT%H:%M:%S"))
+        expiration = timegm(time.strptime(document["Expiration"][:19], "%Y-%m-%dT%H:%M:%S"))
+        return Credentials(document["AccessKeyId"], document["SecretAccessKey"], document.get("Token")), expiration

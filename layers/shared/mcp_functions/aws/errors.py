@@ -1,6 +1,6 @@
-"""What goes wrong with a call, named as botocore names it: whoever sorts the errors of one sorts those of the other.
+"""Errors of AWS calls, with botocore's names: callers sort the errors of both kinds of clients by these names.
 
-An answer's own words are not kept: they may quote what was asked.
+An error keeps the code of an answer but not its message, because a message may quote the request.
 """
 
 from __future__ import annotations
@@ -12,10 +12,17 @@ if TYPE_CHECKING:
 
 
 class ClientError(Exception):
-    """The service refused, or failed."""
+    """The service answered with an error.
+
+    Attributes:
+        code: the service's error code.
+        status: the HTTP status.
+        response: both in botocore's shape, and `Item`, the item that failed a condition of DynamoDB.
+
+    """
 
     def __init__(self, code: str, status: int, item: Mapping[str, Any] | None = None) -> None:
-        """Take the error's code, the HTTP status, and the item that was in the way, if DynamoDB tells."""
+        """Keep what `response` needs."""
         super().__init__(code)
         self.code, self.status = code, status
         self.response: dict[str, Any] = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
@@ -23,29 +30,29 @@ class ClientError(Exception):
             self.response["Item"] = item
 
 
-class Unanswered(OSError):
-    """There is no answer at all."""
+class HTTPClientError(OSError):
+    """No complete response arrived."""
 
 
-class ConnectTimeoutError(Unanswered):
-    """Nobody took the connection in time: nothing was sent."""
+class ConnectTimeoutError(HTTPClientError):
+    """The connection was not accepted in time; the request was not sent."""
 
 
-class EndpointConnectionError(Unanswered):
-    """Nobody is there: nothing was sent."""
+class EndpointConnectionError(HTTPClientError):
+    """The connection was refused or the host is unknown; the request was not sent."""
 
 
-class SSLError(Unanswered):
-    """Whoever is there cannot be trusted: nothing was sent."""
+class SSLError(HTTPClientError):
+    """The server's certificate is not trusted; the request was not sent."""
 
 
-class ReadTimeoutError(Unanswered):
-    """The request was sent, and then there was silence."""
+class ReadTimeoutError(HTTPClientError):
+    """The request was sent, and the response did not arrive in time."""
 
 
-class ConnectionClosedError(Unanswered):
-    """The request was sent, at least in part, and then the connection ended."""
+class ConnectionClosedError(HTTPClientError):
+    """The connection ended after part of the request was sent."""
 
 
-class MetadataRetrievalError(Unanswered):
-    """Lambda did not hand out credentials."""
+class MetadataRetrievalError(HTTPClientError):
+    """Lambda's credentials endpoint returned no credentials."""

@@ -1,7 +1,4 @@
-"""Signature Version 4, for a POST without a query: pure, its clock a parameter.
-
-Checked against botocore's own signer in the tests.
-"""
+"""AWS Signature Version 4 for a POST without a query string. The tests compare it with botocore's signer."""
 
 from __future__ import annotations
 
@@ -14,56 +11,63 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-# "Do not include … headers that a proxy may change": the header is sent, but does not count.
+# SigV4, "Create a canonical request": headers that a proxy may change are sent but not signed.
 UNSIGNED = frozenset({"user-agent", "x-amzn-trace-id"})
 
 
 class Credentials(NamedTuple):
-    """Who signs. Never printed."""
+    """An access key. Its `repr` shows no secret."""
 
     key_id: str
     secret: str
     token: str | None = None
 
     def __repr__(self) -> str:
-        """Name the key without its secret."""
+        """Show the key's id without its secret."""
         return f"Credentials({self.key_id})"
 
 
-class Scope(NamedTuple):
-    """Where and when a signature counts: `at` in unix seconds."""
+class SigningScope(NamedTuple):
+    """The region, service and time (unix seconds) for which a signature is valid."""
 
     region: str
     service: str
     at: float
 
 
-def sign(path: str, headers: Mapping[str, str], body: bytes, by: Credentials, scope: Scope) -> dict[str, str]:
-    """Return the headers of a POST with those that sign it.
+def sign(
+    path: str, headers: Mapping[str, str], body: bytes, credentials: Credentials, scope: SigningScope
+) -> dict[str, str]:
+    """Return the headers of a POST with the headers that sign it.
 
     Args:
-        path: of the URL, as it goes over the wire.
+        path: of the URL, percent-encoded.
         headers: names in lower case, `host` among them.
-        body: as it goes over the wire.
-        by: who signs.
+        body: the bytes that are sent.
+        credentials: of the caller.
         scope: region, service and time.
 
     """
-    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(scope.at))
-    sent = {**headers, "x-amz-date": moment, **({"x-amz-security-token": by.token} if by.token else {})}
-    counted = sorted(sent.keys() - UNSIGNED)
-    lines = "".join(f"{name}:{' '.join(sent[name].split())}\n" for name in counted)
-    names = ";".join(counted)
-    # "URI-encode the path": of what is encoded already, only the percent signs are left to encode
+    timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(scope.at))
+    day = timestamp[:8]
+    sent = {**headers, "x-amz-date": timestamp}
+    if credentials.token:
+        sent["x-amz-security-token"] = credentials.token
+    signed = sorted(sent.keys() - UNSIGNED)
+    names = ";".join(signed)
+    lines = "".join(f"{name}:{' '.join(sent[name].split())}\n" for name in signed)
+    # SigV4 encodes the path once more: in an encoded path only the percent signs change.
     request = "\n".join(("POST", path.replace("%", "%25"), "", lines, names, hashlib.sha256(body).hexdigest()))
-    credential = f"{moment[:8]}/{scope.region}/{scope.service}/aws4_request"
-    text = "\n".join((ALGORITHM, moment, credential, hashlib.sha256(request.encode()).hexdigest()))
-    signature = hmac.new(_key(by.secret, moment[:8], scope), text.encode(), "sha256").hexdigest()
-    said = f"{ALGORITHM} Credential={by.key_id}/{credential}, SignedHeaders={names}, Signature={signature}"
-    return {**sent, "authorization": said}
+    credential_scope = f"{day}/{scope.region}/{scope.service}/aws4_request"
+    text = "\n".join((ALGORITHM, timestamp, credential_scope, hashlib.sha256(request.encode()).hexdigest()))
+    signature = hmac.new(_signing_key(credentials.secret, day, scope), text.encode(), "sha256").hexdigest()
+    sent["authorization"] = (
+        f"{ALGORITHM} Credential={credentials.key_id}/{credential_scope}, SignedHeaders={names}, Signature={signature}"
+    )
+    return sent
 
 
-def _key(secret: str, day: str, scope: Scope) -> bytes:
+def _signing_key(secret: str, day: str, scope: SigningScope) -> bytes:
     key = f"AWS4{secret}".encode()
     for part in (day, scope.region, scope.service, "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")

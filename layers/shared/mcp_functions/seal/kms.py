@@ -41,12 +41,12 @@ class Wrapping(Protocol):
 
 def kms_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     """Build a KMS client whose time limits fit into API Gateway's: our own where the environment says all it needs."""
-    target = aws.find(os.environ, "kms")
+    target = aws.find_endpoint(os.environ, "kms")
     if target is None:
         return boto3_client()
-    from mcp_functions.aws.clients import Kms  # noqa: PLC0415 - imported at init, where it will be needed
+    from mcp_functions.aws.clients import KmsClient  # noqa: PLC0415 - imported at init, where it will be needed
 
-    return Kms(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+    return KmsClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
 
 def boto3_client() -> Any:  # noqa: ANN401 - see kms_client

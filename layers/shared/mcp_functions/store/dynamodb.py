@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import aws
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.data_keys import forgetful
+from mcp_functions.seal.resets import register_for_reset
 from mcp_functions.store.items import Conflict
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class DynamoDb:
         """
         self._name, self._make_call = name, make_call
         self._call: Call | None = None
-        forgetful(self)
+        register_for_reset(self)
 
     def reset(self) -> None:
         """Forget the client: its sockets and credentials belong to the process that made them."""
@@ -149,20 +149,20 @@ class DynamoDb:
 
 def make_call() -> Call:
     """Build what asks DynamoDB, within API Gateway's time: our own where the environment says all it needs."""
-    target = aws.find(os.environ, "dynamodb")
+    target = aws.find_endpoint(os.environ, "dynamodb")
     if target is None:
         return boto3_call()
-    from mcp_functions.aws.clients import DynamoDb as Client  # noqa: PLC0415 - imported at init, where it is needed
-    from mcp_functions.aws.errors import ClientError, Unanswered  # noqa: PLC0415
+    from mcp_functions.aws.clients import DynamoDbClient  # noqa: PLC0415 - imported at init, where it is needed
+    from mcp_functions.aws.errors import ClientError, HTTPClientError  # noqa: PLC0415
 
-    client = Client(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+    client = DynamoDbClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
     def call(operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
-            return client.ask(operation, request)
+            return client.call(operation, request)
         except ClientError as error:
             raise _refused(error.response) from None
-        except Unanswered as error:
+        except HTTPClientError as error:
             raise Refused(type(error).__name__, UNANSWERED) from None
 
     return call

@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
-from mcp_functions.seal.forgetting import forgetful
+from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ class Summons:
         """
         self._worker, self._make_client = worker, client
         self._client: Any = None
-        forgetful(self)
+        register_for_reset(self)
 
     def reset(self) -> None:
         """Forget the client: its connections and credentials belong to the process that made them."""
@@ -54,12 +54,12 @@ class Summons:
 
 def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
     """Make the client that summons; a summons may come twice, so it is sent again when nobody answered."""
-    target = aws.find(os.environ, "lambda")
+    target = aws.find_endpoint(os.environ, "lambda")
     if target is None:
         return boto3_client()
-    from mcp_functions.aws.clients import Invoker  # noqa: PLC0415 - imported at init
+    from mcp_functions.aws.clients import LambdaClient  # noqa: PLC0415 - imported at init
 
-    return Invoker(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+    return LambdaClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
 
 def boto3_client() -> Any:  # noqa: ANN401 - see lambda_client

@@ -1,4 +1,4 @@
-"""For an author's tests: a conversation with a function, held as a client would hold it.
+"""Test helpers for authors: a conversation with a function, as its client holds it.
 
     def test_a_bug_is_resolved(converse):
         talk = converse(handler).call(workItemId=4522, fields={"System.State": "Resolved"})
@@ -6,8 +6,8 @@
         talk.accept(resolution={"resolution": "Fixed"})
         assert "Fixed" in talk.text
 
-Events go in and responses come out, as on AWS; KMS is the harness's. `converse` is a fixture of the pytest plugin that
-comes with the package; without pytest, `with deployed(): talk = Conversation(handler)…` says the same.
+The function receives API Gateway's events and returns responses, as on AWS; KMS is the harness's. `converse` is a
+fixture of the package's pytest plugin. Without pytest, write `with deployed(): talk = Conversation(handler)…`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from mcp_functions.local.task_client import Refused as Refused
     from mcp_functions.local.task_client import TaskClient as TaskClient
     from mcp_functions.testing.containers import Context as Context
-    from mcp_functions.testing.containers import deployed as deployed
     from mcp_functions.testing.conversation import EVERYTHING as EVERYTHING
     from mcp_functions.testing.conversation import WITH_TASKS as WITH_TASKS
     from mcp_functions.testing.conversation import Conversation as Conversation
+    from mcp_functions.testing.deployment import deployed as deployed
     from mcp_functions.testing.dynamodb import MemoryTable as MemoryTable
     from mcp_functions.testing.s3 import MemoryBucket as MemoryBucket
 
-_HOME = {
+_MODULES = {
     "Context": "testing.containers",
     "Conversation": "testing.conversation",
     "EVERYTHING": "testing.conversation",
@@ -35,19 +35,19 @@ _HOME = {
     "Refused": "local.task_client",
     "TaskClient": "local.task_client",
     "WITH_TASKS": "testing.conversation",
-    "deployed": "testing.containers",
+    "deployed": "testing.deployment",
 }
 __all__ = [
     "EVERYTHING", "WITH_TASKS", "Context", "Conversation", "MemoryBucket", "MemoryTable", "Refused", "TaskClient",
     "deployed",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:  # which would take every misspelt word for an object
+if not TYPE_CHECKING:  # a type checker would accept every misspelt name
 
-    def __getattr__(word: str) -> object:
-        """Import a word's module when the word is first used: pytest imports this package wherever it is installed."""
-        if word not in _HOME:
-            message = f"module {__name__!r} has no attribute {word!r}"
+    def __getattr__(name: str) -> object:
+        """Import a name when it is first used: pytest imports this package wherever it is installed."""
+        if name not in _MODULES:
+            message = f"module {__name__!r} has no attribute {name!r}"
             raise AttributeError(message)
-        value = globals()[word] = getattr(import_module(f"mcp_functions.{_HOME[word]}"), word)
+        value = globals()[name] = getattr(import_module(f"mcp_functions.{_MODULES[name]}"), name)
         return value

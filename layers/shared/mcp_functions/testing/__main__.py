@@ -1,4 +1,4 @@
-"""One event in a process of its own: `python -m mcp_functions.testing`, asked on stdin, answering on stdout."""
+"""Answers one event in a new process: `python -m mcp_functions.testing` reads the order from stdin."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Load the function, and answer."""
-    asked: dict[str, Any] = json.load(sys.stdin)
-    # as on Lambda, the function's folder comes first; then whatever the test could import
-    sys.path[:] = [str(Path(asked["file"]).parent), *asked["path"]]
+    """Import the function, answer the event, and write the response to stdout."""
+    order: dict[str, Any] = json.load(sys.stdin)
+    # The function's folder comes first, as on Lambda; then the folders from which the test imports.
+    sys.path[:] = [str(Path(order["file"]).parent), *order["path"]]
     with redirect_stdout(sys.stderr):
-        handler = unwrap(getattr(_load(asked["module"], asked["file"]), asked["variable"]))
-        late = handler.fresh(now=lambda: handler.now() + asked["later"])
-        response = late(asked["event"], Context(asked["name"], asked["remaining"]))
+        handler = unwrap(getattr(_import(order["module"], order["file"]), order["variable"]))
+        container = handler.fresh(now=lambda: handler.now() + order["ahead"])
+        response = container(order["event"], Context(order["name"], order["remaining"]))
     json.dump(response, sys.stdout)
 
 
-def _load(name: str, file: str) -> ModuleType:
+def _import(name: str, file: str) -> ModuleType:
     spec = spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         message = f"{file} is no module"

@@ -1,14 +1,14 @@
-"""A DynamoDB table in memory, for tests: it refuses what AWS refuses, and fails when told.
+"""A DynamoDB table in memory, for tests, with the three operations that the toolkit calls.
 
-It knows the three operations that the toolkit uses, checks conditions as AWS does, down to a name that an expression
-does not use, and forgets nothing that has expired before it is told to: AWS may take days. A read that does not ask
-for consistency is a write behind.
+It checks conditions and expression names as AWS does. An expired item stays until `expire`, because AWS may take days
+to delete it. A read without `ConsistentRead` returns the item before the last write.
 """
 
 from __future__ import annotations
 
 import copy
 import re
+from operator import eq, le, lt
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
@@ -21,40 +21,37 @@ if TYPE_CHECKING:
     Fault: TypeAlias = Literal["throttled", "lost", "unanswered", "denied"] | None
 
 KEY = "key"
-MAX_KEY_BYTES = 2048  # "the minimum length of a partition key value is 1 byte. The maximum length is 2048 bytes"
+MAX_KEY_BYTES = 2048  # Amazon DynamoDB developer guide, "Constraints"
 MAX_ITEM_BYTES = 400 * 1024
-TERM = re.compile(r"attribute_not_exists\((?P<absent>[#\w]+)\)|(?P<name>[#\w]+) (?P<compared>=|<=|<) (?P<value>:\w+)")
+TERM = re.compile(r"attribute_not_exists\((?P<absent>[#\w]+)\)|(?P<name>[#\w]+) (?P<comparison>=|<=|<) (?P<value>:\w+)")
 PLACEHOLDER = re.compile(r"[#:]\w+")
-COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "=": lambda found, wanted: bool(found == wanted),
-    "<=": lambda found, wanted: bool(found <= wanted),
-    "<": lambda found, wanted: bool(found < wanted),
-}
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<=": le, "<": lt}
 FAULTS = {
-    "throttled": ("ThrottlingException", 400),  # refused before anything happened
-    "lost": ("InternalServerError", 500),  # done, and then not said
-    "unanswered": ("ReadTimeoutError", 0),  # not done, and not said either
+    "throttled": ("ThrottlingException", 400),  # the operation does not happen
+    "lost": ("InternalServerError", 500),  # it happens, and its response is lost
+    "unanswered": ("ReadTimeoutError", 0),  # it does not happen, and there is no response
     "denied": ("AccessDeniedException", 400),
 }
+CONDITION = {"ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"}
 
 
 class MemoryTable:
-    """One table. It is called as DynamoDB is: an operation, and a request in DynamoDB's own JSON.
+    """One table. It is called as DynamoDB is: with an operation, and a request in DynamoDB's own JSON.
 
     Attributes:
-        items: by key, as the last write left them.
-        calls: every operation, in the order in which it came.
-        weather: asked before each call what goes wrong with it: "throttled"; "lost", which happens and is not said;
-            "unanswered", which does not happen; "denied"; or None.
+        items: by key, after the last write.
+        calls: every operation, in order.
+        weather: called before each operation; returns the fault of this call, or None: "throttled"; "lost", the
+            operation happens and its response is lost; "unanswered", it does not happen; "denied".
 
     """
 
     def __init__(self, name: str = TABLE, weather: Callable[[str], Fault] = lambda _operation: None) -> None:
-        """Begin empty."""
+        """Start empty."""
         self.name, self.weather = name, weather
         self.items: dict[str, dict[str, Any]] = {}
         self.calls: list[str] = []
-        self._before: dict[str, dict[str, Any]] = {}  # each write's predecessor, for readers who do not insist
+        self._previous: dict[str, dict[str, Any]] = {}  # the item before the last write, for inconsistent reads
         self._lock = RLock()
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,101 +66,90 @@ class MemoryTable:
             fault = self.weather(operation)
             if fault and fault != "lost":
                 raise Refused(*FAULTS[fault])
-            answer = self._do(operation, copy.deepcopy(dict(request)))
+            answer = self._run(operation, copy.deepcopy(dict(request)))
             if fault:
                 raise Refused(*FAULTS[fault])
             return copy.deepcopy(answer)
 
     def expire(self, now: float) -> None:
-        """Delete what has ended, as AWS does at some later time."""
+        """Delete expired items, as AWS does at some later time."""
         with self._lock:
-            ended = [key for key, item in self.items.items() if int(item["expires"]["N"]) < now]
-            for key in ended:
-                self._before.pop(key, None)
+            expired = [key for key, item in self.items.items() if int(item["expires"]["N"]) < now]
+            for key in expired:
+                self._previous.pop(key, None)
                 del self.items[key]
 
-    def _do(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        operations: dict[str, Callable[..., dict[str, Any]]] = {
-            "GetItem": self._get,
-            "PutItem": self._put,
-            "DeleteItem": self._delete,
-        }
+    def _run(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        operations = {"GetItem": self._get, "PutItem": self._put, "DeleteItem": self._delete}
         if operation not in operations:
             _invalid(f"{operation} is none of {', '.join(operations)}")
         if request.pop("TableName", None) != self.name:
             code = "ResourceNotFoundException"
             raise Refused(code)
-        return operations[operation](**request)
+        return operations[operation](request)
 
-    def _get(self, Key: Mapping[str, Any], *, ConsistentRead: bool = False) -> dict[str, Any]:  # noqa: N803 - AWS's
-        key = _key(Key, alone=True)
-        found = (self.items if ConsistentRead else self._before).get(key)
-        return {"Item": found} if found else {}
+    def _get(self, request: dict[str, Any]) -> dict[str, Any]:
+        key = _key(request["Key"], only_key=True)
+        item = (self.items if request.get("ConsistentRead") else self._previous).get(key)
+        return {"Item": item} if item else {}
 
-    def _put(
-        self,
-        Item: dict[str, Any],  # noqa: N803 - AWS's name, as below
-        ReturnValuesOnConditionCheckFailure: str = "NONE",  # noqa: N803
-        **condition: Any,  # noqa: ANN401 - what a condition consists of
-    ) -> dict[str, Any]:
-        key = _key(Item, alone=False)
-        if _size(Item) > MAX_ITEM_BYTES:
+    def _put(self, request: dict[str, Any]) -> dict[str, Any]:
+        item = request.pop("Item")
+        return_item = request.pop("ReturnValuesOnConditionCheckFailure", "NONE") == "ALL_OLD"
+        key = _key(item, only_key=False)
+        if _size(item) > MAX_ITEM_BYTES:
             _invalid("Item size has exceeded the maximum allowed size")
-        self._check(key, condition, told=ReturnValuesOnConditionCheckFailure == "ALL_OLD")
-        self._keep_before(key)
-        self.items[key] = Item
+        self._check(key, request, return_item=return_item)
+        self._keep_previous(key)
+        self.items[key] = item
         return {}
 
-    def _delete(self, Key: Mapping[str, Any], **condition: Any) -> dict[str, Any]:  # noqa: ANN401, N803
-        key = _key(Key, alone=True)
-        self._check(key, condition, told=False)
-        self._keep_before(key)
+    def _delete(self, request: dict[str, Any]) -> dict[str, Any]:
+        key = _key(request.pop("Key"), only_key=True)
+        self._check(key, request, return_item=False)
+        self._keep_previous(key)
         self.items.pop(key, None)
         return {}
 
-    def _keep_before(self, key: str) -> None:
-        self._before.pop(key, None)
+    def _keep_previous(self, key: str) -> None:
+        self._previous.pop(key, None)
         if key in self.items:
-            self._before[key] = self.items[key]
+            self._previous[key] = self.items[key]
 
-    def _check(self, key: str, condition: Mapping[str, Any], *, told: bool) -> None:
-        found = self.items.get(key)
-        if condition and not _holds(found or {}, **condition):
+    def _check(self, key: str, condition: Mapping[str, Any], *, return_item: bool) -> None:
+        item = self.items.get(key)
+        if condition and not _holds(item or {}, condition):
             code = "ConditionalCheckFailedException"
-            raise Refused(code, 400, copy.deepcopy(found) if told else None)
+            raise Refused(code, 400, copy.deepcopy(item) if return_item else None)
 
 
-def _holds(
-    item: Mapping[str, Any],
-    ConditionExpression: str,  # noqa: N803 - AWS's name, as below
-    ExpressionAttributeNames: Mapping[str, str],  # noqa: N803
-    ExpressionAttributeValues: Mapping[str, Any],  # noqa: N803
-) -> bool:
-    """Say whether a condition holds. Of the language, only OR of single terms is known here."""
-    used, given = set(PLACEHOLDER.findall(ConditionExpression)), {*ExpressionAttributeNames, *ExpressionAttributeValues}
-    if used != given:
-        _invalid(f"unused or undefined in expressions: {', '.join(sorted(used ^ given))}")
-    return any(
-        _term(item, term, ExpressionAttributeNames, ExpressionAttributeValues)
-        for term in ConditionExpression.split(" OR ")
-    )
+def _holds(item: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
+    """Return whether a condition holds. Of the language, only OR of single terms is supported."""
+    if condition.keys() != CONDITION:
+        _invalid(f"not supported: {', '.join(sorted(condition.keys() ^ CONDITION))}")
+    expression = condition["ConditionExpression"]
+    names, values = condition["ExpressionAttributeNames"], condition["ExpressionAttributeValues"]
+    unmatched = set(PLACEHOLDER.findall(expression)) ^ {*names, *values}
+    if unmatched:
+        _invalid(f"unused or undefined in expressions: {', '.join(sorted(unmatched))}")
+    return any(_term(item, term, names, values) for term in expression.split(" OR "))
 
 
 def _term(item: Mapping[str, Any], term: str, names: Mapping[str, str], values: Mapping[str, Any]) -> bool:
-    read = TERM.fullmatch(term)
-    if read is None:
+    parsed = TERM.fullmatch(term)
+    if parsed is None:
         _invalid(f"not understood: {term}")
-    name = read["absent"] or read["name"]
+    name = parsed["absent"] or parsed["name"]
     if not name.startswith("#"):
         _invalid(f"{name} may be one of DynamoDB's own words: write #{name}")
-    found = item.get(names[name])
-    if read["absent"]:
-        return found is None
-    wanted = values[read["value"]]
-    # "a comparison with an attribute that does not exist, or is of another type, is false"
-    if found is None or found.keys() != wanted.keys():
+    attribute = item.get(names[name])
+    if parsed["absent"]:
+        return attribute is None
+    value = values[parsed["value"]]
+    # A comparison with a missing attribute, or with one of another type, is false.
+    if attribute is None or attribute.keys() != value.keys():
         return False
-    return COMPARED[read["compared"]](_value(found), _value(wanted))
+    return COMPARISONS[parsed["comparison"]](_value(attribute), _value(value))
 
 
 def _value(attribute: Mapping[str, str]) -> str | int:
@@ -171,12 +157,12 @@ def _value(attribute: Mapping[str, str]) -> str | int:
     return int(value) if kind == "N" else value
 
 
-def _key(item: Mapping[str, Any], *, alone: bool) -> str:
-    match item.get(KEY):
-        case {"S": str(key), **rest} if not rest and 1 <= len(key.encode()) <= MAX_KEY_BYTES:
-            if not alone or len(item) == 1:
-                return key
-    return _invalid("The provided key element does not match the schema")
+def _key(item: Mapping[str, Any], *, only_key: bool) -> str:
+    attribute = item.get(KEY)
+    key = attribute.get("S") if isinstance(attribute, dict) and len(attribute) == 1 else None
+    if not isinstance(key, str) or not 1 <= len(key.encode()) <= MAX_KEY_BYTES or (only_key and len(item) > 1):
+        _invalid("The provided key element does not match the schema")
+    return key
 
 
 def _size(item: Mapping[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""The pytest plugin, found by its entry point: fixtures for conversations with functions."""
+"""The pytest plugin, loaded by its entry point: fixtures for conversations with functions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def mcp_deployed() -> Iterator[None]:
-    """Give the session's functions what a deployment gives them: the template's variables, and a KMS on loopback."""
-    from mcp_functions.testing import deployed  # noqa: PLC0415 - nothing is loaded for those who do not ask
+    """Give the functions of a test session a deployment: the template's variables, and a KMS on loopback."""
+    from mcp_functions.testing import deployed  # noqa: PLC0415 - imported only by tests that use the fixture
 
     with deployed():
         yield
@@ -23,7 +23,7 @@ def mcp_deployed() -> Iterator[None]:
 
 @pytest.fixture
 def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001 - around the conversation
-    """Give a test what begins conversations, with functions that are deployed."""
-    from mcp_functions.testing import Conversation  # noqa: PLC0415
+    """Return the class of conversations, inside the session's deployment."""
+    from mcp_functions.testing import Conversation  # noqa: PLC0415 - imported only by tests that use the fixture
 
     return Conversation

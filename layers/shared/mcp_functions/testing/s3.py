@@ -1,7 +1,6 @@
-"""A bucket in memory, for tests: it tells nobody what it has not got, and fails when told.
+"""An S3 bucket in memory, for tests, with the three operations that the toolkit calls.
 
-It knows the three operations that the toolkit uses. A reader of what is not there hears nothing more than that he may
-not: as on S3, where a role without `s3:ListBucket` does not learn whether a key exists.
+A missing object is reported as on S3 for a role without `s3:ListBucket`: reading it is not allowed.
 """
 
 from __future__ import annotations
@@ -17,24 +16,22 @@ if TYPE_CHECKING:
 
     BlobFault: TypeAlias = Literal["throttled", "lost", "late", "denied"] | None
 
-MAX_KEY_BYTES = (
-    1024  # "The object key name is a sequence of Unicode characters with UTF-8 encoding of up to 1,024 bytes"
-)
+MAX_KEY_BYTES = 1024  # Amazon S3 user guide, "Naming Amazon S3 objects"
 
 
 class MemoryBucket:
-    """One bucket. It is a `Bucket`.
+    """One bucket, with the methods of `Bucket`.
 
     Attributes:
         objects: by key.
-        calls: every operation and its key, in the order in which they came.
-        weather: asked before each call what goes wrong with it: "throttled", which does not happen; "lost", which
-            happens and is not said; "late", of a read: it is not there yet; "denied"; or None.
+        calls: every operation and its key, in order.
+        weather: called before each operation; returns the fault of this call, or None: "throttled", the operation does
+            not happen; "lost", it happens and its response is lost; "late", the object is not there yet; "denied".
 
     """
 
     def __init__(self, weather: Callable[[str], BlobFault] = lambda _operation: None) -> None:
-        """Begin empty."""
+        """Start empty."""
         self.objects: dict[str, bytes] = {}
         self.calls: list[tuple[str, str]] = []
         self.weather = weather
@@ -45,25 +42,25 @@ class MemoryBucket:
         if not 0 < len(key.encode()) <= MAX_KEY_BYTES:
             message = "blobs:KeyTooLongError"
             raise Misconfigured(message)
-        self._do("put", key, lambda: self.objects.__setitem__(key, bytes(body)))
+        self._run("put", key, lambda: self.objects.__setitem__(key, bytes(body)))
 
     def get(self, key: str) -> bytes:
         """Read an object.
 
         Raises:
-            Missing: there is none.
+            Missing: the bucket has no such object.
 
         """
-        self._do("get", key, lambda: None)
+        self._run("get", key, lambda: None)
         if key not in self.objects:
             raise Missing
         return self.objects[key]
 
     def delete(self, key: str) -> None:
         """Remove an object."""
-        self._do("delete", key, lambda: self.objects.pop(key, None))
+        self._run("delete", key, lambda: self.objects.pop(key, None))
 
-    def _do(self, operation: str, key: str, does: Callable[[], object]) -> None:
+    def _run(self, operation: str, key: str, effect: Callable[[], object]) -> None:
         with self._lock:
             self.calls.append((operation, key))
             match self.weather(operation):
@@ -76,7 +73,7 @@ class MemoryBucket:
                 case "late":
                     raise Missing
                 case "lost":
-                    does()
+                    effect()
                     reason = "blobs:InternalError"
                     raise TemporarilyUnavailable(reason)
-            does()
+            effect()

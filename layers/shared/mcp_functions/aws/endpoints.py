@@ -1,0 +1,123 @@
+"""The endpoint and the credentials of a service, read from the environment; or None, and boto3 reads its configuration.
+
+An environment is read here only if no other configuration can change what boto3 would do: profiles, files, proxies,
+certificate authorities, FIPS or dual-stack endpoints, unknown partitions. So both clients call the same endpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.aws.signing import Credentials
+
+CLIENT_VARIABLE = "MCP_AWS_CLIENT"
+# Configuration that only boto3 reads. A file that is /dev/null configures nothing.
+BOTO3_VARIABLES = (
+    "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH",
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT",
+)  # fmt: skip
+# Files that boto3 reads unless the variable names another: each may configure an endpoint.
+BOTO3_FILES = (
+    ("AWS_CONFIG_FILE", "~/.aws/config"),
+    ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
+    ("", "~/.aws/models"),  # read in any case
+)
+DYNAMODB_VARIABLES = ("AWS_ACCOUNT_ID", "AWS_ACCOUNT_ID_ENDPOINT_MODE")  # boto3 then uses an account's endpoint
+TLS_VARIABLES = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
+# Other sources of credentials, which boto3 prefers to the container's.
+CREDENTIAL_VARIABLES = (
+    "AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+)  # fmt: skip
+DOMAINS = (  # of the endpoints, by the region's partition
+    (r"cn-[a-z]+-\d", "amazonaws.com.cn"),
+    (r"us-gov-[a-z]+-\d", "amazonaws.com"),
+    (r"(?:us|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d", "amazonaws.com"),
+)
+URL = r"(https?)://([A-Za-z0-9.-]+)(?::(\d+))?/?"
+CREDENTIALS_URL = r"http://((?:127\.0\.0\.1|localhost|169\.254\.170\.2)(?::\d+)?)(/[!-~]*)"
+PORTS = {True: 443, False: 80}  # by `tls`
+
+
+class Endpoint(NamedTuple):
+    """The endpoint of one service, and the credentials to call it with."""
+
+    service: str
+    region: str
+    tls: bool
+    host: str
+    port: int
+    credentials: Callable[[], Credentials]
+
+    @property
+    def authority(self) -> str:
+        """The `host` header: without the port if that is the scheme's own."""
+        return self.host if self.port == PORTS[self.tls] else f"{self.host}:{self.port}"
+
+
+def find_endpoint(environ: Mapping[str, str], service: str) -> Endpoint | None:
+    """Read the endpoint of a service from the environment. None: boto3 has to make the call.
+
+    Args:
+        environ: the environment, as `os.environ`.
+        service: "dynamodb", "kms" or "lambda".
+
+    """
+    region = environ.get("AWS_DEFAULT_REGION") or environ.get("AWS_REGION") or ""
+    address = _address(environ, service, region)
+    if environ.get(CLIENT_VARIABLE, "lean") != "lean" or not region or address is None:
+        return None
+    tls, host, port = address
+    if _is_configured(environ, service, tls=tls) or _uses_proxy(environ, host, tls=tls):
+        return None
+    credentials = _credentials(environ)
+    return Endpoint(service, region, tls, host, port, credentials) if credentials else None
+
+
+def _address(environ: Mapping[str, str], service: str, region: str) -> tuple[bool, str, int] | None:
+    url = environ.get(f"AWS_ENDPOINT_URL_{service.upper()}") or environ.get("AWS_ENDPOINT_URL")
+    if url:
+        parts = re.fullmatch(URL, url)
+        if parts is None:
+            return None
+        tls = parts[1] == "https"
+        return tls, parts[2], int(parts[3] or PORTS[tls])
+    for regions, domain in DOMAINS:
+        if re.fullmatch(regions, region):
+            return True, f"{service}.{region}.{domain}", PORTS[True]
+    return None
+
+
+def _is_configured(environ: Mapping[str, str], service: str, *, tls: bool) -> bool:
+    variables = list(BOTO3_VARIABLES)
+    if tls:
+        variables += TLS_VARIABLES
+    if service == "dynamodb":
+        variables += DYNAMODB_VARIABLES
+    if any(environ.get(name, "") not in {"", os.devnull} for name in variables):
+        return True
+    # A cold start does not import pathlib.
+    return any(not environ.get(name) and os.path.exists(os.path.expanduser(path)) for name, path in BOTO3_FILES)  # noqa: PTH110, PTH111
+
+
+def _uses_proxy(environ: Mapping[str, str], host: str, *, tls: bool) -> bool:
+    names = ("https_proxy" if tls else "http_proxy", "all_proxy")
+    has_proxy = any(environ.get(name) or environ.get(name.upper()) for name in names)
+    excluded = (environ.get("no_proxy") or environ.get("NO_PROXY") or "").split(",")
+    return has_proxy and host not in map(str.strip, excluded)
+
+
+def _credentials(environ: Mapping[str, str]) -> Callable[[], Credentials] | None:
+    from mcp_functions.aws import credentials  # noqa: PLC0415 - the endpoint's lists sign nothing
+
+    if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
+        return credentials.from_environment(environ)
+    url = re.fullmatch(CREDENTIALS_URL, environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", ""))
+    if url is None or any(environ.get(name) for name in CREDENTIAL_VARIABLES):
+        return None
+    return credentials.ContainerCredentials(url[1], url[2], environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", ""))

@@ -1,0 +1,88 @@
+"""The client of a conversation, as API Gateway and the function see it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.local import environment
+from mcp_functions.local.events import event
+from mcp_functions.local.loopback import HttpRequest
+from mcp_functions.protocol.constants import (
+    CALLS,
+    META_CLIENT_CAPABILITIES,
+    META_PROTOCOL_VERSION,
+    PROTOCOL_VERSION,
+    TASKS,
+)
+from mcp_functions.protocol.messages import Principal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.local.events import Moment
+
+RESOURCE = "https://mcp.example/mcp"  # the audience of principals' access tokens
+TOKEN_SECONDS = 3600
+NAME_PARAMETERS = CALLS | TASKS  # by method: the parameter that the `Mcp-Name` header repeats
+
+
+class Caller(NamedTuple):
+    """Who calls, with which access token and capabilities. Without a principal, the caller is not signed in."""
+
+    principal: Principal | None
+    scopes: tuple[str, ...]
+    capabilities: Mapping[str, Any]
+
+    def environment(self) -> Mapping[str, str | None]:
+        """Return the variables of a deployment that accepts this caller's tokens."""
+        if self.principal is None:
+            return {}
+        return environment.for_tokens(issuer=self.principal.iss, resource=RESOURCE)
+
+    def message(self, request_id: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a JSON-RPC request with this client's `_meta`."""
+        meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: dict(self.capabilities)}
+        return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": {**params, "_meta": meta}}
+
+    def event(self, message: Mapping[str, Any], route: str, moment: Moment, now: float) -> dict[str, Any]:
+        """Return API Gateway's event for a message.
+
+        Args:
+            message: a JSON-RPC request.
+            route: of the function.
+            moment: time and ids of the request.
+            now: unix seconds, from which the access token is valid for an hour.
+
+        """
+        method, params = message["method"], message["params"]
+        headers = {
+            "Host": "localhost",
+            "Accept": "application/json, text/event-stream",
+            "Content-Type": "application/json",
+            "MCP-Protocol-Version": PROTOCOL_VERSION,
+            "Mcp-Method": method,
+            "Mcp-Name": params[NAME_PARAMETERS[method]],
+        }
+        body = json.dumps(message, ensure_ascii=False).encode()
+        request = HttpRequest("POST", route, tuple(headers.items()), body)
+        return event(request, route, moment, self._authorizer(now))
+
+    def _authorizer(self, now: float) -> dict[str, Any] | None:
+        """Return the access token's claims as API Gateway's JWT authorizer passes them on."""
+        if self.principal is None:
+            return None
+        claims = {
+            "iss": self.principal.iss,
+            "sub": self.principal.sub,
+            "client_id": self.principal.client,
+            "aud": RESOURCE,
+            "exp": str(int(now) + TOKEN_SECONDS),
+            "scope": " ".join(self.scopes),
+        }
+        return {"jwt": {"claims": claims, "scopes": None}}
+
+
+def as_principal(caller: Principal | str | None) -> Principal | None:
+    """Return the principal of a name; a principal as it is."""
+    return Principal("https://issuer.example", caller, "client") if isinstance(caller, str) else caller

@@ -1,0 +1,89 @@
+"""A deployment around functions under test: its environment, and AWS's services on loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from mcp_functions.local import dynamodb, environment, keyfile, s3
+from mcp_functions.local.exchange import HttpResponse, json_response
+from mcp_functions.local.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.loopback import Loopback
+from mcp_functions.testing.dynamodb import MemoryTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.store import Bucket
+    from mcp_functions.store.dynamodb import Call
+
+MAX_ORDER = 64 * 1024
+INVOCATION_PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations")
+
+_pending_orders: deque[tuple[str, bytes]] = deque()  # of workers that were invoked: name and payload
+
+
+@contextmanager
+def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **changes: str | None) -> Iterator[None]:
+    """Give functions the environment of a deployment: the template's variables, and KMS and a table on loopback.
+
+    Deployments may follow or contain each other; a state of one is not valid in another.
+
+    Args:
+        table: a `MemoryTable`, whose faults the test decides, or another function that is called as DynamoDB is.
+        bucket: stores what does not fit into an item, if MCP_BLOBS is among the changes; moto's, if left out.
+        changes: variables with other values, `MCP_AUTH_MODE="jwt"`; None unsets one.
+
+    """
+    with ExitStack() as stack:
+
+        def start(answer: Callable[[HttpRequest], HttpResponse], max_body: int) -> str:
+            server = stack.enter_context(Loopback(max_body=max_body))
+            server.start(answer)
+            return server.url
+
+        kms = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
+        bucket_name = changes.get("MCP_BLOBS") or "blobs"
+        dynamodb_api = dynamodb.DynamoDbApi(lambda: table or MemoryTable(environment.TABLE))
+        s3_api = s3.S3Api(bucket_name, lambda: bucket or s3.Moto(bucket_name))
+        endpoints = environment.endpoints(
+            kms=start(kms.answer, MAX_REQUEST),
+            invoke=start(_accept_order, MAX_ORDER),
+            dynamodb=start(dynamodb_api.answer, dynamodb.MAX_REQUEST),
+            s3=start(s3_api.answer, s3.MAX_OBJECT),
+        )
+        own = environment.settings(port=80, name="tested", key_arn=kms.arn)
+        stack.enter_context(environment.applied(environment.CREDENTIALS | own | endpoints | changes))
+        yield
+
+
+def _accept_order(request: HttpRequest) -> HttpResponse:
+    """Queue an asynchronous invocation of a worker, which runs when a conversation polls."""
+    path = INVOCATION_PATH.fullmatch(request.target)
+    if path and request.header("x-amz-invocation-type") == "Event":
+        _pending_orders.append((unquote(path[1]).partition(":")[0], request.body or b"{}"))
+        return HttpResponse(202)
+    error = ("x-amzn-errortype", "ResourceNotFoundException")
+    return json_response(404, {"Message": "only workers are called here"}, error)
+
+
+def take_orders(worker: str) -> Iterator[dict[str, Any]]:
+    """Remove and return the orders of one worker, also those that are queued meanwhile.
+
+    Args:
+        worker: its physical name.
+
+    """
+    while True:
+        order = next((order for order in _pending_orders if order[0] == worker), None)
+        if order is None:
+            return
+        _pending_orders.remove(order)
+        yield json.loads(order[1])

@@ -1,0 +1,136 @@
+"""What a conversation's client has received, and what the function reported while it answered."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.testing.failures import Failures
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NO_DEPLOYMENT = ", and no deployment is around it: the fixture `converse` brings one, or `with deployed():`"
+TASK_IN_PROGRESS = ("working", "input_required")
+
+
+class Transcript:
+    """The rounds of a conversation, and the properties of the last one.
+
+    Attributes:
+        rounds: every event sent and response received so far.
+        raised: the exception that the function raised by accident in the last round, or the rule of the toolkit that it
+            broke. Neither the client nor Lambda's log receives its text.
+
+    """
+
+    def __init__(self) -> None:
+        """Start without rounds."""
+        self.rounds: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self.raised: BaseException | None = None
+        self._failures = Failures()
+
+    @property
+    def done(self) -> bool:
+        """Whether the call has ended, with a result or an error."""
+        result = self.body.get("result", {})
+        if self.task_id and "status" in result:
+            return result["status"] not in TASK_IN_PROGRESS
+        return bool(result.get("resultType") != "input_required")
+
+    @property
+    def task_id(self) -> str:
+        """The id of the task that the call became; "" if it did not become one."""
+        created = [result["taskId"] for result in self._results() if result.get("resultType") == "task"]
+        return str(created[-1]) if created else ""
+
+    @property
+    def asked(self) -> list[str]:
+        """The keys of the open questions."""
+        return list(self.requests)
+
+    @property
+    def requests(self) -> dict[str, Any]:
+        """The open questions, by key."""
+        requests: dict[str, Any] = self.body.get("result", {}).get("inputRequests", {})
+        return requests
+
+    @property
+    def messages(self) -> dict[str, str]:
+        """The text of each open question that has one."""
+        params = {key: request["params"] for key, request in self.requests.items()}
+        return {key: value["message"] for key, value in params.items() if "message" in value}
+
+    @property
+    def state(self) -> str:
+        """The sealed state of the last round that returned one."""
+        return str([result["requestState"] for result in self._results() if "requestState" in result][-1])
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of the last response."""
+        return int(self.rounds[-1][1]["statusCode"])
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The last JSON-RPC message."""
+        return _message(self.rounds[-1][1])
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The last result.
+
+        Raises:
+            AssertionError: the last message has no result; the text holds the message and the function's log lines.
+
+        """
+        return self._member("result")
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The last error.
+
+        Raises:
+            AssertionError: the last message has no error; the text holds the message and the function's log lines.
+
+        """
+        return self._member("error")
+
+    @property
+    def text(self) -> str:
+        """The text of the last result: of a tool, a prompt or a resource."""
+        match self.result:
+            case {"content": list(blocks)} | {"result": {"content": list(blocks)}}:
+                return "\n".join(block["text"] for block in blocks if block["type"] == "text")
+            case {"messages": list(messages)}:
+                return "\n".join(message["content"]["text"] for message in messages)
+            case {"contents": list(contents)}:
+                return "\n".join(content["text"] for content in contents)
+        return ""
+
+    def _results(self) -> list[dict[str, Any]]:
+        return [_message(response).get("result", {}) for _event, response in self.rounds]
+
+    def _member(self, name: str) -> dict[str, Any]:
+        body = self.body
+        if name not in body:
+            raise AssertionError(self._explanation(name, body))
+        value: dict[str, Any] = body[name]
+        return value
+
+    def _explanation(self, missing: str, body: Mapping[str, Any]) -> str:
+        shown = {name: value for name, value in body.items() if name not in ("jsonrpc", "id")}
+        text = f"no {missing}, but HTTP {self.status} {json.dumps(shown, ensure_ascii=False)}"
+        text += "".join(f"; {line}" for line in self._failures.lines)
+        if self.raised:
+            text += f"; it raised {self.raised!r}"
+        return text if os.environ.get("MCP_STACK") else text + NO_DEPLOYMENT
+
+
+def _message(response: Mapping[str, Any]) -> dict[str, Any]:
+    body = str(response["body"])
+    if response["headers"].get("content-type") == "text/event-stream":
+        body = [line for line in body.splitlines() if line.startswith("data: ")][-1].removeprefix("data: ")
+    message: dict[str, Any] = json.loads(body)
+    return message
