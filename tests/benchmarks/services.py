@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_functions.local import keyfile
-from mcp_functions.local.invoke import InvokeApi
-from mcp_functions.local.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.doubles import keyfile
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Lambdas, Outcome
+from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.loopback import Loopback
 
 if TYPE_CHECKING:

@@ -112,7 +112,7 @@ def test_a_missing_client_is_one_line_with_its_fix(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
-    monkeypatch.delitem(sys.modules, "mcp_functions.local.demo", raising=False)
-    monkeypatch.delattr("mcp_functions.local.demo", raising=False)
+    monkeypatch.delitem(sys.modules, "mcp_functions.local.demo.question", raising=False)
+    monkeypatch.delattr("mcp_functions.local.demo.question", raising=False)
     assert main(["demo"]) == 2
     assert capsys.readouterr() == ("", "mcp-functions: mcp is not installed: pip install 'mcp-functions[demo]'\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_functions.local.following import follow
+from mcp_functions.local.next_event import follow
 from mcp_functions.local.problems import Problem
 
 STATE = 'ks1.AbC-_"\\'

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local.functions import Functions
+from mcp_functions.local.lambdas.functions import Functions
 from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from mcp_functions.local import Harness, greeting
+from mcp_functions.local import Harness, banner
 
 ROOT = Path(__file__).parents[2]
 URL = "http://127.0.0.1:8000/mcp"
-SAID = greeting.text(URL, {})
+SAID = banner.text(URL, {})
 LINES_BEFORE_THE_TOKEN = 24  # of a terminal: the first of them is the URL
 
 

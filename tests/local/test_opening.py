@@ -12,11 +12,13 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
-from mcp_functions.local import Harness, environment, keyfile, opening
+from mcp_functions.local import Harness, environment
 from mcp_functions.local.cli import main
-from mcp_functions.local.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.doubles import keyfile
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.inspection import explain as opening
+from mcp_functions.local.inspection.explain import Request, explain
 from mcp_functions.local.loopback import Loopback
-from mcp_functions.local.opening import Request, explain
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.messages import Principal
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mcp_functions.local.opening import Explained, Holder
+    from mcp_functions.local.inspection.explain import Explained, Holder
 
 NOW = 1_767_300_000.0
 SCOPE = Scope("local/greet", "local", "1")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_functions.local import clients
 from mcp_functions.local.cli import main
+from mcp_functions.local.demo import clients
 from tests.conformance import node
 
 ROOT = Path(__file__).parents[2]

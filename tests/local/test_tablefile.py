@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from mcp_functions.local import Harness, Problem
-from mcp_functions.local.dynamodb import DynamoDbApi
-from mcp_functions.local.exchange import HttpRequest
-from mcp_functions.local.tablefile import FILE, KeptTable, TableFile
+from mcp_functions.local.doubles.dynamodb import DynamoDbApi
+from mcp_functions.local.doubles.tablefile import FILE, KeptTable, TableFile
+from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.local.task_client import TaskClient
 from mcp_functions.store import Refused
 from mcp_functions.testing.dynamodb import MemoryTable
@@ -51,7 +51,7 @@ WRITES = """
 import sys
 from itertools import count
 from pathlib import Path
-from mcp_functions.local.tablefile import TableFile
+from mcp_functions.local.doubles.tablefile import TableFile
 file = TableFile(Path(sys.argv[1]), now=0)
 for number in count():
     key, text = f"k{number % 50}", "x" * 30_000

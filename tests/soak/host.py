@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mcp_functions.local import Harness, catalog
-from mcp_functions.local.exchange import HttpRequest, HttpResponse
-from mcp_functions.local.kms import MAX_REQUEST
-from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.doubles.kms import MAX_REQUEST
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
 from tests.soak import plan
 from tests.soak.placing import append
 

@@ -11,7 +11,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mcp_functions.local import runtime
-from mcp_functions.local.runtime import environment, fleet, stamps
+from mcp_functions.local.runtime import fingerprints, fleet
+from mcp_functions.local.runtime import sandbox as environment
 
 from .conftest import PID, is_there, wait_until
 
@@ -240,7 +241,7 @@ def test_a_change_of_the_toolkit_itself_is_loaded_too(
     toolkit = tmp_path / "toolkit"
     toolkit.mkdir()
     (toolkit / "module.py").write_text("X = 1\n", encoding="utf-8")
-    monkeypatch.setattr(stamps, "TOOLKIT", toolkit)
+    monkeypatch.setattr(fingerprints, "TOOLKIT", toolkit)
     stack = deploy({"tells": PID})
     before = stack.value("tells")
     assert (toolkit / "__pycache__").is_dir()  # compiled once, for processes that only read
@@ -253,8 +254,8 @@ def test_an_installed_toolkit_is_not_looked_at(tmp_path: Path, monkeypatch: pyte
     installed = tmp_path / "site-packages" / "mcp_functions"
     installed.mkdir(parents=True)
     (installed / "module.py").write_text("", encoding="utf-8")
-    monkeypatch.setattr(stamps, "TOOLKIT", installed)
-    assert stamps.of_toolkit() == stamps.NOTHING
+    monkeypatch.setattr(fingerprints, "TOOLKIT", installed)
+    assert fingerprints.of_toolkit() == fingerprints.NOTHING
 
 
 def test_a_functions_folder_stays_as_it_is(deploy: Deploy) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mcp_functions.local import Problem, environment
-from mcp_functions.local.functions import FRONT_DOOR, Functions, find
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions, find
+from mcp_functions.local.runtime.configuration import Template
+from mcp_functions.local.runtime.configuration import find as find_template
 from mcp_functions.local.runtime.intrinsics import Resolver, Unknown, text
-from mcp_functions.local.runtime.template import Template
-from mcp_functions.local.runtime.template import find as find_template
 
 ROOT = Path(__file__).parents[3]
 KEY = "arn:aws:kms:us-east-1:123456789012:key/7a0b1c2d"

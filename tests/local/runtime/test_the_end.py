@@ -18,8 +18,8 @@ import pytest
 
 from mcp_functions.local import Harness
 from mcp_functions.local.runtime import Runtime
-from mcp_functions.local.runtime.template import KEYS
-from mcp_functions.local.runtime.warden import Warden
+from mcp_functions.local.runtime.configuration import KEYS
+from mcp_functions.local.runtime.watchdog import Warden
 
 from .conftest import PID, is_there, wait_until, write_project
 

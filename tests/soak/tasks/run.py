@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from mcp_functions.local import Harness, catalog, dynamodb
+from mcp_functions.local import Harness, catalog
+from mcp_functions.local.doubles import dynamodb
 from mcp_functions.local.task_client import ENDED, Refused, TaskClient
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.store import Refused as NotNow

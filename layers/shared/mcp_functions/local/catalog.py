@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers import catalog
 from mcp_functions.local import environment
-from mcp_functions.local.functions import FRONT_DOOR, Function, Functions
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, Function, Functions
 from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:

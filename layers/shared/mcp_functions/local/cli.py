@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from mcp_functions.http.identity import NOBODY
-from mcp_functions.local import catalog, following, greeting, keyfile, opening_command, scaffold
-from mcp_functions.local.exchange import HOST
+from mcp_functions.local import banner, catalog, next_event, scaffold
+from mcp_functions.local.doubles import keyfile
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.harness import STATE_DIR, Harness
-from mcp_functions.local.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.inspection import command as opening_command
+from mcp_functions.local.loopback import HOST, Loopback
 from mcp_functions.local.problems import Problem, Surprise, first_line, not_installed
 
 if TYPE_CHECKING:
@@ -124,10 +125,10 @@ def _serve(options: argparse.Namespace) -> int:
         logging.basicConfig(stream=sys.stderr, format="  %(message)s")
         logging.getLogger("mcp_functions").setLevel(logging.INFO)
         logging.getLogger("mcp_functions").addFilter(_is_news)
-        _say(greeting.text(harness.url, harness.functions, harness.issuer))
+        _say(banner.text(harness.url, harness.functions, harness.issuer))
         offered = catalog.describe(harness.functions.values())
         if changed := catalog.differences(catalog.read(options.functions), offered):
-            _say(greeting.stale(changed))
+            _say(banner.stale(changed))
         while not stopped.wait(LOOK_SECONDS):
             pass
     return 0
@@ -184,7 +185,9 @@ def _readable(line: str) -> str | None:
 
 def _demo(options: argparse.Namespace) -> int:
     try:
-        from mcp_functions.local import demo, pause, task_demo  # noqa: PLC0415 - only this needs the official client
+        from mcp_functions.local.demo import pause  # noqa: PLC0415 - only this needs the official client
+        from mcp_functions.local.demo import question as demo  # noqa: PLC0415 - only this needs the official client
+        from mcp_functions.local.demo import task as task_demo  # noqa: PLC0415 - only this needs the official client
     except ModuleNotFoundError as error:
         raise not_installed(error, "demo") from error
     shown = task_demo if options.task else pause if options.pause else demo
@@ -204,7 +207,7 @@ def _next(options: argparse.Namespace) -> int:
     if options.response == options.event == "-":
         both = "only one of RESPONSE and EVENT can be -"
         raise Problem(both)
-    sys.stdout.write(following.follow(_read(options.response), _read(options.event)))
+    sys.stdout.write(next_event.follow(_read(options.response), _read(options.event)))
     return 0
 
 
@@ -220,7 +223,7 @@ def _catalog(options: argparse.Namespace) -> int:
     made = catalog.generate(options.functions)
     if options.check:
         changed = catalog.differences(catalog.read(options.functions), made)
-        _say(greeting.stale(changed) if changed else "the catalog is up to date")
+        _say(banner.stale(changed) if changed else "the catalog is up to date")
         return 1 if changed else 0
     written = catalog.write(options.functions, made)
     count = sum(len(entries) for entries in made["functions"].values())
@@ -229,14 +232,14 @@ def _catalog(options: argparse.Namespace) -> int:
 
 
 def _kms(options: argparse.Namespace) -> int:
-    names = [greeting.HOST_OF_CONTAINERS]
+    names = [banner.HOST_OF_CONTAINERS]
     with (
         _until_stopped() as stopped,
         Loopback(port=options.port, max_body=MAX_REQUEST, address=options.address, names=names) as kms,
     ):
         api = KmsApi(keyfile.load(STATE_DIR))
         kms.start(api.answer)
-        _say(greeting.kms(kms.url, api.arn))
+        _say(banner.kms(kms.url, api.arn))
         while not stopped.wait(LOOK_SECONDS):
             pass
     return 0

@@ -6,11 +6,11 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.context import REGION
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+ACCOUNT = "123456789012"
+REGION = "us-east-1"
 STACK = "local"
 TABLE = f"{STACK}-table"
 LOOPBACK = "127.0.0.1,localhost,::1"
@@ -29,6 +29,11 @@ CREDENTIALS: dict[str, str | None] = {
     "AWS_EC2_METADATA_DISABLED": "true",
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": None,
 }
+
+
+def arn(name: str) -> str:
+    """Return the ARN of a function."""
+    return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
 
 
 def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:

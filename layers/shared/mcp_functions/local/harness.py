@@ -12,26 +12,27 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Literal, Self
 
-from mcp_functions.local import dynamodb, environment, keyfile, s3
-from mcp_functions.local.api import MAX_BODY, Api
-from mcp_functions.local.authorizer import JwtAuthorizer
-from mcp_functions.local.dynamodb import DynamoDbApi, Moto, table
-from mcp_functions.local.functions import FRONT_DOOR, Function, Functions, find
-from mcp_functions.local.in_process import InProcess
-from mcp_functions.local.invoke import InvokeApi
+from mcp_functions.local import environment
+from mcp_functions.local.api_gateway.api import MAX_BODY, Api
+from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
+from mcp_functions.local.doubles import dynamodb, keyfile, s3
+from mcp_functions.local.doubles.dynamodb import DynamoDbApi, Moto, table
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.doubles.tablefile import KeptTable, TableFile
 from mcp_functions.local.issuer import MAX_REQUEST as MAX_FORM
 from mcp_functions.local.issuer import Issuer
-from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, Function, Functions, find
+from mcp_functions.local.lambdas.in_process import InProcess
+from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.runtime import Runtime
-from mcp_functions.local.tablefile import KeptTable, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.local.exchange import HttpRequest, HttpResponse
-    from mcp_functions.local.lambdas import Run
+    from mcp_functions.local.lambdas.service import Run
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 STATE_DIR = Path(".mcp-functions")
 

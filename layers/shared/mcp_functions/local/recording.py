@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.events import Moment, event
-from mcp_functions.local.exchange import HttpRequest
-from mcp_functions.local.following import PLACEHOLDER
+from mcp_functions.local.api_gateway.events import Moment, event
+from mcp_functions.local.loopback import HttpRequest
+from mcp_functions.local.next_event import PLACEHOLDER
 from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ is a promise: whoever reaches loopback may have a token for anybody.
 
 from __future__ import annotations
 
-from mcp_functions.local.issuer.server import Issuer
+from mcp_functions.local.issuer.endpoints import Issuer
 
 __all__ = ["MAX_REQUEST", "Issuer"]
 

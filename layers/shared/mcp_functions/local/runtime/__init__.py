@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Self
 
 from mcp_functions.local import environment as surroundings
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.runtime import stamps, template, variables
-from mcp_functions.local.runtime.environment import Environment
+from mcp_functions.local.runtime import configuration as template
+from mcp_functions.local.runtime import fingerprints, variables
+from mcp_functions.local.runtime.configuration import Configuration, Template
 from mcp_functions.local.runtime.fleet import IDLE_SECONDS, Fleet
 from mcp_functions.local.runtime.process import Process
-from mcp_functions.local.runtime.template import Configuration, Template
-from mcp_functions.local.runtime.warden import Warden
+from mcp_functions.local.runtime.sandbox import Environment
+from mcp_functions.local.runtime.watchdog import Warden
 from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_functions.local.lambdas import Outcome
-    from mcp_functions.local.runtime.stamps import Stamp
+    from mcp_functions.local.runtime.fingerprints import Stamp
 
 __all__ = ["Runtime"]
 
@@ -78,7 +79,7 @@ class Runtime:
         self._fleet = Fleet(
             self._make, self._stamp, self._reserved, turns=turns, reuse=reuse, idle_seconds=idle_seconds
         )
-        self._running, self._compiled = ExitStack(), stamps.NOTHING
+        self._running, self._compiled = ExitStack(), fingerprints.NOTHING
 
     def __enter__(self) -> Self:
         """Be ready; processes start with requests."""
@@ -123,11 +124,11 @@ class Runtime:
         return self._configurations[folder].reserved
 
     def _stamp(self, folder: str) -> Stamp:
-        toolkit = stamps.of_toolkit()
+        toolkit = fingerprints.of_toolkit()
         if toolkit != self._compiled:
-            stamps.compile_toolkit()
+            fingerprints.compile_toolkit()
             self._compiled = toolkit
-        return stamps.of(self._code(folder)) + toolkit
+        return fingerprints.of(self._code(folder)) + toolkit
 
     def _code(self, folder: str) -> Path:
         return self._directory / folder.removesuffix(WORKER)

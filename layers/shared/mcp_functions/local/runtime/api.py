@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
-from mcp_functions.local.exchange import HttpResponse, json_response
-from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.loopback import HttpResponse, Loopback, json_response
 
 if TYPE_CHECKING:
-    from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.local.loopback import HttpRequest
 
 BASE = "/2018-06-01/runtime"
 ENDED = re.compile(rf"{BASE}/invocation/([^/]+)/(response|error)")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mcp_functions.local.runtime import api, reports
 
 if TYPE_CHECKING:
-    from mcp_functions.local.runtime.template import Configuration
+    from mcp_functions.local.runtime.configuration import Configuration
 
 
 class FailedError(Exception):

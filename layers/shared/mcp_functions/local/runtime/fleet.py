@@ -13,15 +13,15 @@ from collections import Counter
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, Self
 
-from mcp_functions.local.context import arn
+from mcp_functions.local.environment import arn
 from mcp_functions.local.lambdas import Outcome, Throttled
 from mcp_functions.local.runtime.api import Task
-from mcp_functions.local.runtime.environment import Environment, NotTakenError
+from mcp_functions.local.runtime.sandbox import Environment, NotTakenError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.local.runtime.stamps import Stamp
+    from mcp_functions.local.runtime.fingerprints import Stamp
 
 # Processes of one function: a laptop is no region. Not of all together: a front door that holds the last process waits
 # for the function behind it.

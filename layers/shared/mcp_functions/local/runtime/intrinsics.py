@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.context import ACCOUNT, REGION, arn
+from mcp_functions.local.environment import ACCOUNT, REGION, arn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

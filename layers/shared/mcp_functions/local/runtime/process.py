@@ -10,7 +10,7 @@ import subprocess
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.runtime import proc, warden
+from mcp_functions.local.runtime import proc, watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ class Process:
         *,
         folder: Path,
         variables: Mapping[str, str],
-        watched: warden.Warden,
+        watched: watchdog.Warden,
         said: Callable[[str], None],
         ended: Callable[[int], None],
     ) -> None:
@@ -92,7 +92,7 @@ class Process:
     def kill(self) -> None:
         """End it, and what it started; `ended` says when."""
         if self._process.returncode is None:  # after that the number may be another's
-            warden.end(self.pid)
+            watchdog.end(self.pid)
 
     def join(self, seconds: float) -> None:
         """Wait until it is gone, and its last line was told."""
@@ -101,7 +101,7 @@ class Process:
 
     def _wait(self) -> None:
         status = self._process.wait()
-        warden.end(self.pid)  # what it started does not outlive it
+        watchdog.end(self.pid)  # what it started does not outlive it
         self._watched.release(self.pid)
         with self._lock:
             os.close(self._in)

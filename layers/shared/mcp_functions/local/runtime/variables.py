@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mcp_functions.local.runtime.template import Configuration
+    from mcp_functions.local.runtime.configuration import Configuration
 
 # What a process needs of this machine, and what makes a proxy or a certificate of its owner's work.
 OF_THE_SHELL = (

@@ -6,21 +6,21 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mcp_functions.local import agreement, template
+from mcp_functions.local import checks, template
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.local.agreement import Project
+    from mcp_functions.local.checks import Project
     from mcp_functions.local.scaffold.samples import Sample
 
 RESOURCE = re.compile(r"  ([A-Za-z0-9]+):")
 ROUTE = re.compile(r".*\bType: *AWS::ApiGatewayV2::Route\b")
-CALLERS = re.compile(rf"  {agreement.API_ROLE}:")
+CALLERS = re.compile(rf"  {checks.API_ROLE}:")
 INVOKED = re.compile(r"( *- )!Sub \$\{\w+\.Arn\}\$\{Qualifier\}\s*$")
-DEPLOYED = [claim for claim in agreement.CLAIMS if claim is not agreement.every_folder_is_listed]
+DEPLOYED = [claim for claim in checks.CLAIMS if claim is not checks.every_folder_is_listed]
 PARTS = ("", "Integration", "Route", "Worker", "WorkerInvocations", "WorkerFailures")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import recording
-from mcp_functions.local.agreement import pascal
+from mcp_functions.local.checks import pascal
 from mcp_functions.local.scaffold.files import HERE, filled, template
 
 if TYPE_CHECKING:

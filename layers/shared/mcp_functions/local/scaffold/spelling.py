@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 import mcp_functions
-from mcp_functions.local.functions import FRONT_DOOR
+from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:

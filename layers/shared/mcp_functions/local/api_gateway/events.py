@@ -17,13 +17,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
-from mcp_functions.local.context import ACCOUNT
-from mcp_functions.local.exchange import HttpResponse
+from mcp_functions.local.environment import ACCOUNT
+from mcp_functions.local.loopback import HttpResponse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.local.loopback import HttpRequest
 
 API = "local00000"
 REMAPPED = "www-authenticate"  # on its way out API Gateway calls it x-amzn-remapped-www-authenticate

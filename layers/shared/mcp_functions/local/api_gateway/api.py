@@ -12,18 +12,18 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from mcp_functions.local.authorizer import Denied
-from mcp_functions.local.events import INTERNAL_ERROR, Moment, event, response
-from mcp_functions.local.exchange import json_response
-from mcp_functions.local.functions import FRONT_DOOR
+from mcp_functions.local.api_gateway.authorizer import Denied
+from mcp_functions.local.api_gateway.events import INTERNAL_ERROR, Moment, event, response
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Throttled
+from mcp_functions.local.lambdas.functions import FRONT_DOOR
+from mcp_functions.local.loopback import json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from mcp_functions.local.authorizer import JwtAuthorizer
-    from mcp_functions.local.exchange import HttpRequest, HttpResponse
+    from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
     from mcp_functions.local.lambdas import Lambdas
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 MAX_BODY = 10 * 1024 * 1024  # bytes of a request's body; "Payload size: 10 MB"
 ENDPOINT = re.compile(r"/mcp(?:/([^/]+))?")

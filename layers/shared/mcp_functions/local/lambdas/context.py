@@ -6,8 +6,8 @@ import time
 import uuid
 from dataclasses import dataclass, field
 
-ACCOUNT = "123456789012"
-REGION = "us-east-1"
+from mcp_functions.local.environment import arn
+
 TIMEOUT = 29.0  # seconds that the context promises, as in the template; nothing here ends a function that takes longer
 WORKER_TIMEOUT = 900.0  # likewise, to a function that goes on with tasks
 
@@ -49,8 +49,3 @@ def context_of(name: str, timeout: float = TIMEOUT) -> Context:
         log_stream_name=f"{time.strftime('%Y/%m/%d', time.gmtime())}/[$LATEST]{uuid.uuid4().hex}",
         deadline=time.monotonic() + timeout,
     )
-
-
-def arn(name: str) -> str:
-    """Name a function as AWS does."""
-    return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"

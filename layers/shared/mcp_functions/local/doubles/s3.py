@@ -12,8 +12,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from mcp_functions.local.context import ACCOUNT, REGION
-from mcp_functions.local.exchange import HttpResponse
+from mcp_functions.local.environment import ACCOUNT, REGION
+from mcp_functions.local.loopback import HttpResponse
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.store import Missing
@@ -21,7 +21,7 @@ from mcp_functions.store import Missing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.local.loopback import HttpRequest
     from mcp_functions.store import Bucket
 
 MAX_OBJECT = 8 * 1024 * 1024  # bytes: a token has 4 MiB

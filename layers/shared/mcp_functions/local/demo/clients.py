@@ -29,7 +29,7 @@ class Client(NamedTuple):
     command: tuple[str, ...]
 
 
-PYTHON = Client("the official Python client", (sys.executable, "-m", "mcp_functions.local.one_round"))
+PYTHON = Client("the official Python client", (sys.executable, "-m", "mcp_functions.local.demo.one_round"))
 
 
 def typescript(root: Path) -> Client | str:

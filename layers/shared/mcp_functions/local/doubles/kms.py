@@ -13,15 +13,15 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.local.context import ACCOUNT, REGION
-from mcp_functions.local.exchange import HttpResponse
+from mcp_functions.local.environment import ACCOUNT, REGION
+from mcp_functions.local.loopback import HttpResponse
 from mcp_functions.local.problems import not_installed
 
 if TYPE_CHECKING:
     from moto.kms.models import Key, KmsBackend
 
-    from mcp_functions.local.exchange import HttpRequest
-    from mcp_functions.local.keyfile import StoredKey
+    from mcp_functions.local.doubles.keyfile import StoredKey
+    from mcp_functions.local.loopback import HttpRequest
 
 MAX_REQUEST = 1024 * 1024  # bytes
 MAX_BLOB = 6144  # bytes: "CiphertextBlob … Maximum length of 6144"

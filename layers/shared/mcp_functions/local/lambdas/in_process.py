@@ -8,15 +8,15 @@ import time
 import traceback
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.context import TIMEOUT, WORKER_TIMEOUT, context_of
-from mcp_functions.local.lambdas import MAX_PAYLOAD, Outcome
+from mcp_functions.local.lambdas.context import TIMEOUT, WORKER_TIMEOUT, context_of
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
 from mcp_functions.observability import PACKAGE, listener
 from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.local.functions import Function
+    from mcp_functions.local.lambdas.functions import Function
 
 
 class InProcess:

@@ -18,8 +18,8 @@ from mcp_functions.local.runtime.life import Life
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_functions.local.runtime.configuration import Configuration
     from mcp_functions.local.runtime.life import Start
-    from mcp_functions.local.runtime.template import Configuration
 
 INIT_SECONDS = 10.0  # "The Init phase is limited to 10 seconds"
 

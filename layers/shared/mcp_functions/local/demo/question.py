@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 from mcp import Client, MCPError
 from mcp.types import CallToolResult, ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
-from mcp_functions.local import catalog, greeting
+from mcp_functions.local import banner, catalog
+from mcp_functions.local.demo.transcript import Page
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.page import Page
 from mcp_functions.local.problems import Problem, Surprise, first_line
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
         Harness(functions, state_dir=Path(state_dir), runtime=runtime, reuse=False) as harness,
     ):
         if catalog.differences(catalog.read(functions), catalog.describe(harness.functions.values())):
-            raise Problem(greeting.STALE)
+            raise Problem(banner.STALE)
         try:
             asyncio.run(asyncio.wait_for(_converse(harness, Page(out)), SECONDS))
         except Exception as error:

@@ -1,4 +1,4 @@
-"""One round of a conversation through the official Python client: `python -m mcp_functions.local.one_round`.
+"""One round of a conversation through the official Python client: `python -m mcp_functions.local.demo.one_round`.
 
 Its words are FILE, which carries the conversation from process to process, and ANSWERS, contents by key, as JSON. The
 result is printed as JSON; what is asked, and the state to send back with the answers, is left in FILE.

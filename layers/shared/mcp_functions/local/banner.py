@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.exchange import HOST
-from mcp_functions.local.functions import FRONT_DOOR
+from mcp_functions.local.lambdas.functions import FRONT_DOOR
+from mcp_functions.local.loopback import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.local.functions import Function
     from mcp_functions.local.issuer import Issuer
+    from mcp_functions.local.lambdas.functions import Function
 
 KINDS = {"tool": "tool", "prompt": "prompt", "resource": "resource", "resource_template": "template"}
 

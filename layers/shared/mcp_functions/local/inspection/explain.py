@@ -13,8 +13,9 @@ from datetime import datetime
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.local import environment, keyfile
-from mcp_functions.local.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local import environment
+from mcp_functions.local.doubles import keyfile
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol.constants import CALLS

@@ -11,13 +11,13 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.exchange import json_response
 from mcp_functions.local.issuer import jwts
+from mcp_functions.local.loopback import json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from mcp_functions.local.exchange import HttpRequest, HttpResponse
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 
 class Denied(Exception):

@@ -8,13 +8,13 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from mcp_functions.local.context import arn
-from mcp_functions.local.exchange import HttpResponse, json_response
-from mcp_functions.local.lambdas import MAX_PAYLOAD, Throttled
+from mcp_functions.local.environment import arn
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Throttled
+from mcp_functions.local.loopback import HttpResponse, json_response
 
 if TYPE_CHECKING:
-    from mcp_functions.local.exchange import HttpRequest
-    from mcp_functions.local.lambdas import Lambdas
+    from mcp_functions.local.lambdas.service import Lambdas
+    from mcp_functions.local.loopback import HttpRequest
 
 PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations(?:\?.*)?")
 # a name, a partial ARN or a whole one, each with or without a qualifier

@@ -7,8 +7,9 @@ import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local import environment, functions
+from mcp_functions.local import environment
 from mcp_functions.local.harness import STATE_DIR
+from mcp_functions.local.lambdas import functions
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol import jsonrpc
 from mcp_functions.protocol.constants import CALLS
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from mcp_functions.local.opening import Holder, Request
+    from mcp_functions.local.inspection.explain import Holder, Request
 
 LOCAL_STAGE, AWS_STAGE = "local", "prod"
 STDIN = "-"
@@ -49,7 +50,7 @@ def add_command(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa
 
 def run(options: argparse.Namespace) -> int:
     """Run the command: 0 if nothing speaks against the token, 1 if something does."""
-    from mcp_functions.local import opening  # noqa: PLC0415 - the only command that needs cryptography
+    from mcp_functions.local.inspection import explain as opening  # noqa: PLC0415 - the only command that needs cryptography
 
     text, now = sys.stdin.read().strip() if options.token == STDIN else options.token, time.time()
     explained = opening.shown(text, now=now)
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _request(options: argparse.Namespace) -> Request:
-    from mcp_functions.local.opening import UNKNOWN, Request  # noqa: PLC0415 - see `run`
+    from mcp_functions.local.inspection.explain import UNKNOWN, Request  # noqa: PLC0415 - see `run`
 
     principal = Principal(*options.principal) if options.principal else None
     return Request(
@@ -87,7 +88,7 @@ def _json(text: str) -> Any:  # noqa: ANN401 - JSON is any value
 
 
 def _holder(options: argparse.Namespace) -> AbstractContextManager[Holder]:
-    from mcp_functions.local import opening  # noqa: PLC0415 - see `run`
+    from mcp_functions.local.inspection import explain as opening  # noqa: PLC0415 - see `run`
     from mcp_functions.seal.data_keys import Scope  # noqa: PLC0415 - see `run`
 
     stage = options.stage or (AWS_STAGE if options.key else LOCAL_STAGE)

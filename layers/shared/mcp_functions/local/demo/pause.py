@@ -18,16 +18,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from mcp_functions.local import catalog, clients, greeting, keyfile
-from mcp_functions.local.demo import ANSWERS, ARGUMENTS, ENDING, ROUNDS, TOOL
+from mcp_functions.local import banner, catalog
+from mcp_functions.local.demo import clients
+from mcp_functions.local.demo.question import ANSWERS, ARGUMENTS, ENDING, ROUNDS, TOOL
+from mcp_functions.local.demo.transcript import Page
+from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.page import Page
 from mcp_functions.local.problems import Problem, Surprise, first_line
 from mcp_functions.seal.envelope import describe
 from mcp_functions.seal.kms import boto3_client
 
 if TYPE_CHECKING:
-    from mcp_functions.local.clients import Client
+    from mcp_functions.local.demo.clients import Client
     from mcp_functions.local.lambdas import Invocation
 
 AHEAD = 3 * 24 * 3600  # seconds
@@ -80,7 +82,7 @@ class _Pause:
         root = self._functions.resolve().parent
         with self._server(self._functions, self._folder / "first") as harness:
             if catalog.differences(catalog.read(self._functions), catalog.describe(harness.functions.values())):
-                raise Problem(greeting.STALE)
+                raise Problem(banner.STALE)
             upgraded = self._upgraded(root)
             url, port = harness.url, int(harness.url.rpartition(":")[2].partition("/")[0])
             self._write({"url": url, "name": TOOL, "arguments": ARGUMENTS})

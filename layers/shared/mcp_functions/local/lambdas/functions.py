@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from mcp_functions.local.loading import Folder
+from mcp_functions.local.lambdas.loading import Folder
 from mcp_functions.local.problems import Problem, first_line
 from mcp_functions.protocol.constants import WORKER
 

@@ -18,8 +18,8 @@ from socketserver import TCPServer
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from mcp_functions.local.bodies import BadBody, TooLarge, read_body
-from mcp_functions.local.exchange import HOST, HttpRequest, HttpResponse, json_response
+from mcp_functions.local.loopback.bodies import BadBody, TooLarge, read_body
+from mcp_functions.local.loopback.messages import HOST, HttpRequest, HttpResponse, json_response
 from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from mcp_functions.local.exchange import HttpResponse, json_response
 from mcp_functions.local.issuer.grants import (
     INVALID_CLIENT_METADATA,
     INVALID_REQUEST,
@@ -20,11 +19,12 @@ from mcp_functions.local.issuer.grants import (
     Refused,
 )
 from mcp_functions.local.issuer.jwts import Signer
+from mcp_functions.local.loopback import HttpResponse, json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.local.loopback import HttpRequest
 
 USER = "local-user"
 TOKEN_SECONDS = 3600

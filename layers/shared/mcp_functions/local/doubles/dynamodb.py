@@ -8,15 +8,15 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.context import ACCOUNT, REGION
-from mcp_functions.local.exchange import HttpResponse
+from mcp_functions.local.environment import ACCOUNT, REGION
+from mcp_functions.local.loopback import HttpResponse
 from mcp_functions.local.problems import not_installed
 from mcp_functions.store import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.local.loopback import HttpRequest
     from mcp_functions.store.dynamodb import Call
 
 MAX_REQUEST = 1024 * 1024  # bytes; an item may have 400 KB

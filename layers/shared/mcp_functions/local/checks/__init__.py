@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import environment, template
-from mcp_functions.local.functions import FRONT_DOOR, Functions
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions
 from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
