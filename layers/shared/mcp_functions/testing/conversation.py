@@ -14,7 +14,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local import environment
-from mcp_functions.local.events import Moment, event
+from mcp_functions.local.api_gateway.events import Moment, event
 from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.observability import Notes, lines, listener
 from mcp_functions.protocol.constants import (
