@@ -50,7 +50,7 @@ def _may_invoke(block_id: str) -> dict[str, Any]:
     return {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": [{"Fn::GetAtt": f"{block_id}.Arn"}]}
 
 
-@pytest.mark.parametrize("claim", checks.CLAIMS, ids=lambda claim: claim.__name__)
+@pytest.mark.parametrize("claim", checks.CHECKS, ids=lambda claim: claim.__name__)
 def test_the_project_as_it_is_earns_no_complaint(claim: Callable[[Project], Iterator[str]], project: Project) -> None:
     complaints = list(claim(project))
     assert not complaints, "\n".join(complaints)
@@ -112,11 +112,11 @@ SLIPS: list[tuple[str, object, str]] = [
     ("AddRoute", ABSENT, "Add has no route: add AddRoute with RouteKey: ANY /mcp/add"),
     ("AddRoute.RouteKey", "ANY /mcp/sum", "AddRoute routes ANY /mcp/sum to no function of functions/"),
     ("AddRoute.Target", {"Fn::Sub": "integrations/${TicketIntegration}"}, "ANY /mcp/add must go to AddIntegration"),
-    ("AddRoute.AuthorizationType", ABSENT, "AddRoute must carry AuthorizationType"),
-    ("AddRoute.AuthorizationType", "NONE", "AddRoute must carry AuthorizationType"),
-    ("McpPreflightRoute", ABSENT, "Mcp has no route OPTIONS /mcp: clients cannot find the way in"),
+    ("AddRoute.AuthorizationType", ABSENT, "AddRoute must have AuthorizationType"),
+    ("AddRoute.AuthorizationType", "NONE", "AddRoute must have AuthorizationType"),
+    ("McpPreflightRoute", ABSENT, "Mcp has no route OPTIONS /mcp: clients cannot discover how to connect"),
     ("McpPreflightRoute.AuthorizationType", "JWT", "the route OPTIONS /mcp must have Condition: HasOrigins and"),
-    ("McpPreflightRoute.RouteKey", "OPTIONS /mcp/add", "McpPreflightRoute must carry AuthorizationType"),
+    ("McpPreflightRoute.RouteKey", "OPTIONS /mcp/add", "McpPreflightRoute must have AuthorizationType"),
     ("McpMetadataRoute.AuthorizationType", ABSENT, "/mcp must have Condition: UsesJwt and AuthorizationType: NONE"),
     ("McpRootMetadataRoute.Target", "integrations/x", "resource must go to McpIntegration"),
     ("AddIntegration", ABSENT, "AddIntegration must have an IntegrationUri"),
@@ -132,12 +132,12 @@ SLIPS: list[tuple[str, object, str]] = [
     (
         "ApiRole.Policies",
         [{"PolicyDocument": {"Statement": [may_seal_as("add")]}}],
-        "ApiRole must be allowed lambda:Inv",
+        "ApiRole must be allowed only lambda:Inv",
     ),
     (
         "ApiRole.ManagedPolicyArns",
         ["arn:aws:iam::aws:policy/AdministratorAccess"],
-        "ApiRole must be allowed lambda:Inv",
+        "ApiRole must be allowed only lambda:Inv",
     ),
     ("FunctionLogs", {**PERMISSION, "Properties": {"FunctionName": {"Ref": "Add"}}}, "FunctionLogs lets others than"),
     ("Globals.Timeout", 29, "functions/add: Timeout 29 must be under the front door's 29"),
@@ -205,7 +205,7 @@ def test_a_key_that_took_the_place_of_the_first_is_right_where_the_role_may_use_
 def test_a_key_that_is_all_keys_is_named(more: str, project: Project) -> None:
     loose = {**may_seal_as("ticket"), "Resource": [KEY, more]}
     slipped = replace(project, template=_slip(project.template, "Ticket.Policies", [{"Statement": [loose]}]))
-    assert checks.complaints(slipped) == [f"functions/ticket asks: Ticket may use more than keys of yours: {more}"]
+    assert checks.complaints(slipped) == [f"functions/ticket asks: Ticket may use more than your own keys: {more}"]
 
 
 def test_a_function_that_the_catalog_forgot_is_named(project: Project) -> None:

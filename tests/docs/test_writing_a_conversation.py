@@ -157,7 +157,7 @@ def test_a_form_has_these_fields(everything: type[Everything | Light]) -> None:
 def test_a_new_folder_is_told_what_it_lacks() -> None:
     project = checks.read(ROOT)
     grown = replace(project, folders=project.folders | {"open_ticket"})
-    block, listed = (line for claim in checks.CLAIMS for line in claim(grown))
+    block, listed = (line for claim in checks.CHECKS for line in claim(grown))
     assert block.startswith("functions/open_ticket has no block in template.yaml: add OpenTicket with")
     assert listed == "functions/open_ticket offers nothing in functions/mcp/catalog.json: run make catalog"
 

@@ -590,7 +590,7 @@ def test_several_handlers_in_one_lambda_need_no_endpoint_before_them(own: Path) 
 def test_an_open_route_is_named(own: Path) -> None:
     fix(own / "template.yaml", "      AuthorizerId: !If [UsesJwt, !Ref JwtAuthorizer, !Ref AWS::NoValue]}\n", "    }\n")
     said = checks.complaints(checks.read(own))
-    assert [line.partition(" must carry")[0] for line in said] == ["McpRoute", "BookFlightRoute"]
+    assert [line.partition(" must have AuthorizationType")[0] for line in said] == ["McpRoute", "BookFlightRoute"]
 
 
 @pytest.mark.parametrize("text", ["", "Resources: 3\n", "Resources: {\n", "- a\n", "\x00"])

@@ -20,7 +20,7 @@ RESOURCE = re.compile(r"  ([A-Za-z0-9]+):")
 ROUTE = re.compile(r".*\bType: *AWS::ApiGatewayV2::Route\b")
 CALLERS = re.compile(rf"  {checks.API_ROLE}:")
 INVOKED = re.compile(r"( *- )!Sub \$\{\w+\.Arn\}\$\{Qualifier\}\s*$")
-DEPLOYED = [claim for claim in checks.CLAIMS if claim is not checks.every_folder_is_listed]
+DEPLOYED = [check for check in checks.CHECKS if check is not checks.every_folder_is_listed]
 PARTS = ("", "Integration", "Route", "Worker", "WorkerInvocations", "WorkerFailures")
 
 
