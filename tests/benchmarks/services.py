@@ -53,7 +53,11 @@ def invoke(folders: Collection[str], run: Callable[[str, bytes], bytes]) -> Iter
         its URL.
 
     """
-    lambdas = Lambdas(folders, lambda folder, event: Outcome(run(folder, event), "-", 0.0), stack=STACK)
+    lambdas = Lambdas(
+        folders,
+        lambda folder, event: Outcome(payload=run(folder, event), request_id="-", milliseconds=0.0),
+        stack=STACK,
+    )
     with Loopback(max_body=2 * MAX_PAYLOAD) as loopback:
         loopback.start(InvokeApi(lambdas).answer)
         yield loopback.url

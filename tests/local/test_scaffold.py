@@ -445,7 +445,7 @@ def test_outside_of_a_project_there_is_nothing_to_add_to(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = refused(capsys, "new", "tool", "x")
-    assert said == "there is no template.yaml: start where template.yaml and functions/ are"
+    assert said == "there is no template.yaml: start in the folder of template.yaml and functions/"
 
 
 def test_a_project_without_an_endpoint_has_no_place_for_another_function(

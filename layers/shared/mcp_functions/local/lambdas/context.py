@@ -1,4 +1,4 @@
-"""What Lambda passes to a function beside the event, and the account and region that all names here are in."""
+"""The context object that Lambda passes to a function beside the event."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from mcp_functions.local.environment import arn
 
-TIMEOUT = 29.0  # seconds that the context promises, as in the template; nothing here ends a function that takes longer
-WORKER_TIMEOUT = 900.0  # likewise, to a function that goes on with tasks
+TIMEOUT = 29.0  # seconds, as in the template. In this process no function is stopped when it takes longer.
+WORKER_TIMEOUT = 900.0  # seconds, for a worker of tasks
 
 
 @dataclass(frozen=True)
 class Context:
-    """What Lambda passes beside the event, attribute by attribute."""
+    """Lambda's context, attribute by attribute."""
 
     function_name: str
     aws_request_id: str
@@ -22,25 +22,19 @@ class Context:
     log_group_name: str
     log_stream_name: str
     function_version: str = "$LATEST"
-    memory_limit_in_mb: str = "512"  # text, as AWS has it
+    memory_limit_in_mb: str = "512"  # AWS passes a text
     client_context: None = None
     identity: None = None
     tenant_id: None = None
     deadline: float = field(default=0.0, repr=False)
 
     def get_remaining_time_in_millis(self) -> int:
-        """Say how long the function may still run."""
+        """Return how long the function may still run."""
         return max(0, int((self.deadline - time.monotonic()) * 1000))
 
 
-def context_of(name: str, timeout: float = TIMEOUT) -> Context:
-    """Make the context of one invocation.
-
-    Args:
-        name: of the function, "<stack>-<folder>".
-        timeout: seconds that it may take.
-
-    """
+def context_of(name: str, timeout: float) -> Context:
+    """Make the context of one invocation of the function "<stack>-<folder>", with its timeout in seconds."""
     return Context(
         function_name=name,
         aws_request_id=str(uuid.uuid4()),

@@ -1,4 +1,4 @@
-"""The functions of a project: every folder with an app.py whose `handler` is what Lambda calls."""
+"""The functions of a project: each is a folder with an app.py whose `handler` is Lambda's entry point."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FRONT_DOOR = "mcp"  # the folder that answers /mcp itself
-NAME = re.compile(r"[A-Za-z0-9_-]+")  # what may stand in a Lambda's name
+NAME = re.compile(r"[A-Za-z0-9_-]+")  # the characters of a Lambda's name
 
 
 @dataclass(frozen=True)
 class Function:
-    """One loaded function: its folder's name, its app.py and what Lambda would call."""
+    """One loaded function: its folder's name, its app.py and its entry point."""
 
     folder: str
     app: Path
@@ -29,7 +29,7 @@ class Function:
 
     @property
     def handlers(self) -> tuple[Any, ...]:
-        """What it offers (`kind`, `name`, `key`, `asks`, `describe()`); none for the front door or a plain function."""
+        """Its tools, prompts and resources. The front door and a function without the toolkit have none."""
         return tuple(getattr(inspect.unwrap(self.handler), "handlers", ()))
 
 
@@ -40,18 +40,22 @@ class Functions:
         """Find and import every function.
 
         Args:
-            directory: that holds a folder for each function.
+            directory: with a folder for each function.
             without: folders to leave out.
 
         Raises:
-            Problem: there are none, or one of them does not load.
+            Problem: there is no function, or one does not load.
 
         """
         self._folders: list[Folder] = []
         self.by_folder: dict[str, Function] = {}
-        for app in find(directory):
-            if app.parent.name not in without:
-                self.by_folder[app.parent.name] = self._load(app, f"{directory.name}/{app.parent.name}/app.py")
+        try:
+            for app in find(directory):
+                if app.parent.name not in without:
+                    self.by_folder[app.parent.name] = self._load(app, f"{directory.name}/{app.parent.name}/app.py")
+        except Problem:
+            self.close()
+            raise
 
     def _load(self, app: Path, shown: str) -> Function:
         folder = Folder(app.parent)
@@ -59,27 +63,25 @@ class Functions:
         try:
             module = folder.load("app")
         except (Exception, SystemExit) as error:
-            self.close()
             failed = f"{shown} does not load: {first_line(error)}"
             raise Problem(failed) from error
         handler = getattr(module, "handler", None)
         if not callable(handler):
-            self.close()
             missing = f"{shown} has no `handler`: end it with `handler = serve(your_tool)`"
             raise Problem(missing)
         return Function(app.parent.name, app, handler)
 
     def close(self) -> None:
-        """Forget the modules of every function."""
+        """Remove the modules of every function."""
         for folder in self._folders:
             folder.close()
 
     def __enter__(self) -> Self:
-        """Be loaded already."""
+        """Return the loaded functions."""
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Forget the modules."""
+        """Close."""
         self.close()
 
 
@@ -91,17 +93,17 @@ def find(directory: Path) -> list[Path]:
 
     """
     if not directory.is_dir():
-        missing = f"there is no folder {directory}: start where functions/ is, or name it with --functions"
+        missing = f"there is no folder {directory}: start in the folder of functions/, or name it with --functions"
         raise Problem(missing)
     apps = sorted(app for app in directory.resolve().glob("*/app.py") if app.parent.name[0] not in "._")
     if not apps:
         none = f"no functions in {directory}: a function is a folder with an app.py that ends in `handler = serve(…)`"
         raise Problem(none)
-    for app in apps:
-        if not NAME.fullmatch(app.parent.name):
-            bad = f"{directory}/{app.parent.name}: rename it; a Lambda's name has letters, digits, _ and - only"
+    for name in (app.parent.name for app in apps):
+        if not NAME.fullmatch(name):
+            bad = f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only"
             raise Problem(bad)
-        if app.parent.name.endswith(WORKER):
-            bad = f"{directory}/{app.parent.name}: rename it; {WORKER} is for the workers of functions with tasks"
+        if name.endswith(WORKER):
+            bad = f"{directory}/{name}: rename it; {WORKER} is for the workers of functions with tasks"
             raise Problem(bad)
     return apps

@@ -1,4 +1,4 @@
-"""Functions run in the harness's own process, each call in the thread of its request: quick, and easy to debug."""
+"""Functions run in the harness's own process, each call in the thread of its request: fast, and easy to debug."""
 
 from __future__ import annotations
 
@@ -19,6 +19,21 @@ if TYPE_CHECKING:
     from mcp_functions.local.lambdas.functions import Function
 
 
+class MarshalError(Exception):
+    """The result is not JSON."""
+
+
+class ResponseSizeTooLarge(Exception):
+    """The result is longer than Lambda's limit."""
+
+
+LAMBDA_NAMES = {  # of exceptions that Lambda does not report by their class
+    MarshalError: "Runtime.MarshalError",
+    ResponseSizeTooLarge: "Function.ResponseSizeTooLarge",
+    SystemExit: "Runtime.ExitError",
+}
+
+
 class InProcess:
     """Calls loaded functions."""
 
@@ -27,45 +42,42 @@ class InProcess:
 
         Args:
             functions: by folder.
-            stack: the physical name of a function is "<stack>-<folder>".
-            debug: write the toolkit's own frames too, when a function raises.
+            stack: a function's physical name is "<stack>-<folder>".
+            debug: tracebacks include the toolkit's own frames.
 
         """
         self._functions, self._stack, self._debug = functions, stack, debug
 
     def run(self, folder: str, event: bytes) -> Outcome:
-        """Call one function.
-
-        Args:
-            folder: of a function there is.
-            event: as JSON.
-
-        """
-        own, seconds = folder.removesuffix(WORKER), WORKER_TIMEOUT if folder.endswith(WORKER) else TIMEOUT
+        """Call the function of a folder with an event as JSON."""
+        seconds = WORKER_TIMEOUT if folder.endswith(WORKER) else TIMEOUT
         context, began = context_of(f"{self._stack}-{folder}", seconds), time.monotonic()
         error = None
-        listening = listener.set(lambda notes: self._tell(folder, notes.raised))
+        listening = listener.set(lambda notes: self._show(folder, notes.raised))
         try:
-            payload = _written(self._functions[own].handler(json.loads(event), context))
-        except BaseException as raised:  # noqa: BLE001 - Lambda survives whatever a function raises
-            payload, error = _error_object(raised, context.aws_request_id), error_type(raised)
-            self._tell(folder, raised)
+            handler = self._functions[folder.removesuffix(WORKER)].handler
+            payload = _to_json(handler(json.loads(event), context))
+        except BaseException as raised:  # noqa: BLE001 - Lambda survives every exception of a function
+            error = LAMBDA_NAMES.get(type(raised), type(raised).__name__)
+            payload = _error_object(raised, error, context.aws_request_id)
+            self._show(folder, raised)
         finally:
             listener.reset(listening)
-        return Outcome(payload, context.aws_request_id, (time.monotonic() - began) * 1000, error)
+        milliseconds = (time.monotonic() - began) * 1000
+        return Outcome(payload=payload, request_id=context.aws_request_id, milliseconds=milliseconds, error=error)
 
-    def _tell(self, folder: str, error: BaseException | None) -> None:
-        """Show the author what a function raised, text and all: on Lambda, neither a client nor the log is told."""
+    def _show(self, folder: str, error: BaseException | None) -> None:
+        """Write the whole traceback for the author. On Lambda neither the client nor the log gets its text."""
         if error is None:
             return
-        told = traceback.TracebackException.from_exception(error)
+        shown = traceback.TracebackException.from_exception(error)
         if not self._debug:
-            own = [frame for frame in told.stack if not frame.filename.startswith(PACKAGE)]
-            told.stack = traceback.StackSummary.from_list(own)
-        sys.stderr.write(f"{folder} raised\n{''.join(told.format())}")
+            own = [frame for frame in shown.stack if not frame.filename.startswith(PACKAGE)]
+            shown.stack = traceback.StackSummary.from_list(own)
+        sys.stderr.write(f"{folder} raised\n{''.join(shown.format())}")
 
 
-def _written(result: object) -> bytes:
+def _to_json(result: object) -> bytes:
     try:
         payload = json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -77,31 +89,7 @@ def _written(result: object) -> bytes:
     return payload
 
 
-def _error_object(error: BaseException, request_id: str) -> bytes:
-    told = {
-        "errorMessage": str(error),
-        "errorType": error_type(error),
-        "requestId": request_id,
-        "stackTrace": traceback.format_tb(error.__traceback__)[1:],  # without the harness's own frame
-    }
-    return json.dumps(told).encode()
-
-
-class MarshalError(Exception):
-    """The function returned what is not JSON."""
-
-
-class ResponseSizeTooLarge(Exception):
-    """The function returned more than Lambda carries."""
-
-
-def error_type(error: BaseException) -> str:
-    """Name an exception as Lambda does."""
-    match error:
-        case MarshalError():
-            return "Runtime.MarshalError"
-        case ResponseSizeTooLarge():
-            return "Function.ResponseSizeTooLarge"
-        case SystemExit():
-            return "Runtime.ExitError"
-    return type(error).__name__
+def _error_object(error: BaseException, name: str, request_id: str) -> bytes:
+    frames = traceback.format_tb(error.__traceback__)[1:]  # without the harness's own frame
+    error_object = {"errorMessage": str(error), "errorType": name, "requestId": request_id, "stackTrace": frames}
+    return json.dumps(error_object).encode()

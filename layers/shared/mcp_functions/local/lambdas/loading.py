@@ -1,8 +1,7 @@
-"""Many functions in one interpreter, each as if it were alone in its Lambda.
+"""Loads many functions into one interpreter and keeps their modules apart, as separate Lambdas do.
 
-Every folder has an app.py, and may have other modules beside it with any name. On Lambda the folder is on `sys.path`;
-here each folder is a package under a name of its own, and an absolute import that names a module of the folder means
-that module. So two folders may both have a `forms.py`, imports inside functions work too, and `sys.path` stays clean.
+On Lambda a function's folder is on `sys.path`. Here each folder is a package with a unique name, and an absolute import
+inside it finds the folder's modules first. So two folders may both have a `forms.py`, and `sys.path` does not change.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,26 +23,21 @@ _numbers = count(1)
 
 
 class Folder(MetaPathFinder):
-    """A folder of modules, importable until `close`, whose modules see each other under their own file names."""
+    """A folder of modules, importable until `close`. Its modules import each other by their file names."""
 
     def __init__(self, path: Path) -> None:
-        """Open the folder; nothing is imported yet."""
+        """Make the folder importable."""
         self.path = path
         self.package = f"_function_{next(_numbers)}_{path.name}"
         importlib.invalidate_caches()
         sys.meta_path.insert(0, self)
 
     def load(self, module: str) -> ModuleType:
-        """Import one module of the folder.
-
-        Raises:
-            Exception: whatever the module raises.
-
-        """
+        """Import one module of the folder; an exception of the module passes through."""
         return importlib.import_module(f"{self.package}.{module}")
 
     def close(self) -> None:
-        """Forget the folder and its modules."""
+        """Remove the folder and its modules."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         for name in [name for name in sys.modules if name.partition(".")[0] == self.package]:
@@ -72,8 +66,8 @@ class Folder(MetaPathFinder):
         locals: Mapping[str, object] | None = None,  # noqa: A002
         fromlist: Sequence[str] = (),
         level: int = 0,
-    ) -> Any:  # noqa: ANN401
-        """Do what `import` does, with the folder first on the path."""
+    ) -> object:
+        """Import like `__import__`, but look into the folder first."""
         top = name.partition(".")[0]
         if level or not self._holds(top):
             return builtins.__import__(name, globals, locals, fromlist, level)
@@ -93,5 +87,5 @@ class _Loader(SourceFileLoader):
         module.__dict__["__builtins__"] = {**vars(builtins), "__import__": self._folder.import_}
         super().exec_module(module)
 
-    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:  # noqa: ANN401 - a buffer
-        """Write no bytecode: the folder is what SAM packages."""
+    def set_data(self, path: str, data: object, *, _mode: int = 0o666) -> None:
+        """Write no bytecode, because SAM packages the folder."""

@@ -1,4 +1,4 @@
-"""One HTTP request and one HTTP response, as values."""
+"""HTTP requests and responses as values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """One HTTP request; `body` is None if there was none, `target` is the path and query as they were sent."""
+    """One HTTP request: `body` is None if it has none, `target` is the path and query as the client sent them."""
 
     method: str
     target: str
@@ -24,10 +24,15 @@ class HttpRequest:
         """Return the first value of a header, or ""."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
+    @property
+    def is_signed(self) -> bool:
+        """Whether it has a signature of AWS (SigV4), which the harness does not check."""
+        return self.header("authorization").startswith("AWS4-")
+
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """One HTTP response; the server adds Date, Content-Length and what the connection needs."""
+    """One HTTP response; the server adds Date, Content-Length and Connection."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
