@@ -91,7 +91,8 @@ def test_loading_again_sees_what_was_changed(project: Callable[[dict[str, str]],
 
 def test_a_missing_directory_is_named() -> None:
     assert (
-        refusal(Path("nowhere")) == "there is no folder nowhere: start in the folder of functions/, or name it with --functions"
+        refusal(Path("nowhere"))
+        == "there is no folder nowhere: start in the folder of functions/, or name it with --functions"
     )
 
 

@@ -253,5 +253,5 @@ def test_a_damaged_key_is_a_problem_with_its_way_out(tmp_path: Path, text: str) 
 
 def test_a_key_that_cannot_be_kept_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file, not a folder")
-    with pytest.raises(Problem, match="cannot be read or made"):
+    with pytest.raises(Problem, match="cannot be read or created"):
         keyfile.load(tmp_path / "state")

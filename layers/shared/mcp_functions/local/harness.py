@@ -18,7 +18,7 @@ from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
 from mcp_functions.local.doubles import dynamodb, keyfile, s3
 from mcp_functions.local.doubles.dynamodb import DynamoDbApi, Moto, table
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.doubles.tablefile import KeptTable, TableFile
+from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
 from mcp_functions.local.issuer import MAX_REQUEST as MAX_FORM
 from mcp_functions.local.issuer import Issuer
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas
@@ -142,7 +142,7 @@ class Harness:
         kms_api = KmsApi(keyfile.load(self._state_dir))
         file = starting.enter_context(TableFile(self._state_dir, now=time.time()))
         items = starting.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
-        tables = DynamoDbApi(partial(KeptTable, file, environment.TABLE, partial(Moto, table(environment.TABLE))))
+        tables = DynamoDbApi(partial(StoredTable, file, environment.TABLE, partial(Moto, table(environment.TABLE))))
         items.start(tables.answer)
         kms.start(kms_api.answer)
         own = environment.settings(port=api.port, name=self._name(), key_arn=kms_api.arn)

@@ -1,7 +1,7 @@
-"""`next RESPONSE EVENT`: carries a state from one round's response into the next round's event, as a client would.
+"""`next RESPONSE EVENT`: puts the state of one round's response into the next round's event, as a client does.
 
-With it `sam local invoke` holds a whole conversation: every round's event is a file, in which `{{requestState}}` stands
-for the state.
+So `sam local invoke` can hold a whole conversation: each round's event is a file with {{requestState}} in the state's
+place.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from typing import Any
 from mcp_functions.local.problems import Problem
 
 PLACEHOLDER = "{{requestState}}"
+DATA = "data:"  # a line of an SSE event
 
 
 def follow(response: str, event: str) -> str:
-    """Fill the state of a response into an event.
+    """Put the state of a response into an event.
 
     Args:
-        response: what the Lambda returned, as JSON.
+        response: the Lambda's result, as JSON.
         event: the next round's API Gateway event, as JSON.
 
     Raises:
-        Problem: the response carries no state (it was an error, or the end), or the event has no place for one.
+        Problem: the response has no state (it is an error, or final), or the event has no place for one.
 
     """
     return json.dumps(_filled(_object(event, "EVENT"), _state(_object(response, "RESPONSE"))), indent=2) + "\n"
@@ -44,17 +45,18 @@ def _state(response: dict[str, Any]) -> str:
     raise Problem(problem)
 
 
-def _message(response: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON is any value
-    match response:
-        case {"errorType": kind, "errorMessage": message}:
-            problem = f"RESPONSE says that the function failed, {kind}: {message}"
-            raise Problem(problem)
-        case {"body": str(body)}:
-            text = _body(response, body)
-        case _:
-            problem = "RESPONSE is not what a Lambda behind API Gateway returns: it has no body"
-            raise Problem(problem)
-    for candidate in (text, *reversed(_sse(text))):
+def _message(response: dict[str, Any]) -> object:
+    """Find the JSON-RPC response in a body of JSON or of SSE events, whose last one is the response."""
+    if "errorType" in response:
+        problem = f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}"
+        raise Problem(problem)
+    if not isinstance(response.get("body"), str):
+        problem = "RESPONSE is not what a Lambda behind API Gateway returns: it has no body"
+        raise Problem(problem)
+    text = _body(response)
+    events = [event.splitlines() for event in text.replace("\r\n", "\n").split("\n\n")]
+    data = ["\n".join(line.removeprefix(DATA) for line in lines if line.startswith(DATA)) for lines in events]
+    for candidate in (text, *reversed(data)):
         try:
             message = json.loads(candidate)
         except ValueError:
@@ -64,26 +66,24 @@ def _message(response: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON is any val
     return None
 
 
-def _sse(text: str) -> list[str]:
-    """Read the data of every event of an SSE stream."""
-    events = [event.splitlines() for event in text.replace("\r\n", "\n").split("\n\n")]
-    return ["\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:")) for lines in events]
-
-
 def _filled(event: dict[str, Any], state: str) -> dict[str, Any]:
-    body = event.get("body")
-    text = _body(event, body) if isinstance(body, str) else ""
+    text = _body(event)
     if PLACEHOLDER not in text:
         problem = f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation"
         raise Problem(problem)
-    text = text.replace(PLACEHOLDER, json.dumps(state)[1:-1])  # it stands inside a JSON string
+    text = text.replace(PLACEHOLDER, json.dumps(state)[1:-1])  # the placeholder is inside a JSON string
     headers = dict(event.get("headers") or {})
-    lengths = {name: str(len(text.encode())) for name in headers if name.lower() == "content-length"}
-    encoded = base64.b64encode(text.encode()).decode() if event.get("isBase64Encoded") else text
-    return {**event, **({"headers": headers | lengths} if lengths else {}), "body": encoded}
+    for name in headers:
+        if name.lower() == "content-length":
+            headers[name] = str(len(text.encode()))
+    body = base64.b64encode(text.encode()).decode() if event.get("isBase64Encoded") else text
+    return {**event, **({"headers": headers} if headers else {}), "body": body}
 
 
-def _body(message: dict[str, Any], body: str) -> str:
+def _body(message: dict[str, Any]) -> str:
+    body = message.get("body")
+    if not isinstance(body, str):
+        return ""
     try:
         return base64.b64decode(body, validate=True).decode() if message.get("isBase64Encoded") else body
     except ValueError:

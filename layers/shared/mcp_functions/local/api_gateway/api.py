@@ -1,7 +1,7 @@
-"""API Gateway: the routes of template.yaml in front of Lambda, and 404 for everything else.
+"""The routes of template.yaml in front of Lambda; every other request gets 404.
 
-ANY /mcp and ANY /mcp/<name> carry the authorizer, if there is one; then the metadata that leads to a token is open to
-everybody, and so is OPTIONS /mcp, for a browser's preflight brings none.
+ANY /mcp and ANY /mcp/<name> have the authorizer, if there is one. Then the metadata routes exist too, and are open.
+OPTIONS /mcp is always open, because a browser sends no token with a preflight request.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ METADATA = re.compile(r"/\.well-known/oauth-protected-resource(?:/mcp)?")
 
 
 class Route(NamedTuple):
-    """What a request is matched with."""
+    """The route that a request matches."""
 
     method: str
     path: str
     folder: str
-    guarded: bool  # by the authorizer
+    has_authorizer: bool
 
 
 class Api:
@@ -50,7 +50,7 @@ class Api:
         authorizer: JwtAuthorizer | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Route to the functions in `folders`, past the authorizer of AuthMode jwt if there is one."""
+        """Route to the functions in `folders`, behind the authorizer of AuthMode jwt if there is one."""
         self._lambdas, self._folders, self._authorizer, self._now = lambdas, folders, authorizer, now
 
     def answer(self, request: HttpRequest) -> HttpResponse:
@@ -58,27 +58,26 @@ class Api:
         route = self._route(request.method, unquote(request.target.partition("?")[0]))
         if route is None or route.folder not in self._folders:
             return json_response(404, {"message": "Not Found"})
+        caller, moment = None, Moment.at(self._now())
         try:
-            caller = self._authorizer.authorize(request) if self._authorizer and route.guarded else None
+            if self._authorizer and route.has_authorizer:
+                caller = self._authorizer.authorize(request)
         except Denied as denied:
             return denied.response
-        moment = Moment.at(self._now())
-        payload = json.dumps(
-            event(request, route.path, moment, caller, method=route.method), ensure_ascii=False
-        ).encode()
-        if len(payload) > MAX_PAYLOAD:
+        payload = event(request, route.path, moment, caller, method=route.method)
+        text = json.dumps(payload, ensure_ascii=False).encode()
+        if len(text) > MAX_PAYLOAD:
             return json_response(413, {"message": "Request Entity Too Large"})
         try:
-            outcome = self._lambdas.invoke(route.folder, payload)
+            outcome = self._lambdas.invoke(route.folder, text)
         except Throttled:
-            return INTERNAL_ERROR  # as reported of the real service: it says no more
+            return INTERNAL_ERROR  # reports of the real service show the same answer
         return INTERNAL_ERROR if outcome.failed else response(outcome.payload, moment)
 
     def _route(self, method: str, path: str) -> Route | None:
         if self._authorizer and METADATA.fullmatch(path):
-            return Route("ANY", path, FRONT_DOOR, guarded=False)
+            return Route("ANY", path, FRONT_DOOR, has_authorizer=False)
         if (method, path) == ("OPTIONS", f"/{FRONT_DOOR}"):
-            return Route(method, path, FRONT_DOOR, guarded=False)
-        if endpoint := ENDPOINT.fullmatch(path):
-            return Route("ANY", path, endpoint[1] or FRONT_DOOR, guarded=True)
-        return None
+            return Route(method, path, FRONT_DOOR, has_authorizer=False)
+        endpoint = ENDPOINT.fullmatch(path)
+        return Route("ANY", path, endpoint[1] or FRONT_DOOR, has_authorizer=True) if endpoint else None

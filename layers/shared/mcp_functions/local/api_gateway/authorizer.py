@@ -1,8 +1,8 @@
-"""The JWT authorizer of an HTTP API: what it lets through, what it tells the function, and how it refuses.
+"""The JWT authorizer of an HTTP API: it checks access tokens and passes their claims to the function.
 
-The facts are AWS's documentation ("Control access to HTTP APIs with JWT authorizers") and what is reported of the real
-service: claims reach the function as text, a missing token is answered with a bare `Bearer`, and no refusal ever names
-the resource's metadata. AWS documents one `error_description`, that of the audience; the others are this file's.
+Its sources are AWS's documentation ("Control access to HTTP APIs with JWT authorizers") and reports of the real
+service: claims reach the function as text, a missing token gets a bare `Bearer`, and no refusal names the resource's
+metadata. AWS documents the `error_description` of a wrong audience only; the other texts are this module's.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Denied(Exception):
     """The request does not reach a function."""
 
     def __init__(self, response: HttpResponse) -> None:
-        """Take what the client is told."""
+        """Take the answer to the client."""
         super().__init__(response.status)
         self.response = response
 
 
 class JwtAuthorizer:
-    """Checks the token of every request to a route that carries it."""
+    """Checks the access token of a request."""
 
     def __init__(
         self,
@@ -44,10 +44,10 @@ class JwtAuthorizer:
         """Configure it.
 
         Args:
-            issuer: that tokens must have.
-            audiences: one of which a token must be for.
+            issuer: the required `iss`.
+            audiences: a token must have one of them.
             jwks: fetches the issuer's keys.
-            scopes: of the route, one of which a token must grant; none, as in template.yaml, if empty.
+            scopes: of the route; a token must grant one of them, unless there are none, as in template.yaml.
             now: the clock, unix seconds.
 
         """
@@ -58,7 +58,7 @@ class JwtAuthorizer:
         """Return `requestContext.authorizer` of a request.
 
         Raises:
-            Denied: it has no token, or a bad one.
+            Denied: the token is missing or invalid.
 
         """
         header = request.header("authorization").strip()
@@ -69,26 +69,29 @@ class JwtAuthorizer:
             claims = jwts.read(token, self._jwks())
         except jwts.BadToken as bad:
             raise Denied(_invalid(str(bad))) from None
-        if wrong := self._wrong(claims):
-            raise Denied(_invalid(wrong))
+        refusal = self._refusal(claims)
+        if refusal:
+            raise Denied(_invalid(refusal))
         granted = _words(claims.get("scp")) | _words(claims.get("scope"))
         if self._scopes and not self._scopes & granted:
             challenge = f'Bearer scope="{" ".join(sorted(self._scopes))}" error="insufficient_scope"'
             raise Denied(json_response(403, {"message": "Forbidden"}, ("www-authenticate", challenge)))
         scopes = sorted(self._scopes & granted) or None
-        return {"jwt": {"claims": {name: _written(value) for name, value in claims.items()}, "scopes": scopes}}
+        return {"jwt": {"claims": {name: _as_text(value) for name, value in claims.items()}, "scopes": scopes}}
 
-    def _wrong(self, claims: Mapping[str, Any]) -> str | None:
+    def _refusal(self, claims: Mapping[str, Any]) -> str | None:
         now = self._now()
         if claims.get("iss") != self._issuer:
             return "invalid issuer"
         # "API Gateway validates client_id only if aud is not present"
-        if not _all(claims["aud"] if "aud" in claims else claims.get("client_id")) & self._audiences:
+        audience = claims["aud"] if "aud" in claims else claims.get("client_id")
+        if not _texts(audience) & self._audiences:
             return "the token does not have a valid audience"
         if not _is_time(claims.get("exp")) or claims["exp"] <= now:
             return "the token has expired"
-        if any(name in claims and not (_is_time(claims[name]) and claims[name] <= now) for name in ("nbf", "iat")):
-            return "the token is not valid yet"
+        for name in ("nbf", "iat"):
+            if name in claims and not (_is_time(claims[name]) and claims[name] <= now):
+                return "the token is not valid yet"
         return None
 
 
@@ -100,27 +103,22 @@ def _invalid(description: str) -> HttpResponse:
     return _unauthorized(f'Bearer scope="" error="invalid_token" error_description="{description}"')
 
 
-def _all(claim: object) -> set[str]:
-    match claim:
-        case str():
-            return {claim}
-        case list():
-            return {one for one in claim if isinstance(one, str)}
-    return set()
+def _texts(claim: object) -> set[str]:
+    listed = claim if isinstance(claim, list) else [claim]
+    return {one for one in listed if isinstance(one, str)}
 
 
 def _words(claim: object) -> set[str]:
-    return {word for one in _all(claim) for word in one.split()}
+    return {word for text in _texts(claim) for word in text.split()}
 
 
 def _is_time(claim: object) -> bool:
     return isinstance(claim, int | float) and not isinstance(claim, bool)
 
 
-def _written(claim: object) -> str:
-    match claim:
-        case str():
-            return claim
-        case list():
-            return f"[{' '.join(map(_written, claim))}]"
+def _as_text(claim: object) -> str:
+    if isinstance(claim, str):
+        return claim
+    if isinstance(claim, list):
+        return f"[{' '.join(map(_as_text, claim))}]"
     return json.dumps(claim)

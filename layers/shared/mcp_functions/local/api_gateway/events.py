@@ -1,8 +1,8 @@
-"""HTTP to an API Gateway event, and a Lambda's result to HTTP: payload format 2.0 of an HTTP API, as AWS writes it.
+"""Converts HTTP requests to API Gateway events and Lambda results to HTTP: payload format 2.0 of an HTTP API.
 
-The facts are AWS's documentation and what is reported of the real service, where SAM's own emulator differs: header
-names in lower case, cookies only in `cookies`, no `body` key without a body, everything but text and JSON in base64,
-milliseconds, a request id of its own for every request.
+Its sources are AWS's documentation and reports of the real service. SAM's emulator differs from both. Header names are
+in lower case and cookies only in `cookies`. There is no `body` key without a body, and only text and JSON are not in
+base64. Times are in milliseconds, and every request has a unique id.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest
 
 API = "local00000"
-REMAPPED = "www-authenticate"  # on its way out API Gateway calls it x-amzn-remapped-www-authenticate
+REMAPPED = "www-authenticate"  # API Gateway renames it to x-amzn-remapped-www-authenticate
 HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
 PLAIN = frozenset({"application/json", "application/xml", "application/javascript"})
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -35,7 +35,7 @@ INTERNAL_ERROR = HttpResponse(500, (("content-type", "application/json"),), b'{"
 
 @dataclass(frozen=True)
 class Moment:
-    """What makes one request unlike any other: when it came (unix seconds), its id, and its trace."""
+    """When a request came (unix seconds), its id and its trace id."""
 
     now: float
     request_id: str
@@ -43,7 +43,7 @@ class Moment:
 
     @classmethod
     def at(cls, now: float) -> Moment:
-        """Draw fresh ids."""
+        """Make new random ids."""
         return cls(now, base64.b64encode(os.urandom(11)).decode(), f"Root=1-{int(now):08x}-{os.urandom(12).hex()}")
 
 
@@ -55,14 +55,14 @@ def event(
     *,
     method: str = "ANY",
 ) -> dict[str, Any]:
-    """Write the event of one request.
+    """Make the event of one request.
 
     Args:
-        request: as it came.
+        request: as the client sent it.
         route: its path in the API, e.g. "/mcp".
-        moment: when, and under which ids.
-        authorizer: what the route's authorizer says of the caller; None without one.
-        method: that the route answers.
+        moment: its time and its ids.
+        authorizer: the result of the route's authorizer; None without one.
+        method: of the route.
 
     """
     route_key = f"{method} {route}"
@@ -141,25 +141,16 @@ def _body(request: HttpRequest, content_type: str) -> dict[str, Any]:
         try:
             return {"body": request.body.decode(), "isBase64Encoded": False}
         except UnicodeDecodeError:
-            pass  # not text, whatever it says
+            pass  # the content type is wrong
     return {"body": base64.b64encode(request.body).decode(), "isBase64Encoded": True}
 
 
 def response(payload: bytes, moment: Moment) -> HttpResponse:
-    """Turn what a Lambda returned into HTTP.
-
-    Args:
-        payload: the function's result, as JSON.
-        moment: of the request.
-
-    Returns:
-        500 and API Gateway's own words if the result is no HTTP response.
-
-    """
+    """Convert a function's result, as JSON, to HTTP; a result that is no HTTP response becomes a 500."""
     try:
         result = json.loads(payload)
     except ValueError:
-        return INTERNAL_ERROR  # bytes that a function returned, not JSON
+        return INTERNAL_ERROR
     # "If your Lambda function returns valid JSON and doesn't return a statusCode, API Gateway" infers 200 and JSON
     if not isinstance(result, dict) or "statusCode" not in result:
         return HttpResponse(200, (("content-type", "application/json"), _request_id(moment)), payload)
@@ -175,7 +166,7 @@ def _request_id(moment: Moment) -> tuple[str, str]:
 
 def _status(result: Mapping[str, Any]) -> int:
     status = int(result["statusCode"])
-    if not 200 <= status <= 599:  # noqa: PLR2004 - an HTTP status that ends a request
+    if not 200 <= status <= 599:  # noqa: PLR2004 - a final HTTP status
         raise ValueError
     return status
 
@@ -196,7 +187,7 @@ def _name(name: str) -> str:
 
 def _text(value: object) -> str:
     text = json.dumps(value) if isinstance(value, bool | int | float) else value
-    if not isinstance(text, str) or not text.isprintable():  # a line break would begin another header
+    if not isinstance(text, str) or not text.isprintable():  # a line break would start another header
         raise ValueError
     text.encode("latin-1")
     return text

@@ -1,78 +1,77 @@
-"""DynamoDB: moto's, with the project's one table, behind HTTP; asked directly, without moto's web server."""
+"""DynamoDB: moto with the project's one table."""
 
 from __future__ import annotations
 
 import json
-import uuid
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.local.doubles.moto_service import OK, Protocol
 from mcp_functions.local.environment import ACCOUNT, REGION
-from mcp_functions.local.loopback import HttpResponse
 from mcp_functions.local.problems import not_installed
 from mcp_functions.store import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.local.loopback import HttpRequest
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
     from mcp_functions.store.dynamodb import Call
 
 MAX_REQUEST = 1024 * 1024  # bytes; an item may have 400 KB
-TARGET = "DynamoDB_20120810."
-OK = 200
+PROTOCOL = Protocol("dynamodb", "DynamoDB_20120810.", "1.0")
 
 
 class DynamoDbApi:
     """Answers DynamoDB requests."""
 
-    def __init__(self, call: Callable[[], Call]) -> None:
-        """Remember who answers; `call` makes it when the first request comes."""
-        self._call, self._lock = cache(call), Lock()
+    def __init__(self, make: Callable[[], Call]) -> None:
+        """Make the table with the first request."""
+        self._table, self._lock = cache(make), Lock()
 
     def warm(self) -> None:
-        """Make what answers, and ask it something, before anybody waits for it."""
+        """Make the table before a client waits for it."""
         with self._lock:
-            self._call()("ListTables", {})
+            self._table()("ListTables", {})
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one signed request. The signature is not checked; but a page in a browser cannot write one."""
-        if not request.header("authorization").startswith("AWS4-"):
-            return _refused(Refused("MissingAuthenticationTokenException"))
+        """Answer one signed request. The signature itself is not checked; a web page cannot send the header."""
+        if not request.is_signed:
+            return _error_response(Refused("MissingAuthenticationTokenException"))
+        operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)
         try:
             params = json.loads(request.body or b"")
             if not isinstance(params, dict):
-                return _refused(Refused("SerializationException"))
-            with self._lock:  # moto looks at a condition and then writes: nobody may come in between
-                return _response(OK, self._call()(request.header("x-amz-target").removeprefix(TARGET), params))
+                return _error_response(Refused("SerializationException"))
+            with self._lock:  # moto checks a condition and then writes: no other request may run in between
+                return PROTOCOL.response(OK, json.dumps(self._table()(operation, params)))
         except (ValueError, AttributeError):
-            return _refused(Refused("SerializationException"))
+            return _error_response(Refused("SerializationException"))
         except Refused as refused:
-            return _refused(refused)
+            return _error_response(refused)
 
 
 class Moto:
-    """One table of moto's: it is called as DynamoDB is, an operation and a request in DynamoDB's own JSON."""
+    """One table of moto. It is called like DynamoDB: with an operation, and a request in DynamoDB's JSON."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
-        """Make the table; a backend of its own, so that two harnesses share nothing.
+        """Make the table in a separate backend, so that two harnesses share nothing.
 
         Args:
-            table: `CreateTable`'s request.
+            table: the request of `CreateTable`.
 
         Raises:
             Problem: moto is not installed.
 
         """
         try:
-            from moto.dynamodb.models import DynamoDBBackend  # noqa: PLC0415 - a second, of projects with a table only
+            from moto.dynamodb.models import DynamoDBBackend  # noqa: PLC0415 - takes a second to import
             from moto.dynamodb.responses import DynamoHandler  # noqa: PLC0415
         except ModuleNotFoundError as error:
             raise not_installed(error, "local") from error
 
         class Handler(DynamoHandler):
-            dynamodb_backend = DynamoDBBackend(REGION, ACCOUNT)  # moto's own is a property that reads a global
+            dynamodb_backend = DynamoDBBackend(REGION, ACCOUNT)  # in moto this is a property that reads a global
 
         self._handler = Handler
         self("CreateTable", table)
@@ -81,24 +80,19 @@ class Moto:
         """Answer one request.
 
         Raises:
-            Refused: with AWS's code.
+            Refused: an error, with AWS's code.
 
         """
-        from moto.core.request import Request  # noqa: PLC0415 - see __init__
-
-        headers = {"X-Amz-Target": f"{TARGET}{operation}", "Content-Type": "application/x-amz-json-1.0"}
-        url = f"https://dynamodb.{REGION}.amazonaws.com/"
-        asked = Request.from_primitives("POST", url, headers, json.dumps(request))
-        status, _headers, body = self._handler.dispatch(asked)
+        status, body = PROTOCOL.ask(self._handler, operation, request)
         answer: dict[str, Any] = json.loads(body)
-        if int(status) != OK:
+        if status != OK:
             code = str(answer.get("__type", "InternalServerError")).rpartition("#")[2]
-            raise Refused(code, int(status), answer.get("Item"))
+            raise Refused(code, status, answer.get("Item"))
         return answer
 
 
 def table(name: str) -> dict[str, Any]:
-    """Write `CreateTable`'s request for the one table that the toolkit knows, as template.yaml has it."""
+    """Return the request of `CreateTable` for the toolkit's table, as in template.yaml."""
     return {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
@@ -107,11 +101,8 @@ def table(name: str) -> dict[str, Any]:
     }
 
 
-def _refused(refused: Refused) -> HttpResponse:
-    kept = {"Item": refused.item} if refused.item else {}
-    return _response(refused.status or 500, {"__type": f"{TARGET}#{refused.code}", "message": refused.code, **kept})
-
-
-def _response(status: int, body: Mapping[str, Any]) -> HttpResponse:
-    headers = (("content-type", "application/x-amz-json-1.0"), ("x-amzn-requestid", str(uuid.uuid4())))
-    return HttpResponse(status, headers, json.dumps(body).encode())
+def _error_response(error: Refused) -> HttpResponse:
+    body: dict[str, Any] = {"__type": f"{PROTOCOL.target}#{error.code}", "message": error.code}
+    if error.item:
+        body["Item"] = error.item
+    return PROTOCOL.response(error.status or 500, json.dumps(body))

@@ -1,6 +1,6 @@
-"""The one KMS key of this project, kept in a file so that a conversation survives a restart of the harness.
+"""The project's one KMS key, in a file, so that a conversation survives a restart of the harness.
 
-It protects nothing but local experiments; still it is a key: git ignores its folder, and only its owner reads it.
+It protects only local experiments. Still, git ignores its folder, and only its owner can read it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class StoredKey:
 
 
 def load(state_dir: Path) -> StoredKey:
-    """Read the project's key, or make it if there is none yet.
+    """Read the project's key, or create it.
 
     Args:
-        state_dir: the harness's own folder; made if it is missing.
+        state_dir: the harness's folder, created if it is missing.
 
     Raises:
         Problem: the file cannot be read or written, or is damaged.
@@ -49,7 +49,7 @@ def load(state_dir: Path) -> StoredKey:
             _create(file)
         text = file.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        unreadable = f"{file} cannot be read or made: {type(error).__name__}"
+        unreadable = f"{file} cannot be read or created: {type(error).__name__}"
         raise Problem(unreadable) from error
     return _parse(text, file)
 
@@ -74,9 +74,9 @@ def _create(file: Path) -> None:
     made = {"keyId": str(uuid.uuid4()), "material": base64.b64encode(secrets.token_bytes(MATERIAL_BYTES)).decode()}
     draft = file.with_name(f".{FILE}.{secrets.token_hex(8)}")
     try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:  # noqa: PTH123 - with its mode from the first byte
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:  # noqa: PTH123 - private from the first byte
             opened.write(json.dumps(made, indent=2) + "\n")
-        os.link(draft, file)  # whole or not at all; and if another harness was first, its key is the project's
+        os.link(draft, file)  # atomic; if another harness was faster, its key is the project's
     except FileExistsError:
         pass
     finally:

@@ -1,8 +1,7 @@
-"""KMS: moto's, with the project's one key, behind HTTP; and AWS's answers where moto's differ.
+"""KMS: moto with the project's one key, corrected where AWS answers otherwise.
 
-moto forgives what AWS refuses (a disabled key, a blob too long), joins an encryption context without separators, so
-that different ones are equal, and calls damage by other names. That is put right here, from what was asked and what
-moto said.
+moto accepts what AWS refuses: a disabled key, and a blob that is too long. It joins an encryption context without
+separators, so that two different contexts may be equal, and it gives damage other names. This module corrects that.
 """
 
 from __future__ import annotations
@@ -10,36 +9,36 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.local.doubles.moto_service import OK, Protocol
 from mcp_functions.local.environment import ACCOUNT, REGION
-from mcp_functions.local.loopback import HttpResponse
 from mcp_functions.local.problems import not_installed
 
 if TYPE_CHECKING:
     from moto.kms.models import Key, KmsBackend
 
     from mcp_functions.local.doubles.keyfile import StoredKey
-    from mcp_functions.local.loopback import HttpRequest
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 MAX_REQUEST = 1024 * 1024  # bytes
 MAX_BLOB = 6144  # bytes: "CiphertextBlob … Maximum length of 6144"
 MAX_CONTEXT = 8192  # characters of an encryption context as JSON
-KEY_ID_BYTES = 36  # moto's blobs begin with the id of their key
+KEY_ID_BYTES = 36  # a blob of moto begins with the id of its key
 CRYPTOGRAPHIC = frozenset({"Encrypt", "Decrypt", "ReEncrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext"})
 CONTEXTS = ("EncryptionContext", "SourceEncryptionContext", "DestinationEncryptionContext")
+PROTOCOL = Protocol("kms", "TrentService.", "1.1")
 
 
-class Refusal(NamedTuple):
-    """An error as AWS would answer it: its name in the API, and a text."""
+class KmsError(NamedTuple):
+    """An error as AWS answers it: its name in the API, and a text."""
 
     kind: str
     message: str = ""
 
 
 class KmsApi:
-    """Answers KMS requests with one key that is already there.
+    """Answers KMS requests with one existing key.
 
     Attributes:
         arn: of the key.
@@ -47,59 +46,52 @@ class KmsApi:
     """
 
     def __init__(self, stored: StoredKey) -> None:
-        """Give moto the key; a backend of its own, so that two harnesses share nothing.
+        """Give moto the key, in a separate backend, so that two harnesses share nothing.
 
         Raises:
             Problem: moto is not installed.
 
         """
         try:
-            from moto.kms.models import KmsBackend  # noqa: PLC0415 - half a second that `catalog` and `next` do not need
+            from moto.kms.models import KmsBackend  # noqa: PLC0415 - `catalog` and `next` need not import it
             from moto.kms.responses import KmsResponse  # noqa: PLC0415
         except ModuleNotFoundError as error:
             raise not_installed(error, "local") from error
 
         class Response(KmsResponse):
-            kms_backend = KmsBackend(REGION, ACCOUNT)  # moto's own is a property that reads a global
+            kms_backend = KmsBackend(REGION, ACCOUNT)  # in moto this is a property that reads a global
 
         self._backend, self._response = Response.kms_backend, Response
         self.arn = _adopt(self._backend, stored)
 
     def warm(self) -> None:
-        """Ask moto something: what it needs to answer it imports with the first question, and clients wait a second."""
-        self._ask_moto("ListKeys", {})
+        """Make moto import what its first answer needs, so that no client waits a second for it."""
+        PROTOCOL.ask(self._response, "ListKeys", {})
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one signed request.
+        """Answer one signed request; the signature itself is not checked.
 
-        The signature is not checked; but a page in a browser cannot send one to another origin without asking first.
+        A web page cannot add the header to a request to another origin without a preflight, which fails here.
         """
-        action, params = request.header("x-amz-target").removeprefix("TrentService."), _params(request.body)
-        if not request.header("authorization").startswith("AWS4-"):
-            return _refused(Refusal("MissingAuthenticationTokenException"))
+        action, params = request.header("x-amz-target").removeprefix(PROTOCOL.target), _params(request.body)
+        if not request.is_signed:
+            return _error_response(KmsError("MissingAuthenticationTokenException"))
         if params is None:
-            return _refused(Refusal("SerializationException"))
-        if refusal := _invalid(action, params):
-            return _refused(refusal)
+            return _error_response(KmsError("SerializationException"))
+        invalid = _invalid(action, params)
+        if invalid:
+            return _error_response(invalid)
         try:
-            status, body = self._ask_moto(action, _for_moto(params))
+            status, body = PROTOCOL.ask(self._response, action, _for_moto(params))
         except NotImplementedError:
-            return _refused(Refusal("UnknownOperationException"))
-        except Exception as error:  # noqa: BLE001 - moto raises what it likes
+            return _error_response(KmsError("UnknownOperationException"))
+        except Exception as error:  # noqa: BLE001 - moto raises any exception
             status, body = 500, json.dumps({"__type": "KMSInternalException", "message": type(error).__name__})
-        refusal = self._refusal(action, params, answered=status == 200)  # noqa: PLR2004 - HTTP's word for yes
-        return _refused(refusal) if refusal else _response(status, body)
+        corrected = self._correction(action, params, answered=status == OK)
+        return _error_response(corrected) if corrected else PROTOCOL.response(status, body)
 
-    def _ask_moto(self, action: str, params: dict[str, Any]) -> tuple[int, str]:
-        from moto.core.request import Request  # noqa: PLC0415 - see __init__
-
-        headers = {"X-Amz-Target": f"TrentService.{action}", "Content-Type": "application/x-amz-json-1.1"}
-        request = Request.from_primitives("POST", f"https://kms.{REGION}.amazonaws.com/", headers, json.dumps(params))
-        status, _headers, body = self._response.dispatch(request)
-        return int(status), str(body)
-
-    def _refusal(self, action: str, params: dict[str, Any], *, answered: bool) -> Refusal | None:
-        """Say what AWS would refuse; None: moto's answer stands, which may be a refusal that AWS gives too."""
+    def _correction(self, action: str, params: dict[str, Any], *, answered: bool) -> KmsError | None:
+        """Return the error that AWS gives instead of moto's answer; None if moto's answer is right."""
         named = self._key(params.get("KeyId"))
         if action not in CRYPTOGRAPHIC or (params.get("KeyId") and named is None):
             return None
@@ -108,14 +100,16 @@ class KmsApi:
         sealing = self._backend.keys.get(_blob(params)[:KEY_ID_BYTES].decode("latin-1"))
         if sealing and named and sealing is not named:
             message = "The key ID in the request does not identify a CMK that can perform this operation."
-            return Refusal("IncorrectKeyException", message)
-        # whatever moto calls it, AWS has one word for a damaged blob and for another context
-        return _unusable(sealing) or (None if answered else Refusal("InvalidCiphertextException"))
+            return KmsError("IncorrectKeyException", message)
+        if sealing and (unusable := _unusable(sealing)):
+            return unusable
+        # AWS has one error for a damaged blob and for another encryption context
+        return None if answered else KmsError("InvalidCiphertextException")
 
     def _key(self, named: object) -> Key | None:
         try:
             return self._backend.keys.get(self._backend.any_id_to_key_id(str(named)))
-        except AttributeError:  # moto's, of an alias that is not there
+        except AttributeError:  # moto raises it for an unknown alias
             return None
 
 
@@ -128,10 +122,12 @@ def _adopt(backend: KmsBackend, stored: StoredKey) -> str:
     return str(key.arn)
 
 
-def _unusable(key: Key | None) -> Refusal | None:
-    if key and key.key_state == "PendingDeletion":
-        return Refusal("KMSInvalidStateException", f"{key.arn} is pending deletion.")
-    return Refusal("DisabledException", f"{key.arn} is disabled.") if key and not key.enabled else None
+def _unusable(key: Key | None) -> KmsError | None:
+    if key is None:
+        return None
+    if key.key_state == "PendingDeletion":
+        return KmsError("KMSInvalidStateException", f"{key.arn} is pending deletion.")
+    return None if key.enabled else KmsError("DisabledException", f"{key.arn} is disabled.")
 
 
 def _params(body: bytes | None) -> dict[str, Any] | None:
@@ -142,21 +138,21 @@ def _params(body: bytes | None) -> dict[str, Any] | None:
     return params if isinstance(params, dict) else None
 
 
-def _invalid(action: str, params: dict[str, Any]) -> Refusal | None:
+def _invalid(action: str, params: dict[str, Any]) -> KmsError | None:
     for context in (params[name] for name in CONTEXTS if params.get(name)):
         if not isinstance(context, dict) or not all(isinstance(value, str) for value in context.values()):
-            return Refusal("SerializationException")
+            return KmsError("SerializationException")
         if len(json.dumps(context)) > MAX_CONTEXT:
-            return Refusal("ValidationException", "the encryption context is too long")
+            return KmsError("ValidationException", "the encryption context is too long")
     if action == "Decrypt" and not 1 <= len(_blob(params)) <= MAX_BLOB:
         allowed = f"have length greater than or equal to 1 and less than or equal to {MAX_BLOB}"
         detected = "1 validation error detected: Value at 'ciphertextBlob' failed to satisfy constraint"
-        return Refusal("ValidationException", f"{detected}: Member must {allowed}")
+        return KmsError("ValidationException", f"{detected}: Member must {allowed}")
     return None
 
 
 def _for_moto(params: dict[str, Any]) -> dict[str, Any]:
-    """Write each context as one member, in which no two are alike, and a key's ARN as its id, which moto knows best."""
+    """Write each context as one member, so that moto keeps different contexts apart, and an ARN as the key's id."""
     contexts = {name: {"": json.dumps(params[name], sort_keys=True)} for name in CONTEXTS if params.get(name)}
     key = {"KeyId": str(params["KeyId"]).rpartition(":key/")[2]} if params.get("KeyId") else {}
     return params | contexts | key
@@ -169,10 +165,5 @@ def _blob(params: dict[str, Any]) -> bytes:
         return b""
 
 
-def _refused(refusal: Refusal) -> HttpResponse:
-    return _response(400, json.dumps({"__type": refusal.kind, "message": refusal.message}))
-
-
-def _response(status: int, body: str) -> HttpResponse:
-    headers = (("content-type", "application/x-amz-json-1.1"), ("x-amzn-requestid", str(uuid.uuid4())))
-    return HttpResponse(status, headers, body.encode())
+def _error_response(error: KmsError) -> HttpResponse:
+    return PROTOCOL.response(400, json.dumps({"__type": error.kind, "message": error.message}))

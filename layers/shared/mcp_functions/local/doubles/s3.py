@@ -1,7 +1,6 @@
-"""S3: one bucket of moto's, behind HTTP; its model is asked directly, without moto's web server.
+"""S3: moto with one bucket. The harness serves it only if MCP_BLOBS names a bucket.
 
-As for a role that may not list: of an object that is not there it says 403. Nothing of moto is imported before somebody
-asks: it is there only where MCP_BLOBS names a bucket.
+It answers 403 for a missing object, as S3 does for a role without permission to list.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcp_functions.local.environment import ACCOUNT, REGION
 from mcp_functions.local.loopback import HttpResponse
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import not_installed
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.store import Missing
 
@@ -24,69 +23,66 @@ if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest
     from mcp_functions.store import Bucket
 
-MAX_OBJECT = 8 * 1024 * 1024  # bytes: a token has 4 MiB
-OK, NO_CONTENT, DENIED, NOT_FOUND, NOT_ALLOWED, SLOW_DOWN = 200, 204, 403, 404, 405, 503
+MAX_OBJECT = 8 * 1024 * 1024  # bytes; a token has 4 MiB at most
 
 
 class S3Api:
-    """Answers S3's requests for one bucket, as boto3 writes them to an address without a name: /bucket/key."""
+    """Answers S3 requests for one bucket, whose name is in the path: /bucket/key."""
 
     def __init__(self, bucket: str, make: Callable[[], Bucket]) -> None:
-        """Remember who keeps the objects; `make` makes it when the first request comes."""
+        """Make the bucket with the first request."""
         self._bucket, self._make, self._lock = bucket, cache(make), Lock()
 
     def warm(self) -> None:
-        """Make what keeps the objects before anybody waits for it."""
+        """Make the bucket before a client waits for it."""
         with self._lock:
             self._make()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one signed request. The signature is not checked; but a page in a browser cannot write one."""
+        """Answer one signed request. The signature itself is not checked; a web page cannot send the header."""
         bucket, _, key = unquote(urlsplit(request.target).path).removeprefix("/").partition("/")
-        if not request.header("authorization").startswith("AWS4-") or not key:
-            return _error(DENIED, "AccessDenied")  # whoever asks for no key wants a list
+        if not request.is_signed or not key:  # a request without a key asks for a list
+            return _error(403, "AccessDenied")
         if bucket != self._bucket:
-            return _error(NOT_FOUND, "NoSuchBucket")
+            return _error(404, "NoSuchBucket")
         try:
             with self._lock:
-                return self._done(request, key)
+                return self._run(request, key)
         except (Missing, Misconfigured):
             # "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for both
-            return _error(DENIED, "AccessDenied")
+            return _error(403, "AccessDenied")
         except TemporarilyUnavailable:
-            return _error(SLOW_DOWN, "SlowDown")
+            return _error(503, "SlowDown")
 
-    def _done(self, request: HttpRequest, key: str) -> HttpResponse:
+    def _run(self, request: HttpRequest, key: str) -> HttpResponse:
         objects = self._make()
-        match request.method:
-            case "PUT":
-                objects.put(key, request.body or b"")
-                return _answer(OK)
-            case "GET":
-                return _answer(OK, objects.get(key))
-            case "DELETE":
-                objects.delete(key)
-                return _answer(NO_CONTENT)
-        return _error(NOT_ALLOWED, "MethodNotAllowed")
+        if request.method == "PUT":
+            objects.put(key, request.body or b"")
+            return _response(200)
+        if request.method == "GET":
+            return _response(200, objects.get(key))
+        if request.method == "DELETE":
+            objects.delete(key)
+            return _response(204)
+        return _error(405, "MethodNotAllowed")
 
 
 class Moto:
-    """One bucket of moto's. It is a `Bucket`."""
+    """One bucket of moto. It is a `Bucket`."""
 
     def __init__(self, name: str) -> None:
-        """Make the bucket; a backend of its own, so that two harnesses share nothing.
+        """Make the bucket in a separate backend, so that two harnesses share nothing.
 
         Raises:
             Problem: moto is not installed.
 
         """
         try:
-            from moto.s3.models import S3Backend, s3_backends  # noqa: PLC0415 - a second, of projects with a bucket only
+            from moto.s3.models import S3Backend, s3_backends  # noqa: PLC0415 - takes a second to import
         except ModuleNotFoundError as error:
-            missing = f"{error.name} is not installed: pip install 'mcp-functions[local]'"
-            raise Problem(missing) from error
+            raise not_installed(error, "local") from error
         self._name, self._backend = name, S3Backend(REGION, ACCOUNT)
-        s3_backends.bucket_accounts.pop(name, None)  # moto knows a name once in a process; an earlier harness had it
+        s3_backends.bucket_accounts.pop(name, None)  # moto allows a name once in a process: an earlier harness used it
         self._backend.create_bucket(name, REGION)
 
     def put(self, key: str, body: bytes) -> None:
@@ -97,7 +93,7 @@ class Moto:
         """Read an object.
 
         Raises:
-            Missing: there is none.
+            Missing: there is no such object.
 
         """
         found = self._backend.get_object(self._name, key)
@@ -106,11 +102,11 @@ class Moto:
         return bytes(found.value)
 
     def delete(self, key: str) -> None:
-        """Remove an object."""
+        """Delete an object."""
         self._backend.delete_object(self._name, key)
 
 
-def _answer(status: int, body: bytes = b"") -> HttpResponse:
+def _response(status: int, body: bytes = b"") -> HttpResponse:
     return HttpResponse(status, (("x-amz-request-id", uuid.uuid4().hex[:16].upper()),), body)
 
 

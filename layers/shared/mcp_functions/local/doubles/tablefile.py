@@ -1,7 +1,7 @@
-"""The items of the project's one table, kept in a file so that questions and tasks survive a restart of the harness.
+"""The items of the project's table, in a file, so that questions and tasks survive a restart of the harness.
 
-SQLite writes an item whole or not at all, also when the harness is killed. Each write reaches the file before the
-function hears that it is done. The items are sealed already; still only their owner reads the file.
+SQLite writes an item atomically, even if the harness is killed. Each write reaches the file before the function gets
+its answer. The items are sealed, and only their owner can read the file.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ CREATE TABLE IF NOT EXISTS items (key TEXT PRIMARY KEY, item TEXT NOT NULL, expi
 
 
 class TableFile:
-    """The file, open until `close`. Two harnesses of one project may hold it at once: each writes its own items."""
+    """The file, open until `close`. Two harnesses of one project may have it open: each writes its own items."""
 
     def __init__(self, state_dir: Path, *, now: float) -> None:
-        """Open the file, or make it; drop what has expired.
+        """Open the file, or create it, and delete expired items.
 
         Args:
-            state_dir: the harness's own folder, which is there.
+            state_dir: the harness's existing folder.
             now: unix seconds.
 
         Raises:
@@ -46,7 +46,7 @@ class TableFile:
         file = state_dir / FILE
         try:
             file.touch(mode=0o600)
-            # `DynamoDbApi` lets one thread in at a time
+            # `DynamoDbApi` calls it from one thread at a time
             self._file = sqlite3.connect(file, timeout=BUSY_SECONDS, check_same_thread=False)
             self._file.executescript(CREATE)
             with self._file:
@@ -61,10 +61,10 @@ class TableFile:
             yield json.loads(item)
 
     def keep(self, key: str, item: Mapping[str, Any] | None) -> None:
-        """Write one item as it is now; None: it is gone.
+        """Write one item, or delete it if it is None.
 
         Raises:
-            Refused: it could not be written.
+            Refused: the file cannot be written.
 
         """
         try:
@@ -72,7 +72,7 @@ class TableFile:
                 if item is None:
                     self._file.execute("DELETE FROM items WHERE key = ?", (key,))
                 else:
-                    expires = item.get("expires", {}).get("N")  # an author's own item may have none
+                    expires = item.get("expires", {}).get("N")  # an item of the author's may have none
                     row = (key, json.dumps(item), expires)
                     self._file.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", row)
         except sqlite3.Error:  # the disk is full, or another harness takes too long
@@ -80,11 +80,11 @@ class TableFile:
             raise Refused(code, 500) from None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> Self:
-        """Be open already."""
+        """Return the open file."""
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -92,18 +92,11 @@ class TableFile:
         self.close()
 
 
-class KeptTable:
-    """A table that is called as DynamoDB is, and whose items stand in a file too."""
+class StoredTable:
+    """A table that is called like DynamoDB and copies its items to a file."""
 
     def __init__(self, file: TableFile, name: str, make: Callable[[], Call]) -> None:
-        """Make the table, and fill it with what the file holds.
-
-        Args:
-            file: open.
-            name: of the table.
-            make: the table itself, empty.
-
-        """
+        """Make an empty table with `make`, and fill it with the items of the file."""
         self._file, self._name, self._table = file, name, make()
         for item in file.items():
             self._table("PutItem", {"TableName": name, "Item": item})
@@ -112,7 +105,7 @@ class KeptTable:
         """Answer one request.
 
         Raises:
-            Refused: with AWS's code.
+            Refused: an error, with AWS's code.
 
         """
         answer = self._table(operation, request)

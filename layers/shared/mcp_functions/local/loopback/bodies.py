@@ -1,4 +1,4 @@
-"""The body of an HTTP/1.1 request, by its length or in chunks, never more than the limit (RFC 9112, section 6)."""
+"""Reads the body of an HTTP/1.1 request, by its length or in chunks, up to a limit (RFC 9112, section 6)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 LINE = 1024  # bytes of a chunk's size line, or of one trailer
 TRAILERS = 64
-DISCARDED = 32 * 1024 * 1024  # bytes read and forgotten, so that a client that sent too much hears why
+DISCARDED = 32 * 1024 * 1024  # bytes read beyond the limit, so that the client can read the 413
 
 
 class BadBody(ValueError):
-    """The framing is broken: where this request ends, nobody can say."""
+    """The framing is broken, so the end of the request is unknown."""
 
 
 class TooLarge(ValueError):
@@ -26,7 +26,7 @@ def read_body(stream: BufferedIOBase, headers: Message, limit: int) -> bytes | N
     """Read the body of one request.
 
     Args:
-        stream: behind the request's head.
+        stream: after the request's headers.
         headers: of the request.
         limit: bytes.
 
@@ -35,7 +35,7 @@ def read_body(stream: BufferedIOBase, headers: Message, limit: int) -> bytes | N
 
     Raises:
         BadBody: the framing is ambiguous or broken.
-        TooLarge: it is over the limit; what could be read was discarded.
+        TooLarge: the body is over the limit. Up to DISCARDED bytes of it were read.
 
     """
     coding, lengths = headers.get("Transfer-Encoding"), headers.get_all("Content-Length") or []

@@ -1,7 +1,7 @@
-"""One HTTP/1.1 server for the endpoints of the harness: 127.0.0.1 unless told, a name check, and a clean end.
+"""The HTTP/1.1 server of every endpoint of the harness. It listens on 127.0.0.1, unless another address is given.
 
-A page in a browser can reach loopback too, by a name of its own that it lets resolve to 127.0.0.1 (DNS rebinding); so
-the Host header must be one of this machine's names. Nagle's algorithm is off: with it, answers wait for delayed ACKs.
+A web page can reach loopback through a host name that resolves to 127.0.0.1 (DNS rebinding). So the Host header must be
+one of this machine's names. Nagle's algorithm is off, because with it answers wait for delayed ACKs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
 from mcp_functions.local.loopback.bodies import BadBody, TooLarge, read_body
 from mcp_functions.local.loopback.messages import HOST, HttpRequest, HttpResponse, json_response
@@ -27,26 +27,27 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpRequest", "HttpResponse", "Loopback"]
 
+Request: TypeAlias = "socket.socket | tuple[bytes, socket.socket]"  # socketserver's type
 OUR_NAMES = {"localhost", HOST, "[::1]"}
 NAMED = re.compile(r"(.*?)(?::\d{1,5})?", re.ASCII)
 ABSOLUTE = re.compile(r"http://([^/?]*)(.*)", re.IGNORECASE)  # "absolute-form", RFC 9112, section 3.2.2
-DRAIN_SECONDS = 2.0  # for answers under way when the server stops
+DRAIN_SECONDS = 2.0  # for answers that are not sent when the server stops
 
 
 class Loopback:
-    """Listens on 127.0.0.1 from the start of its block to the end of it; one thread a connection."""
+    """Listens from the start of its block to the end, with one thread for each connection."""
 
     def __init__(self, *, port: int = 0, max_body: int, address: str = HOST, names: Collection[str] = ()) -> None:
         """Bind; nothing is answered before `start`.
 
         Args:
-            port: 0 for any free one.
-            max_body: bytes of a request's body; more is 413.
-            address: of this machine. Containers reach that of their bridge, and never 127.0.0.1.
-            names: by which it may be called, besides its address and this machine's own names.
+            port: 0 for any free port.
+            max_body: bytes of a request's body; a longer one gets 413.
+            address: of this machine. Containers reach the address of their bridge, and never 127.0.0.1.
+            names: that the Host header may have, beside this machine's address and names.
 
         Raises:
-            Problem: the port is in use, or not ours to take.
+            Problem: the port is in use or forbidden.
 
         """
         try:
@@ -75,7 +76,7 @@ class Loopback:
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more requests, let answers under way go out, close every connection. Again is nothing."""
+        """Accept no more requests, send pending answers, close every connection. A second call does nothing."""
         thread, self._thread = self._thread, None
         if thread:
             self._server.shutdown()
@@ -85,7 +86,7 @@ class Loopback:
             self._server.drain(DRAIN_SECONDS)
 
     def __enter__(self) -> Self:
-        """Be bound already."""
+        """Return the bound server."""
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -112,16 +113,17 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, connection)
 
     def server_bind(self) -> None:
-        TCPServer.server_bind(self)  # HTTPServer's own asks the DNS for this machine's name
+        TCPServer.server_bind(self)  # HTTPServer.server_bind asks the DNS for this machine's name
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
-    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
+    def process_request(self, request: Request, client_address: object) -> None:
         thread = Thread(target=self._serve, args=(request, client_address), daemon=True)
-        with self._lock:
-            self._open[thread] = request
+        if isinstance(request, socket.socket):
+            with self._lock:
+                self._open[thread] = request
         thread.start()
 
-    def _serve(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
+    def _serve(self, request: Request, client_address: object) -> None:
         try:
             self.process_request_thread(request, client_address)
         finally:
@@ -132,23 +134,23 @@ class _Server(ThreadingHTTPServer):
         until = time.monotonic() + seconds
         with self._lock:
             left = dict(self._open)
-        for how in (socket.SHUT_RD, socket.SHUT_RDWR):  # first nothing more comes in; at last nothing goes out either
+        for how in (socket.SHUT_RD, socket.SHUT_RDWR):  # first stop reading, then stop writing
             for connection in left.values():
                 with contextlib.suppress(OSError):
                     connection.shutdown(how)
             for thread in left:
                 thread.join(max(0.0, until - time.monotonic()))
 
-    def handle_error(self, _request: Any, _client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
+    def handle_error(self, _request: object, _client_address: object) -> None:
         error = sys.exc_info()[1]
-        if not isinstance(error, ConnectionError | TimeoutError):  # a client may hang up whenever it likes
+        if not isinstance(error, ConnectionError | TimeoutError):  # a client may disconnect at any time
             sys.stderr.write(f"a connection failed: {type(error).__name__}\n")
 
 
 class _Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    wbufsize = -1  # an answer is one write, not one for its head and one for its body
+    wbufsize = -1  # headers and body leave in one write
     server: _Server
     bodiless: ClassVar[frozenset[int]] = frozenset({204, 304})
 
@@ -168,19 +170,20 @@ class _Connection(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _any  # noqa: N815 - http.server's names
 
     def _read_absolute_form(self) -> None:
-        """Take host and path out of a target that is a whole URL.
+        """Split a target that is a whole URL, so that the name check sees its host.
 
         "the origin server MUST ignore the received Host header field (if any) and instead use the host information of
-        the request-target" (RFC 9112, section 3.2.2). So the name check sees the host that counts.
+        the request-target" (RFC 9112, section 3.2.2).
         """
-        if absolute := ABSOLUTE.fullmatch(self.path):
+        absolute = ABSOLUTE.fullmatch(self.path)
+        if absolute:
             host, target = absolute.groups()
             self.path = target if target.startswith("/") else f"/{target}"
             del self.headers["Host"]
             self.headers["Host"] = host
 
     def handle_expect_100(self) -> bool:
-        """Ask for the body at once: http.server only buffers the 100, and the client waits for it with its body."""
+        """Send the 100 at once: http.server only buffers it, and the client waits for it."""
         proceed = super().handle_expect_100()
         self.wfile.flush()
         return proceed
@@ -191,8 +194,8 @@ class _Connection(BaseHTTPRequestHandler):
         return HttpRequest(self.command, self.path, headers, body, self.request_version, source_ip, port)
 
     def _refuse(self, status: int, message: str) -> None:
-        self.close_connection = True  # where the next request would begin, nobody can say
-        self.request_version = self.protocol_version  # of 0.9 http.server writes no status
+        self.close_connection = True  # the start of the next request is unknown
+        self.request_version = self.protocol_version  # http.server writes no status for HTTP/0.9
         self._send(json_response(status, {"message": message}, ("connection", "close")))
 
     def _send(self, response: HttpResponse) -> None:
@@ -207,7 +210,7 @@ class _Connection(BaseHTTPRequestHandler):
             self.wfile.write(response.body)
 
     def send_error(self, code: int, message: str | None = None, _explain: str | None = None) -> None:
-        """Answer what http.server itself refuses in API Gateway's words, not in HTML."""
+        """Write http.server's own refusals as API Gateway's JSON, not as HTML."""
         self.command = getattr(self, "command", None) or "GET"
         self._refuse(code, message or self.responses.get(code, ("Bad Request",))[0])
 
@@ -216,4 +219,4 @@ class _Connection(BaseHTTPRequestHandler):
         return "mcp-functions-local"
 
     def log_message(self, *_args: object) -> None:
-        """Stay silent: what is worth a line is said where it is known."""
+        """Write nothing: the harness logs invocations."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local import template
+from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Template:
 
         """
         self._path, self._own, self._stack, self._shell = path, own, stack, shell
-        self._template = _load(path)
+        self._template = template.read(path)
         globals_: Mapping[str, Any] = self._template.get("Globals") or {}
         self._globals: Mapping[str, Any] = globals_.get("Function") or {}
         given = {"AuthMode": own["MCP_AUTH_MODE"]}  # conditions hang on it
@@ -146,37 +147,3 @@ def find(directory: Path) -> Path | None:
 def _variables(block: Mapping[str, Any]) -> dict[str, Any]:
     environment: Mapping[str, Any] = block.get("Environment") or {}
     return dict(environment.get("Variables") or {})
-
-
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        import yaml  # noqa: PLC0415 - only where there is a template
-    except ModuleNotFoundError as error:
-        missing = "PyYAML is not installed: pip install 'mcp-functions[runtime]'"
-        raise Problem(missing) from error
-
-    class Loader(yaml.SafeLoader):
-        """YAML with CloudFormation's tags, in their long form: `!Ref A` is {"Ref": "A"}."""
-
-    def tagged(loader: yaml.SafeLoader, name: str, node: yaml.Node) -> dict[str, Any]:
-        match node:
-            case yaml.ScalarNode():
-                value: Any = loader.construct_scalar(node)
-            case yaml.SequenceNode():
-                value = loader.construct_sequence(node, deep=True)
-            case yaml.MappingNode():
-                value = loader.construct_mapping(node, deep=True)
-            case _:
-                value = None
-        return {name if name in {"Ref", "Condition"} else f"Fn::{name}": value}
-
-    Loader.add_multi_constructor("!", tagged)
-    try:
-        read = yaml.load(path.read_text(encoding="utf-8"), Loader)  # noqa: S506 - a subclass of SafeLoader
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        unreadable = f"{path.name} cannot be read: {first_line(error)}"
-        raise Problem(unreadable) from error
-    if not isinstance(read, dict):
-        other = f"{path.name} is no template: it has no Resources"
-        raise Problem(other)
-    return read
