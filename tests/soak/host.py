@@ -103,7 +103,7 @@ def main(run: Path, seed: int) -> int:
     def said(folder: str, line: str) -> None:
         append(run / "log", folder=folder, line=line)
 
-    harness = Harness(functions, state_dir=run / "state", ended=ended, runtime=True, said=said, auth="jwt")
+    harness = Harness(functions, state_dir=run / "state", on_invocation=ended, runtime=True, on_log=said, auth="jwt")
     with harness, Loopback(max_body=MAX_REQUEST) as door:
         kms = os.environ["AWS_ENDPOINT_URL_KMS"]
         door.start(Weather(kms, seed, journal).answer)

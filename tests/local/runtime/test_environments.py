@@ -89,7 +89,7 @@ def test_processes_begin_by_turns_as_many_at_once_as_there_are_processors(
     deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "loading").mkdir()
-    monkeypatch.setattr(runtime, "FEWEST_TURNS", 1)
+    monkeypatch.setattr(runtime, "MIN_STARTS", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     stack = deploy({"loads": LOADS, "other": LOADS})
     calls = [stack.start(folder) for folder in ("loads", "other", "loads")]
@@ -216,7 +216,7 @@ def test_an_init_that_is_too_slow_is_cut_and_run_again_in_the_time_of_the_invoca
 def test_a_peak_between_two_looks_at_the_memory_is_too_much_as_well(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fleet, "LOOK_SECONDS", 60)
+    monkeypatch.setattr(fleet, "CHECK_SECONDS", 60)
     peaks = "def handler(event, context):\n    return len(bytearray(300 * 1024 * 1024))\n"
     stack = deploy({"peaks": peaks}, {"peaks": "{MemorySize: 128, Timeout: 20}"})
     assert stack.invoke("peaks")["Payload"]["errorType"] == "Runtime.OutOfMemory"

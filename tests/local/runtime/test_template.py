@@ -165,7 +165,7 @@ def test_what_is_no_function_of_cloudformation_is_one_line(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("written", "said"),
-    [("{", "template.yaml cannot be read: ParserError"), ("[]", "template.yaml is no template: it has no Resources")],
+    [("{", "template.yaml is no template: ParserError"), ("[]", "template.yaml is no template: it has no Resources")],
 )
 def test_a_template_that_is_none_is_one_line(tmp_path: Path, written: str, said: str) -> None:
     with pytest.raises(Problem, match=said) as refused:

@@ -130,7 +130,7 @@ def run(tasks: int, *, seed: int, directory: Path, clients: int = 8, kills: floa
                 functions,
                 state_dir=directory / "state",
                 runtime=True,
-                said=lambda folder, line: print(folder, line, file=said, flush=True),
+                on_log=lambda folder, line: print(folder, line, file=said, flush=True),
             )
         )
         stop = threading.Event()

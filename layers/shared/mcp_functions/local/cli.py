@@ -25,7 +25,7 @@ from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.harness import STATE_DIR, Harness
 from mcp_functions.local.inspection import command as opening_command
 from mcp_functions.local.loopback import HOST, Loopback
-from mcp_functions.local.problems import Problem, Surprise, first_line, not_installed
+from mcp_functions.local.problems import DemoError, Problem, first_line, not_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -116,11 +116,11 @@ def _address(text: str) -> str:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    how = {"runtime": options.runtime, "reuse": not options.no_reuse, "said": _log, "auth": options.auth}
+    how = {"runtime": options.runtime, "reuse": not options.no_reuse, "on_log": _log, "auth": options.auth}
     with (
         contextlib.redirect_stdout(_ReadableOutput(sys.stdout)),
         _until_stopped() as stopped,
-        Harness(options.functions, port=options.port, debug=options.debug, ended=_tell, **how) as harness,
+        Harness(options.functions, port=options.port, debug=options.debug, on_invocation=_tell, **how) as harness,
     ):
         logging.basicConfig(stream=sys.stderr, format="  %(message)s")
         logging.getLogger("mcp_functions").setLevel(logging.INFO)
@@ -193,7 +193,7 @@ def _demo(options: argparse.Namespace) -> int:
     shown = task_demo if options.task else pause if options.pause else demo
     try:
         shown.run(options.functions, sys.stdout, runtime=options.runtime)
-    except Surprise as surprise:
+    except DemoError as surprise:
         if options.debug:
             traceback.print_exception(surprise)
         sys.stderr.write(f"mcp-functions: the demo went wrong: {surprise}\n")

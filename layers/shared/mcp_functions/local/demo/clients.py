@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mcp_functions.local.problems import Surprise
+from mcp_functions.local.problems import DemoError
 
 SCRIPT = Path("tests/clients/one_round.mjs")
 PACKAGES = Path("tests/conformance")
@@ -64,14 +64,14 @@ def send(client: Client, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
         The result as it travels.
 
     Raises:
-        Surprise: the client was refused, or did not run.
+        DemoError: the client was refused, or did not run.
 
     """
     done = _run([*client.command, str(file), json.dumps(answers)])
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["it did not say why"]
         surprise = f"{client.name} failed: {said[-1]}"
-        raise Surprise(surprise)
+        raise DemoError(surprise)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 

@@ -24,7 +24,7 @@ from mcp_functions.local.demo.question import ANSWERS, ARGUMENTS, ENDING, ROUNDS
 from mcp_functions.local.demo.transcript import Page
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.problems import Problem, Surprise, first_line
+from mcp_functions.local.problems import DemoError, Problem, first_line
 from mcp_functions.seal.envelope import describe
 from mcp_functions.seal.kms import boto3_client
 
@@ -52,7 +52,7 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
 
     Raises:
         Problem: the user has to put something right first.
-        Surprise: the conversation went another way.
+        DemoError: the conversation went another way.
 
     """
     quiet = io.StringIO()  # the functions' own logs would stand between the lines
@@ -63,10 +63,10 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
     ):
         try:
             _Pause(functions, Path(folder), Page(out), runtime=runtime).hold()
-        except (Problem, Surprise):
+        except (Problem, DemoError):
             raise
         except Exception as error:
-            raise Surprise(first_line(error)) from error
+            raise DemoError(first_line(error)) from error
 
 
 class _Pause:
@@ -186,4 +186,4 @@ def _text(result: dict[str, Any]) -> str:
 
 def _expect(truth: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
     if not truth:
-        raise Surprise(otherwise)
+        raise DemoError(otherwise)

@@ -19,7 +19,7 @@ from mcp.types import CallToolResult, ElicitRequest, ElicitRequestFormParams, El
 from mcp_functions.local import banner, catalog
 from mcp_functions.local.demo.transcript import Page
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.problems import Problem, Surprise, first_line
+from mcp_functions.local.problems import DemoError, Problem, first_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
 
     Raises:
         Problem: the user has to put something right first.
-        Surprise: the conversation went another way.
+        DemoError: the conversation went another way.
 
     """
     quiet = io.StringIO()  # the functions' own logs would stand between the lines
@@ -64,7 +64,7 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
             asyncio.run(asyncio.wait_for(_converse(harness, Page(out)), SECONDS))
         except Exception as error:
             cause = _cause(error)
-            raise cause if isinstance(cause, Surprise) else Surprise(first_line(cause)) from error
+            raise cause if isinstance(cause, DemoError) else DemoError(first_line(cause)) from error
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -106,13 +106,13 @@ class _Conversation:
         result = await self._round(number)
         if not isinstance(result, InputRequiredResult):
             surprise = f"round {number} ended the call: {_text(result)}"
-            raise Surprise(surprise)
+            raise DemoError(surprise)
         asked = result.input_requests or {}
         for key, request in asked.items():
             params = request.params if isinstance(request, ElicitRequest) else None
             if key not in ANSWERS or not isinstance(params, ElicitRequestFormParams):
                 surprise = f"nobody knows an answer to {key}"
-                raise Surprise(surprise)
+                raise DemoError(surprise)
             self._page.asked(key, params.message, params.requested_schema)
         self._answers = {key: ElicitResult(action="accept", content=ANSWERS[key]) for key in asked}
         self._state = result.request_state or ""
@@ -135,7 +135,7 @@ class _Conversation:
             self._page.refused(ROUNDS, at, error.code, error.message)
             return
         surprise = "a changed state was accepted"
-        raise Surprise(surprise)
+        raise DemoError(surprise)
 
     async def _round(self, number: int) -> CallToolResult | InputRequiredResult:
         self._page.head(f"Round {number}")
@@ -160,4 +160,4 @@ def _text(result: CallToolResult | InputRequiredResult) -> str:
 
 def _expect(truth: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
     if not truth:
-        raise Surprise(otherwise)
+        raise DemoError(otherwise)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.problems import Surprise
+from mcp_functions.local.problems import DemoError
 from mcp_functions.local.task_client import Refused, TaskClient
 from mcp_functions.protocol.constants import WORKER
 
@@ -35,12 +35,12 @@ def run(functions: Path, out: TextIO, *, runtime: bool = True) -> None:  # noqa:
 
     Raises:
         Problem: the user has to put something right first.
-        Surprise: the task went another way.
+        DemoError: the task went another way.
 
     """
     with (
         tempfile.TemporaryDirectory() as state_dir,
-        Harness(functions, state_dir=Path(state_dir), runtime=True, said=lambda _folder, _line: None) as harness,
+        Harness(functions, state_dir=Path(state_dir), runtime=True, on_log=lambda _folder, _line: None) as harness,
     ):
         demo = _Demo(harness, out)
         client = TaskClient(harness.url, told=demo.told)
@@ -50,7 +50,7 @@ def run(functions: Path, out: TextIO, *, runtime: bool = True) -> None:  # noqa:
             demo.say(f"  at once: {task['taskId']}, {task['status']}")
             result = client.follow(task, demo.answer)
         except (Refused, KeyError) as error:
-            raise Surprise(str(error)) from error
+            raise DemoError(str(error)) from error
         demo.ended(result)
 
 
@@ -90,7 +90,7 @@ class _Demo:
         """Show the result, if all went as it should.
 
         Raises:
-            Surprise: it did not.
+            DemoError: it did not.
 
         """
         text = str(result["content"][0]["text"])
@@ -98,7 +98,7 @@ class _Demo:
         dead = [one for one in workers if one.error]
         if (text, self._asked) != (ENDING, True) or not dead:
             surprise = f"it ended with {text!r} after {len(workers)} workers, {len(dead)} of them killed"
-            raise Surprise(surprise)
+            raise DemoError(surprise)
         self.say(f"  {text}\n")
         self.say(
             f"{len(workers)} workers, {len(dead)} of them killed: no month that was written down was audited again."

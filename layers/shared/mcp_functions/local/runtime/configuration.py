@@ -1,7 +1,7 @@
-"""What template.yaml says of each function: its handler, timeout, memory, concurrency and environment variables.
+"""Reads each function's configuration from template.yaml: handler, timeout, memory, concurrency and variables.
 
-What a deployment decides is decided by the harness: its stack, its key, who may call. A variable that the template
-does not set is not there, as on Lambda; one that it sets may have another value in the shell, as with `sam local`.
+The harness decides what a deployment decides: the stack, the key and the authentication. A variable that the template
+does not set is missing, as on Lambda. The shell may give another value to one that it sets, as with `sam local`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FILES = ("template.yaml", "template.yml")
 FUNCTION = "AWS::Serverless::Function"
-KEYS = "MCP_KMS_KEYS"  # whether a function has a key is the template's word, which key it is the harness's
+KEYS = "MCP_KMS_KEYS"  # the template decides if a function has a key, the harness which key it is
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Configuration:
         handler: "module.attribute".
         timeout: seconds of one invocation.
         memory: MB.
-        variables: the environment that the template gives it.
-        reserved: how many of it may run at once, None for no limit of its own.
+        variables: its environment in the template.
+        reserved: its reserved concurrency, if it has one.
         log_format: of its logger, "Text" or "JSON".
-        log_level: of its logger, if that writes JSON.
+        log_level: of its logger, if it writes JSON.
 
     """
 
@@ -54,30 +54,30 @@ class Template:
 
         Args:
             path: of the file.
-            own: the harness's values of variables (MCP_…); of KEYS, the key that all keys of the template are here.
+            own: the harness's values of variables (MCP_…); its KEYS replaces every key of the template.
             stack: the stack's name.
-            shell: other values of variables that the template sets.
+            shell: the shell's values of variables that the template sets.
 
         Raises:
-            Problem: it is no template, or PyYAML is not installed.
+            Problem: the file is no template, or PyYAML is not installed.
 
         """
         self._path, self._own, self._stack, self._shell = path, own, stack, shell
         self._template = template.read(path)
         globals_: Mapping[str, Any] = self._template.get("Globals") or {}
         self._globals: Mapping[str, Any] = globals_.get("Function") or {}
-        given = {"AuthMode": own["MCP_AUTH_MODE"]}  # conditions hang on it
+        given = {"AuthMode": own["MCP_AUTH_MODE"]}  # conditions depend on it
         self._resolver = Resolver(self._template, stack=stack, key_arn=own[KEYS], given=given)
 
     def configuration(self, folder: Path, name: str = "") -> Configuration | None:
-        """Say how the function in a folder runs; None if the template has no block for it.
+        """Return the configuration of the function in a folder; None if the template has no block for it.
 
         Args:
             folder: with its code.
-            name: of the function, if it is another than the folder's: its worker's. It must be the block's, too.
+            name: of its worker; then the block must have this name.
 
         Raises:
-            Problem: a value of its block cannot be known here.
+            Problem: a value of the block is known to a deployment only.
 
         """
         found = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
@@ -103,8 +103,8 @@ class Template:
         logging = self._value(block, "LoggingConfig", {})
         return Configuration(
             handler=text(self._value(block, "Handler", Configuration.handler)),
-            timeout=int(self._value(block, "Timeout", 3)),  # Lambda's own default
-            memory=int(self._value(block, "MemorySize", 128)),  # and here
+            timeout=int(self._value(block, "Timeout", 3)),  # Lambda's default
+            memory=int(self._value(block, "MemorySize", 128)),  # Lambda's default
             variables=self._variables(block),
             reserved=None if reserved is None else int(reserved),
             log_format=text(logging.get("LogFormat", "Text")),
@@ -124,7 +124,7 @@ class Template:
         found = {name: self._variable(name, value) for name, value in written.items()}
         return {name: text(value) for name, value in found.items() if value is not NO_VALUE}
 
-    def _variable(self, name: str, written: Any) -> Any:  # noqa: ANN401 - any JSON
+    def _variable(self, name: str, written: object) -> object:
         if name != KEYS and name in (known := {**self._shell, **self._own}):
             return known[name]
         return self._resolved(name, written)
@@ -139,7 +139,7 @@ class Template:
 
 
 def find(directory: Path) -> Path | None:
-    """Find the template beside the directory of functions."""
+    """Find the template in the parent of the directory of functions."""
     beside = directory.resolve().parent
     return next((beside / name for name in FILES if (beside / name).is_file()), None)
 

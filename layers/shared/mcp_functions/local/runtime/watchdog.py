@@ -1,7 +1,7 @@
-"""Ends what the harness started, should the harness itself be killed: a process of its own, the last one to go.
+"""A process that kills the harness's processes if the harness itself is killed.
 
-It reads "+<group>" and "-<group>" from its stdin. When that ends, for whatever reason, it kills the groups that are
-left. It is run as a script by a bare interpreter, so it imports nothing of the package.
+It reads "+<group>" and "-<group>" from its stdin. When stdin ends, it kills the groups that are left. A bare
+interpreter runs this file as a script, so it imports nothing of the package.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import subprocess
 import sys
 from threading import Lock
 
-COMMAND = (sys.executable, "-I", "-S", __file__)  # no site-packages: it is there in a few milliseconds
+COMMAND = (sys.executable, "-I", "-S", __file__)  # without site-packages it starts in a few milliseconds
 
 
-class Warden:
-    """Watches over process groups until `close`."""
+class Watchdog:
+    """Watches process groups until `close`."""
 
     def __init__(self) -> None:
         """Start the process, out of reach of the terminal's Ctrl-C."""
@@ -28,19 +28,19 @@ class Warden:
 
     def watch(self, group: int) -> None:
         """Kill this group if the harness ends without `release`."""
-        self._say(f"+{group}\n")
+        self._write(f"+{group}\n")
 
     def release(self, group: int) -> None:
-        """Forget a group that has ended; its number may soon be another's."""
-        self._say(f"-{group}\n")
+        """Stop to watch a group that has ended, because its number may be used again."""
+        self._write(f"-{group}\n")
 
     def close(self) -> None:
-        """Let it go."""
+        """End the watchdog."""
         with self._lock, contextlib.suppress(OSError):
             self._process.communicate()
 
-    def _say(self, line: str) -> None:
-        # somebody may have killed it; then an orderly end is what is left
+    def _write(self, line: str) -> None:
+        # if the watchdog was killed, processes end only with an orderly stop
         with self._lock, contextlib.suppress(OSError, ValueError):
             if self._process.stdin:
                 self._process.stdin.write(line.encode())
