@@ -148,7 +148,7 @@ def test_the_greeting_says_how_to_connect_and_that_states_are_bound_to_nobody(
     assert url.endswith("/mcp")
     assert f'async with Client("{url}", elicitation_callback=...) as client:' in text
     assert said.index(f"mcp-functions serves {url}") == 0
-    assert "AuthMode is none: states are bound to nobody here" in text
+    assert "AuthMode is none: a requestState is bound to no user" in text
     assert "function   hello" in text
     assert "no functions/mcp" in text
 

@@ -1,4 +1,4 @@
-"""What `serve` says when it starts: where it is, what is there, and how to connect."""
+"""The text that `serve` and `kms` print when they start: the URL, the functions, and how to connect."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ Connect a client, of MCP 2026-07-28 or of 2025:
 
 {auth}
 Ctrl-C stops."""
-OPEN = "AuthMode is none: states are bound to nobody here, and who holds a requestState may use it."
+OPEN = "AuthMode is none: a requestState is bound to no user, so every client that has it can use it."
 CLOSED = """\
 AuthMode is jwt: a call needs an access token for {url} of {issuer}.
-A client that can sign its user in (OAuth) finds the way by itself; here everybody is, as local-user or login_hint.
-For all others: "Authorization: Bearer ..." with this token of local-user, good for an hour:
+A client with OAuth discovers how to sign in; here every sign-in succeeds, as local-user or login_hint.
+Other clients send "Authorization: Bearer ..." with this token of local-user, valid for an hour:
 {token}"""
 
 
-HOST_OF_CONTAINERS = "host.docker.internal"  # what a container of Docker Desktop calls the machine it runs on
+HOST_OF_CONTAINERS = "host.docker.internal"  # the host's name in a container of Docker Desktop
 DOCKER_DESKTOP = """\
 That is for Docker Desktop. Containers of an engine on Linux reach its bridge: kms --address 172.17.0.1
 """
@@ -57,12 +57,12 @@ export MCP_KMS_KEYS={arn}
 
 
 def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = None) -> str:
-    """Greet.
+    """Return the text of `serve`.
 
     Args:
         url: of the endpoint.
         functions: by folder.
-        issuer: of access tokens, if a call needs one.
+        issuer: of access tokens; None with AuthMode none.
 
     """
     listed = [line for function in functions.values() if function.folder != FRONT_DOOR for line in _lines(function)]
@@ -72,19 +72,13 @@ def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = No
 
 
 def kms(url: str, arn: str) -> str:
-    """Say where KMS is, and what functions in containers have to be told.
-
-    Args:
-        url: of the endpoint.
-        arn: of its key.
-
-    """
-    inside = url.replace(HOST, HOST_OF_CONTAINERS)  # a container's 127.0.0.1 is its own
+    """Return the text of `kms`: its URL, and the variables for functions in containers."""
+    inside = url.replace(HOST, HOST_OF_CONTAINERS)  # in a container 127.0.0.1 is the container itself
     return KMS.format(url=url, arn=arn, inside=inside, hint="" if inside == url else DOCKER_DESKTOP)
 
 
 def stale(differences: Sequence[str]) -> str:
-    """Say that the catalog is not what the functions say."""
+    """Return the text about a catalog that differs from the functions."""
     return "\n".join([STALE, *(f"  {line}" for line in differences)])
 
 

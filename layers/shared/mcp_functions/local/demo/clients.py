@@ -1,7 +1,7 @@
 """The official clients, as programs that send one round and end: `*command FILE ANSWERS`.
 
-FILE carries the conversation from one to the next, whichever client that is. The TypeScript one needs Node.js and an
-npm package, which a reader of the demo may not have; the Python one is there wherever the demo is.
+FILE keeps the conversation between the programs. The TypeScript client needs Node.js and an npm package, which may be
+missing. The Python client is installed with the demo.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SECONDS = 60
 
 
 class Client(NamedTuple):
-    """What a reader calls it, and how it is run."""
+    """A client's name and its command."""
 
     name: str
     command: tuple[str, ...]
@@ -33,12 +33,7 @@ PYTHON = Client("the official Python client", (sys.executable, "-m", "mcp_functi
 
 
 def typescript(root: Path) -> Client | str:
-    """Find the official TypeScript client, and a Node.js for it; or say in one line why there is none.
-
-    Args:
-        root: of the project.
-
-    """
+    """Find the official TypeScript client and its Node.js under a project's root; or return the reason why not."""
     node = shutil.which("node")
     if not node:
         return "Node.js is not installed"
@@ -53,24 +48,21 @@ def typescript(root: Path) -> Client | str:
 
 
 def send(client: Client, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
-    """Send the round that FILE is at, from a process of its own.
+    """Send the next round of the conversation in a file, from a new process; return the result.
 
     Args:
-        client: which.
-        file: with url, name, arguments; after a round, with what is asked and the state too.
+        client: the program.
+        file: with url, name, arguments; after a round also with the questions and the state.
         answers: contents of forms, by key.
 
-    Returns:
-        The result as it travels.
-
     Raises:
-        DemoError: the client was refused, or did not run.
+        DemoError: the server refused the request, or the client did not run.
 
     """
     done = _run([*client.command, str(file), json.dumps(answers)])
     if done.returncode:
-        said = done.stderr.strip().splitlines() or ["it did not say why"]
-        surprise = f"{client.name} failed: {said[-1]}"
+        lines = done.stderr.strip().splitlines() or ["it gave no reason"]
+        surprise = f"{client.name} failed: {lines[-1]}"
         raise DemoError(surprise)
     result: dict[str, Any] = json.loads(done.stdout)
     return result

@@ -1,4 +1,4 @@
-"""What the reader of `demo` sees: plain text, one block a round."""
+"""The transcript that a demo writes to the terminal: plain text, one block for each round."""
 
 from __future__ import annotations
 
@@ -10,63 +10,60 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.lambdas import Invocation
 
-SHOWN = 24, 6  # characters of a state, from its beginning and from its end
+FIRST, LAST = 24, 6  # characters of a state that are shown, from its start and its end
 
 
-class Page:
-    """Writes the conversation down while it happens."""
+class Transcript:
+    """Writes a conversation while it happens."""
 
     def __init__(self, out: TextIO) -> None:
-        """Write to `out`; headings are bold where it is a terminal."""
+        """Write to `out`; on a terminal headings are bold."""
         self._out = out
-        self._bold = ("\033[1m", "\033[0m") if out.isatty() else ("", "")
+        self._bold, self._plain = ("\033[1m", "\033[0m") if out.isatty() else ("", "")
 
-    def say(self, text: str) -> None:
+    def write(self, text: str) -> None:
         """Write a line."""
-        self._write(f"{text}\n")
+        self._out.write(f"{text}\n")
+        self._out.flush()
 
-    def head(self, text: str) -> None:
-        """Begin a block."""
-        self._write(f"{self._bold[0]}{text}{self._bold[1]}\n")
+    def heading(self, text: str) -> None:
+        """Start a block."""
+        self.write(f"{self._bold}{text}{self._plain}")
 
-    def sent(self, tool: str, arguments: Mapping[str, Any], answers: Mapping[str, Any], carried: int) -> None:
-        """Show one call: its arguments, the answers by key, and the round whose state it carries (0: none)."""
-        self._line("client", f"tools/call {tool} {json.dumps(arguments)}")
+    def line(self, label: str, text: str) -> None:
+        """Write a line with a label."""
+        self.write(f"  {label:<8} {text}")
+
+    def call(self, tool: str, arguments: Mapping[str, Any], answers: Mapping[str, Any], state_of: int) -> None:
+        """Show one call: its arguments, the answers by key, and the round whose state it returns (0: none)."""
+        self.line("client", f"tools/call {tool} {json.dumps(arguments)}")
         for key, answer in answers.items():
-            self._line("", f"  answers {key}: {json.dumps(answer)}")
-        if carried:
-            self._line("", f"  carries the state of round {carried}")
+            self.line("", f"  answers {key}: {json.dumps(answer)}")
+        if state_of:
+            self.line("", f"  carries the state of round {state_of}")
 
-    def ran(self, invocation: Invocation) -> None:
+    def invocation(self, invocation: Invocation) -> None:
         """Show the Lambda invocation that answered."""
-        name, lasted = f"local-{invocation.folder}", f"{invocation.milliseconds:.1f} ms"
-        where = f" as pid {invocation.pid}" if invocation.pid else ""
-        self._line("Lambda", f"{name} ran {lasted}{where} and ended, request {invocation.request_id}")
+        process = f" as pid {invocation.pid}" if invocation.pid else ""
+        ran = f"local-{invocation.folder} ran {invocation.milliseconds:.1f} ms{process} and ended"
+        self.line("Lambda", f"{ran}, request {invocation.request_id}")
 
-    def asked(self, key: str, message: str, schema: Mapping[str, Any]) -> None:
+    def question(self, key: str, message: str, schema: Mapping[str, Any]) -> None:
         """Show one question and its form."""
-        self._line("asks", f"{key}: {message}")
+        self.line("asks", f"{key}: {message}")
         for name, field in schema["properties"].items():
-            self._line("", f"  {name}: {' | '.join(field['enum']) if 'enum' in field else field['type']}")
+            self.line("", f"  {name}: {' | '.join(field['enum']) if 'enum' in field else field['type']}")
 
     def state(self, sealed: str) -> None:
-        """Show what the client carries, which it cannot read."""
-        first, last = SHOWN
-        self._line("state", f"{sealed[:first]}...{sealed[-last:]}  sealed, {len(sealed)} characters\n")
+        """Show the sealed state, which the client cannot read."""
+        self.line("state", f"{sealed[:FIRST]}...{sealed[-LAST:]}  sealed, {len(sealed)} characters\n")
 
     def result(self, text: str) -> None:
-        """Show how the call ended."""
-        self._line("result", f"{text}\n")
+        """Show the result of the call."""
+        self.line("result", f"{text}\n")
 
-    def refused(self, round_: int, at: int, code: int, message: str) -> None:
-        """Show a state that was changed at one character, and what became of it."""
-        self.head("Somebody changes the state")
-        self._line("client", f"sends round {round_} again, with character {at} of the state changed")
-        self._line("refused", f"{code} {message}\n")
-
-    def _line(self, label: str, text: str) -> None:
-        self._write(f"  {label:<8} {text}\n")
-
-    def _write(self, text: str) -> None:
-        self._out.write(text)
-        self._out.flush()
+    def refusal(self, round_: int, position: int, code: int, message: str) -> None:
+        """Show a state with one changed character, and the server's error."""
+        self.heading("An attacker changes the state")
+        self.line("client", f"sends round {round_} again, with character {position} of the state changed")
+        self.line("refused", f"{code} {message}\n")

@@ -1,4 +1,4 @@
-"""The authorization server's endpoints. Who asks to be signed in is signed in, as `login_hint` or as `local-user`."""
+"""The authorization server's endpoints. Every user is signed in at once, as `login_hint` or as `local-user`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcp_functions.local.issuer.grants import (
     UNSUPPORTED_RESPONSE_TYPE,
     Grant,
     Grants,
-    Refused,
+    OAuthError,
 )
 from mcp_functions.local.issuer.jwts import Signer
 from mcp_functions.local.loopback import HttpResponse, json_response
@@ -36,11 +36,11 @@ class Issuer:
     """Signs people in for the clients of one resource."""
 
     def __init__(self, url: str, resource: str, *, now: Callable[[], float] = time.time) -> None:
-        """Make a key; nothing is remembered from before.
+        """Make a key.
 
         Args:
-            url: that it is reached at, without a path: also the `iss` of its tokens.
-            resource: URL of the MCP endpoint, for which tokens are if a client does not say.
+            url: of this server, without a path; also the `iss` of its tokens.
+            resource: URL of the MCP endpoint, the default audience of tokens.
             now: the clock, unix seconds.
 
         """
@@ -53,12 +53,12 @@ class Issuer:
         return self._signer.jwks
 
     def token(self, *, subject: str = USER, scope: str = "", **changed: Any) -> str:  # noqa: ANN401 - any claim
-        """Make an access token, as no client gets it if it is `changed`: expired, or for somebody else.
+        """Make an access token; with `changed` also one that the server does not issue, e.g. an expired one.
 
         Args:
-            subject: whose it is.
+            subject: the user.
             scope: that it grants.
-            changed: claims by name; None leaves one out.
+            changed: claims by name; None removes a claim.
 
         """
         now = int(self._now())
@@ -80,8 +80,8 @@ class Issuer:
         path, _, query = request.target.partition("?")
         try:
             return self._answered(request.method, path, query, request.body or b"")
-        except Refused as refused:
-            return json_response(400, {"error": refused.error, "error_description": refused.description}, NOT_STORED)
+        except OAuthError as error:
+            return json_response(400, {"error": error.code, "error_description": error.description}, NOT_STORED)
         except (ValueError, RecursionError):
             return json_response(400, {"error": INVALID_REQUEST}, NOT_STORED)
 
@@ -114,15 +114,14 @@ class Issuer:
         }
 
     def _register(self, wanted: object) -> HttpResponse:
-        match wanted:
-            case {"redirect_uris": [*uris], **asked} if all(isinstance(uri, str) for uri in uris):
-                client = self._grants.register(tuple(uris))
-            case _:
-                raise Refused(INVALID_CLIENT_METADATA, "redirect_uris must be a list of URIs")
+        uris = wanted.get("redirect_uris") if isinstance(wanted, dict) else None
+        if not isinstance(wanted, dict) or not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
+            raise OAuthError(INVALID_CLIENT_METADATA, "redirect_uris must be a list of URIs")
+        client = self._grants.register(tuple(uris))
         registered = {
             "client_id": client,
             "client_id_issued_at": int(self._now()),
-            "client_name": asked.get("client_name"),
+            "client_name": wanted.get("client_name"),
             "redirect_uris": uris,
             "grant_types": ["authorization_code", "refresh_token"],
             "response_types": ["code"],
@@ -132,19 +131,19 @@ class Issuer:
 
     def _authorize(self, asked: Mapping[str, str]) -> HttpResponse:
         client, redirect_uri = asked.get("client_id", ""), asked.get("redirect_uri", "")
-        if not self._grants.knows(client, redirect_uri):  # so nobody is sent there
-            raise Refused(INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
+        if not self._grants.knows(client, redirect_uri):  # an error must not be sent to an unknown URI
+            raise OAuthError(INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
         try:
             answer = {"code": self._code(asked)}
-        except Refused as refused:
-            answer = {"error": refused.error, "error_description": refused.description}
+        except OAuthError as error:
+            answer = {"error": error.code, "error_description": error.description}
         answer |= {"iss": self.url, **({"state": asked["state"]} if "state" in asked else {})}
         joint = "&" if urlsplit(redirect_uri).query else "?"
         return HttpResponse(302, (("location", f"{redirect_uri}{joint}{urlencode(answer)}"), NOT_STORED))
 
     def _code(self, asked: Mapping[str, str]) -> str:
         if asked.get("response_type") != "code":
-            raise Refused(UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
+            raise OAuthError(UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
         grant = Grant(
             client=asked["client_id"],
             subject=asked.get("login_hint") or USER,
@@ -169,9 +168,9 @@ class Issuer:
             case "refresh_token":
                 grant = self._grants.refresh(asked.get("refresh_token", ""), client=client, scope=asked.get("scope"))
             case _:
-                raise Refused(UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
+                raise OAuthError(UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
         if asked.get("resource", grant.resource) != grant.resource:
-            raise Refused(INVALID_TARGET, "the code was for another resource")
+            raise OAuthError(INVALID_TARGET, "the code was for another resource")
         return json_response(200, self._issued(grant), NOT_STORED)
 
     def _issued(self, grant: Grant) -> dict[str, Any]:
@@ -189,5 +188,5 @@ def _form(text: str) -> dict[str, str]:
     pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text))
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise Refused(INVALID_REQUEST, "a parameter stands there twice")
+        raise OAuthError(INVALID_REQUEST, "a parameter is there twice")
     return found

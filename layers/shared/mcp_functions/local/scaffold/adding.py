@@ -1,4 +1,4 @@
-"""`new KIND NAME`: a function more, everywhere it has to be said; all of it is checked before anything is written."""
+"""`new KIND NAME`: adds a function to a project. It checks everything before it writes anything."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def new(root: Path, kind: str, name: str) -> str:
         name: of the function.
 
     Returns:
-        What to say about it.
+        The text for the terminal.
 
     Raises:
-        Problem: the name cannot be, something is there already, or the project is not whole.
+        Problem: the name is not allowed, a file exists already, or the project has no endpoint.
 
     """
     sample = samples.sample(kind, spelling.check(name))
