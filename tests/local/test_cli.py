@@ -256,7 +256,9 @@ def test_check_says_what_differs_and_exits_with_1(run: Callable[..., Ran]) -> No
 
 
 def test_a_catalog_without_a_front_door_is_one_line(run: Callable[..., Ran]) -> None:
-    assert "the catalog belongs beside the front door's app.py" in one_line(run("catalog", files={"greet/app.py": ASKS}))
+    assert "the catalog belongs beside the front door's app.py" in one_line(
+        run("catalog", files={"greet/app.py": ASKS})
+    )
 
 
 def test_the_state_goes_from_a_file_into_an_event(run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:

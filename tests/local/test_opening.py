@@ -17,6 +17,7 @@ from mcp_functions.local.cli import main
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.inspection import explain as opening
+from mcp_functions.local.inspection import keyring, reasons
 from mcp_functions.local.inspection.explain import Request, explain
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol import errors
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mcp_functions.local.inspection.explain import Explained, Holder
+    from mcp_functions.local.inspection.explain import Explanation
+    from mcp_functions.local.inspection.keyring import Keyring
 
 NOW = 1_767_300_000.0
 SCOPE = Scope("local/greet", "local", "1")
@@ -64,17 +66,17 @@ handler = serve(greet)
 
 
 @pytest.fixture(scope="module")
-def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Holder]:
+def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyring]:
     state_dir = tmp_path_factory.mktemp("state")
     keyfile.load(state_dir)
-    with opening.local_key(state_dir, [SCOPE], SCOPE) as held:
+    with keyring.local_key(state_dir, [SCOPE], SCOPE) as held:
         yield held
 
 
 class Sealing(NamedTuple):
     """A function that leaves states, and what it thinks of those that come back."""
 
-    holder: Holder
+    holder: Keyring
     scope: Scope = SCOPE
     lifetime: int = 600
     anonymous: bool = False
@@ -103,7 +105,7 @@ def asked(params: dict[str, Any] = PARAMS, principal: Principal | None = ALICE, 
     return Request("tools/call", params["name"], params.get("arguments"), principal, **more)
 
 
-def line(explained: Explained, label: str) -> str:
+def line(explained: Explanation, label: str) -> str:
     (found,) = [line for line in explained.lines if line.startswith(f"{label} ")]
     return found.removeprefix(label).strip()
 
@@ -111,7 +113,7 @@ def line(explained: Explained, label: str) -> str:
 # ---- What it says of a good token
 
 
-def test_a_good_token_is_taken_apart_claim_by_claim(holder: Holder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_good_token_is_taken_apart_claim_by_claim(holder: Keyring, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
     explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW + 90)
     assert explained.reasons == ()
@@ -131,19 +133,19 @@ def test_a_good_token_is_taken_apart_claim_by_claim(holder: Holder, monkeypatch:
     assert str(explained).endswith("not refused, as far as it was compared")
 
 
-def test_times_are_the_users(holder: Holder) -> None:
+def test_times_are_the_users(holder: Keyring) -> None:
     explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW)
     assert line(explained, "sealed").startswith("20")
     assert line(explained, "sealed").endswith("in 0 s") or line(explained, "sealed").endswith("0 s ago")
 
 
-def test_what_is_not_known_is_not_compared(holder: Holder) -> None:
+def test_what_is_not_known_is_not_compared(holder: Keyring) -> None:
     explained = explain(Sealing(holder).seal(), holder, Request(), now=NOW)
     assert explained.reasons == ()
     assert str(explained).count("(not compared)") == 4
 
 
-def test_answers_and_state_are_shown_only_to_who_asks_for_them_and_keys_never(holder: Holder) -> None:
+def test_answers_and_state_are_shown_only_to_who_asks_for_them_and_keys_never(holder: Keyring) -> None:
     token = Sealing(holder).seal()
     hidden, told = (explain(token, holder, asked(), now=NOW, show_state=show) for show in (False, True))
     assert MARKER not in str(hidden)
@@ -153,7 +155,7 @@ def test_answers_and_state_are_shown_only_to_who_asks_for_them_and_keys_never(ho
         assert written not in str(told)
 
 
-def test_a_state_without_a_principal_is_nobodys(holder: Holder) -> None:
+def test_a_state_without_a_principal_is_nobodys(holder: Keyring) -> None:
     explained = explain(Sealing(holder, anonymous=True).seal(principal=None), holder, asked(principal=None), now=NOW)
     assert line(explained, "principal") == "nobody (as in the request)"
     assert explained.reasons == ()
@@ -175,32 +177,32 @@ CASES: list[tuple[str, float, dict[str, Any], Principal | None]] = [
 
 @pytest.mark.parametrize(("reason", "at", "params", "principal"), CASES, ids=[case[0] for case in CASES])
 def test_it_names_the_reason_that_the_server_names(
-    holder: Holder, reason: str, at: float, params: dict[str, Any], principal: Principal | None
+    holder: Keyring, reason: str, at: float, params: dict[str, Any], principal: Principal | None
 ) -> None:
     sealing = Sealing(holder)
     token = sealing.seal()
     explained = explain(token, holder, asked(params, principal), now=at)
     assert sealing.refuses(token, at, params, principal) == explained.reasons[0] == reason
-    assert f"refused: {reason}: {opening.WHY[reason]}" in str(explained)
+    assert f"refused: {reason}: {reasons.WHY[reason]}" in str(explained)
 
 
-def test_it_names_every_reason_and_not_just_the_first(holder: Holder) -> None:
+def test_it_names_every_reason_and_not_just_the_first(holder: Keyring) -> None:
     explained = explain(Sealing(holder).seal(), holder, asked(OTHER, BOB), now=NOW + 601)
     assert explained.reasons == ("principal", "arguments", "expired")
 
 
-def test_the_contents_of_a_token_that_is_far_too_old_are_still_shown(holder: Holder) -> None:
+def test_the_contents_of_a_token_that_is_far_too_old_are_still_shown(holder: Keyring) -> None:
     explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW + 400 * DAY)
     assert explained.reasons == ("born_past", "expired")
     assert line(explained, "answers") == "who"
 
 
-def test_a_lifetime_that_was_shortened_is_a_reason(holder: Holder) -> None:
+def test_a_lifetime_that_was_shortened_is_a_reason(holder: Keyring) -> None:
     explained = explain(Sealing(holder).seal(), holder, asked(answer_within=60), now=NOW)
     assert explained.reasons == ("lifetime",)
 
 
-def test_every_change_of_a_token_is_refused_for_the_servers_reason(holder: Holder) -> None:
+def test_every_change_of_a_token_is_refused_for_the_servers_reason(holder: Keyring) -> None:
     sealing, states = Sealing(holder), set[str]()
     token = sealing.seal()
     for at in range(0, len(token), 7):
@@ -224,13 +226,13 @@ def test_every_change_of_a_token_is_refused_for_the_servers_reason(holder: Holde
         ("ks1.AQIA{rest}", "key_kind"),
     ],
 )
-def test_what_has_not_the_shape_of_a_token_is_said_without_a_key(holder: Holder, text: str, reason: str) -> None:
+def test_what_has_not_the_shape_of_a_token_is_said_without_a_key(holder: Keyring, text: str, reason: str) -> None:
     token = Sealing(holder).seal()
     changed = text.format(token=token, rest=token[8:])
     assert opening.shown(changed, now=NOW).reasons == explain(changed, holder, asked(), now=NOW).reasons == (reason,)
 
 
-def test_a_token_that_is_too_long_for_a_server_is_opened_and_refused(holder: Holder) -> None:
+def test_a_token_that_is_too_long_for_a_server_is_opened_and_refused(holder: Keyring) -> None:
     envelope = Envelope(Keys(holder.wrappings, SCOPE, now=lambda: NOW), max_chars=200_000)
     states = RequestStates(envelope, now=lambda: NOW)
     bound = binding(AUDIENCE, "tools/call", PARAMS, ALICE)
@@ -238,7 +240,7 @@ def test_a_token_that_is_too_long_for_a_server_is_opened_and_refused(holder: Hol
     assert explain(token, holder, asked(), now=NOW).reasons == ("length",)
 
 
-def test_a_token_of_another_function_is_opened_there_and_refused_here(holder: Holder) -> None:
+def test_a_token_of_another_function_is_opened_there_and_refused_here(holder: Keyring) -> None:
     elsewhere = SCOPE._replace(service="local/other")
     both = holder._replace(scopes=[SCOPE, elsewhere])
     explained = explain(Sealing(holder, elsewhere).seal(), both, asked(), now=NOW)
@@ -247,21 +249,21 @@ def test_a_token_of_another_function_is_opened_there_and_refused_here(holder: Ho
 
 
 @pytest.mark.parametrize("scope", [SCOPE._replace(stage="prod"), SCOPE._replace(generation="2")])
-def test_a_token_of_another_stage_or_generation_stays_closed(holder: Holder, scope: Scope) -> None:
+def test_a_token_of_another_stage_or_generation_stays_closed(holder: Keyring, scope: Scope) -> None:
     explained = explain(Sealing(holder, scope).seal(), holder, asked(), now=NOW)
     assert explained.reasons == ("wrapped_key",)
     assert "generation" in str(explained)
     assert AUDIENCE not in str(explained)
 
 
-def test_a_token_under_another_key_stays_closed(holder: Holder, tmp_path: Path) -> None:
+def test_a_token_under_another_key_stays_closed(holder: Keyring, tmp_path: Path) -> None:
     keyfile.load(tmp_path)
-    with opening.local_key(tmp_path, [SCOPE], None) as other:
+    with keyring.local_key(tmp_path, [SCOPE], None) as other:
         token = Sealing(other).seal()
     assert explain(token, holder, asked(), now=NOW).reasons == ("kek_unknown",)
 
 
-def test_a_payload_that_is_no_document_of_claims_is_said(holder: Holder) -> None:
+def test_a_payload_that_is_no_document_of_claims_is_said(holder: Keyring) -> None:
     token = Envelope(Keys(holder.wrappings, SCOPE, now=lambda: NOW)).seal(b'{"v":2}')
     assert explain(token, holder, asked(), now=NOW).reasons == ("claims",)
 
@@ -270,7 +272,7 @@ def test_every_reason_of_the_server_is_explained() -> None:
     from mcp_functions.seal.data_keys import Reason as OfTokens  # noqa: PLC0415 - two enumerations of one name
     from mcp_functions.seal.request_state import Reason as OfClaims  # noqa: PLC0415
 
-    unexplained = {*OfTokens, *OfClaims} - opening.WHY.keys()
+    unexplained = {*OfTokens, *OfClaims} - reasons.WHY.keys()
     assert unexplained == {OfTokens.KEK_RETIRED, OfClaims.CODEC}  # neither can be met here: one key, our own codec
 
 
@@ -352,7 +354,7 @@ def test_a_function_that_did_not_leave_it_is_told_who_did(run: Callable[..., Ran
 
 
 def test_a_text_that_is_no_token_needs_no_key(run: Callable[..., Ran]) -> None:
-    assert run("hello") == Ran(1, f"refused: prefix: {opening.WHY['prefix']}\n", "")
+    assert run("hello") == Ran(1, f"refused: prefix: {reasons.WHY['prefix']}\n", "")
 
 
 def test_without_a_key_only_what_everybody_sees_is_said(
@@ -432,5 +434,5 @@ def test_what_is_no_arn_of_a_key_is_one_line(run: Callable[..., Ran], token: str
 
 
 def test_the_refusals_that_it_explains_are_the_wires_one_refusal() -> None:
-    wire = {errors.InvalidRequestState(reason).message for reason in opening.WHY}
+    wire = {errors.InvalidRequestState(reason).message for reason in reasons.WHY}
     assert wire == {"Invalid or expired requestState"}

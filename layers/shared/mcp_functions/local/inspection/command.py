@@ -1,4 +1,4 @@
-"""`open TOKEN`: its words, and what they mean for `opening`."""
+"""The command `open TOKEN` and its options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from mcp_functions.local.inspection.explain import Holder, Request
+    from mcp_functions.local.inspection.explain import Request
+    from mcp_functions.local.inspection.keyring import Keyring
 
 LOCAL_STAGE, AWS_STAGE = "local", "prod"
 STDIN = "-"
@@ -29,10 +30,10 @@ STDIN = "-"
 
 def add_command(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401 - argparse's own has no public name
     """Add `open` to the command line."""
-    opened = commands.add_parser("open", parents=[common], help="say why a requestState is refused")
+    opened = commands.add_parser("open", parents=[common], help="explain why a server refuses a requestState")
     opened.add_argument("token", metavar="TOKEN", help="a requestState (ks1.…), or - to read it from stdin")
     opened.add_argument("--show-state", action="store_true", help="print the user's answers and the state, too")
-    key = opened.add_argument_group("the key (default: the harness's own, of .mcp-functions/)")
+    key = opened.add_argument_group("the key (default: the harness's own, in .mcp-functions/)")
     key.add_argument("--key", action="append", default=[], metavar="ARN", help="one of MCP_KMS_KEYS; may be repeated")
     key.add_argument("--service", metavar="S", help="<stack>/<function>, or the audience that serve() names")
     key.add_argument("--stage", metavar="S", help=f"default: {AWS_STAGE} with --key, else {LOCAL_STAGE}")
@@ -49,18 +50,18 @@ def add_command(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command: 0 if nothing speaks against the token, 1 if something does."""
-    from mcp_functions.local.inspection import explain as opening  # noqa: PLC0415 - the only command that needs cryptography
+    """Run the command: 0 if there is no reason to refuse the token, 1 if there is one."""
+    from mcp_functions.local.inspection import explain  # noqa: PLC0415 - only this command needs cryptography
 
     text, now = sys.stdin.read().strip() if options.token == STDIN else options.token, time.time()
-    explained = opening.shown(text, now=now)
+    explained = explain.shown(text, now=now)
     if not explained.reasons:
         request = _request(options)
         try:
-            with _holder(options) as holder:
-                explained = opening.explain(text, holder, request, now=now, show_state=options.show_state)
+            with _keyring(options) as keyring:
+                explained = explain.explain(text, keyring, request, now=now, show_state=options.show_state)
         except Problem:
-            sys.stdout.write("".join(f"{line}\n" for line in explained.lines))  # no key is needed for that much
+            sys.stdout.write("".join(f"{line}\n" for line in explained.lines))  # these lines need no key
             raise
     sys.stdout.write(f"{explained}\n")
     return 1 if explained.reasons else 0
@@ -81,14 +82,14 @@ def _request(options: argparse.Namespace) -> Request:
 
 def _json(text: str) -> Any:  # noqa: ANN401 - JSON is any value
     try:
-        return jsonrpc.loads(text)  # as the server reads it: the digest counts
+        return jsonrpc.loads(text)  # like the server, because the digest is compared
     except ParseError:
         unread = "--arguments is not JSON: give params.arguments as the client sent them, in quotes"
         raise Problem(unread) from None
 
 
-def _holder(options: argparse.Namespace) -> AbstractContextManager[Holder]:
-    from mcp_functions.local.inspection import explain as opening  # noqa: PLC0415 - see `run`
+def _keyring(options: argparse.Namespace) -> AbstractContextManager[Keyring]:
+    from mcp_functions.local.inspection import keyring  # noqa: PLC0415 - see `run`
     from mcp_functions.seal.data_keys import Scope  # noqa: PLC0415 - see `run`
 
     stage = options.stage or (AWS_STAGE if options.key else LOCAL_STAGE)
@@ -97,14 +98,14 @@ def _holder(options: argparse.Namespace) -> AbstractContextManager[Holder]:
             missing = "--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience"
             raise Problem(missing)
         arns = [arn.strip() for listed in options.key for arn in listed.split(",")]
-        return nullcontext(opening.aws_keys(arns, Scope(options.service, stage, options.generation)))
+        return nullcontext(keyring.aws_keys(arns, Scope(options.service, stage, options.generation)))
     named = options.service or (f"{environment.STACK}/{options.function}" if options.function else None)
     scopes = [Scope(service, stage, options.generation) for service in _services(options.functions, named)]
-    return opening.local_key(STATE_DIR, scopes, scopes[0] if named else None)
+    return keyring.local_key(STATE_DIR, scopes, scopes[0] if named else None)
 
 
 def _services(directory: Path, named: str | None) -> list[str]:
-    """List whose state it may be on this machine: the function's that was named, and then any other's."""
+    """List the services that may have sealed a state on this machine, the named one first."""
     if named and not directory.is_dir():
         return [named]
     others = [f"{environment.STACK}/{app.parent.name}" for app in functions.find(directory)]
