@@ -171,7 +171,7 @@ class _ReadableOutput(io.TextIOBase):
 
 
 def _readable(line: str) -> str | None:
-    """Return the message of a JSON line of the toolkit, None for a line of metrics, and every other line unchanged."""
+    """Return the message of the toolkit's JSON lines, None instead of metrics, and every other line unchanged."""
     try:
         record = json.loads(line)
     except ValueError:

@@ -40,7 +40,7 @@ class Refused(Exception):
     """The server answered with a JSON-RPC error, or a task failed with one; `code` and `data` are the error's."""
 
     def __init__(self, error: Mapping[str, Any]) -> None:
-        """Take the JSON-RPC error."""
+        """Read message, code and data of a JSON-RPC error."""
         super().__init__(str(error.get("message")))
         self.code, self.data = error.get("code"), error.get("data")
 
@@ -111,7 +111,7 @@ class TaskClient:
             return dict(task["result"])
         raise Refused(task.get("error", {"message": f"the task was {task['status']}"}))
 
-    def call(self, name: str, arguments: Mapping[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    def call(self, name: str, arguments: Mapping[str, Any], **more: object) -> dict[str, Any]:
         """Call a tool once (`tools/call`), with `inputResponses` and `requestState` if it is a further round."""
         return self.request("tools/call", {"name": name, "arguments": dict(arguments), **more})
 

@@ -24,7 +24,7 @@ class Denied(Exception):
     """The request does not reach a function."""
 
     def __init__(self, response: HttpResponse) -> None:
-        """Take the answer to the client."""
+        """Keep the response for the client."""
         super().__init__(response.status)
         self.response = response
 

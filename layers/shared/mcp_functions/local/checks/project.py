@@ -20,7 +20,7 @@ FUNCTION = "AWS::Serverless::Function"
 
 
 class Block(NamedTuple):
-    """What template.yaml says about one function."""
+    """One function's resource in template.yaml."""
 
     logical_id: str
     properties: dict[str, Any]
@@ -32,7 +32,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Project:
-    """What has to agree. All but the last two are names of folders in functions/."""
+    """The parts that must agree. All but the last two are names of folders in functions/."""
 
     folders: frozenset[str]  # that hold an app.py
     offering: frozenset[str]  # that have a handler: usually all but the front door

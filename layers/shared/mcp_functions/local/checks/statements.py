@@ -97,7 +97,7 @@ def substitution(value: object) -> object:
     return value.get("Fn::Sub") if isinstance(value, dict) else value
 
 
-def as_list(value: Any) -> list[Any]:  # noqa: ANN401 - IAM writes a single value without its list
+def as_list(value: object) -> list[Any]:
     """Return a list; IAM allows a single value where it means a list of one."""
     return value if isinstance(value, list) else [value]
 

@@ -1,4 +1,4 @@
-"""What the demos with `update_work_item` have in common: the call, its answers, the expected end, and the checks."""
+"""The parts that two demos share: the call of `update_work_item`, its answers, the expected end, and the checks."""
 
 from __future__ import annotations
 

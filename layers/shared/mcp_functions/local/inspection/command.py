@@ -80,7 +80,7 @@ def _request(options: argparse.Namespace) -> Request:
     )
 
 
-def _json(text: str) -> Any:  # noqa: ANN401 - JSON is any value
+def _json(text: str) -> object:
     try:
         return jsonrpc.loads(text)  # like the server, because the digest is compared
     except ParseError:

@@ -52,7 +52,7 @@ class Issuer:
         """The public keys of its tokens."""
         return self._signer.jwks
 
-    def token(self, *, subject: str = USER, scope: str = "", **changed: Any) -> str:  # noqa: ANN401 - any claim
+    def token(self, *, subject: str = USER, scope: str = "", **changed: object) -> str:
         """Make an access token; with `changed` also one that the server does not issue, e.g. an expired one.
 
         Args:

@@ -40,7 +40,7 @@ class OAuthError(Exception):
 
 @dataclass(frozen=True)
 class Grant:
-    """What a user allowed a client."""
+    """The permission that a user gave to a client."""
 
     client: str
     subject: str

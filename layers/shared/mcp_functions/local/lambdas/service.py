@@ -84,7 +84,7 @@ class Lambdas:
     def __init__(
         self, folders: Collection[str], run: Run, *, stack: str, ended: Callable[[Invocation], None] = lambda _: None
     ) -> None:
-        """Take the functions by folder.
+        """Serve the functions of these folders.
 
         Args:
             folders: of the functions.

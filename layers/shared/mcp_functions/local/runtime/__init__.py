@@ -92,7 +92,7 @@ class Runtime:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """End every process."""
+        """Kill every process, and the watchdog."""
         self._running.close()
 
     def run(self, folder: str, event: bytes) -> Outcome:

@@ -69,7 +69,7 @@ class Resolver:
             "Fn::Sub": self._sub,
         }
 
-    def value(self, written: Any) -> Any:  # noqa: ANN401 - a template holds any JSON
+    def value(self, written: object) -> Any:  # noqa: ANN401 - a template holds any JSON
         """Resolve a value and the values inside it.
 
         Raises:
@@ -127,7 +127,7 @@ class Resolver:
         resource: Mapping[str, Any] = self._resources[name]
         return resource
 
-    def _sub(self, written: Any) -> str:  # noqa: ANN401 - a text, or a text and variables
+    def _sub(self, written: str | list[Any]) -> str:
         template, variables = (written, {}) if isinstance(written, str) else written
 
         def named(found: re.Match[str]) -> str:

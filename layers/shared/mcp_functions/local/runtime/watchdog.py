@@ -35,7 +35,7 @@ class Watchdog:
         self._write(f"-{group}\n")
 
     def close(self) -> None:
-        """End the watchdog."""
+        """Close its stdin, so that the watchdog ends."""
         with self._lock, contextlib.suppress(OSError):
             self._process.communicate()
 
