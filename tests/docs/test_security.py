@@ -18,7 +18,8 @@ from botocore.exceptions import NoCredentialsError
 
 from mcp_functions.aws.errors import ClientError, HTTPClientError
 from mcp_functions.http.gateway import note_error
-from mcp_functions.local import opening_command, template
+from mcp_functions.local import template
+from mcp_functions.local.inspection import command as opening_command
 from mcp_functions.observability import Notes, lines
 from mcp_functions.observability.notes import fields
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError

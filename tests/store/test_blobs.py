@@ -13,7 +13,7 @@ import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
 from mcp_functions import store as tables
-from mcp_functions.local import s3 as local
+from mcp_functions.local.doubles import s3 as local
 from mcp_functions.local.environment import CREDENTIALS, TABLE, applied, endpoints
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol.errors import DeveloperError, Misconfigured, TemporarilyUnavailable

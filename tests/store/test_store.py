@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from mcp_functions import settings
 from mcp_functions import store as tables
 from mcp_functions.dispatch.vault import Vault
-from mcp_functions.local import dynamodb as local
-from mcp_functions.local.dynamodb import Moto
+from mcp_functions.local.doubles import dynamodb as local
+from mcp_functions.local.doubles.dynamodb import Moto
 from mcp_functions.local.environment import TABLE
-from mcp_functions.local.exchange import HttpRequest
+from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.store import Conflict, DynamoDb, ItemTooLarge, Key, Refused, SealedTable, Unreadable
