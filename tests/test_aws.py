@@ -39,7 +39,7 @@ from mcp_functions.aws.signing import Credentials, Scope, sign
 from mcp_functions.front_door import lambda_client
 from mcp_functions.seal import kms
 from mcp_functions.seal.kms import kms_client
-from mcp_functions.store import Refused, dynamodb, make_call, s3
+from mcp_functions.store import DynamoDbError, dynamodb, make_call, s3
 from mcp_functions.tasks import lambda_client as summons_client
 from mcp_functions.tasks import summons
 from tests.strict_kms import run_python
@@ -707,7 +707,7 @@ def refusal(operation: str, request: dict[str, Any]) -> tuple[str, int, Any]:
     try:
         with calling() as call:
             call(operation, request)
-    except Refused as refused:
+    except DynamoDbError as refused:
         return refused.code, refused.status, refused.item
     return "answered", 200, None
 

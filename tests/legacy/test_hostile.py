@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Log, Step, serve, tool
-from mcp_functions.legacy import conversations
+from mcp_functions.legacy import stream_events
 from mcp_functions.testing import deployed
 from tests import wire
 from tests.legacy import offered
@@ -192,7 +192,7 @@ def test_two_calls_of_one_id_at_once_end_in_a_question_or_in_words(client: Clien
 
     client._id -= 1  # noqa: SLF001
     world.table.weather = weather
-    assert "cannot be reached just now" in text(client.call("resolve", bug=8))
+    assert "temporarily unavailable" in text(client.call("resolve", bug=8))
     other.accept(asked(other.resume(other.seen[0]))["id"], why="Fixed")
     assert text(other.resume()) == "9 fixed"
 
@@ -204,7 +204,7 @@ def test_a_letter_that_does_not_open_is_in_nobodys_way(client: Client, world: Wo
     assert client.accept(id_, why="Fixed")["statusCode"] == 202
     assert "error" in client.resume()[-1].data
     client._id -= 1  # noqa: SLF001 - the same request once more
-    assert "cannot be reached just now" in text(client.call("resolve", bug=7))
+    assert "temporarily unavailable" in text(client.call("resolve", bug=7))
 
 
 def test_a_batch_that_nobody_waits_for_any_more_is_not_run_to_its_end(world: World) -> None:
@@ -296,7 +296,7 @@ def test_what_was_sealed_as_one_thing_is_none_of_the_others_whoever_seals() -> N
 def test_whoever_comes_more_often_than_asked_is_never_an_error(
     client: Client, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversations, "GROWTH", 1e40)  # else it took 2110 requests to leave what a float can hold
+    monkeypatch.setattr(stream_events, "POLL_GROWTH", 1e40)  # else it took 2110 requests to leave what a float can hold
     id_ = asked(client.call("resolve", bug=7))["id"]
     came = [waits(client.resume()) for _ in range(10)]
     assert came[-1] == 5000
@@ -332,9 +332,9 @@ def test_what_a_batch_changes_of_its_session_reaches_the_client(world: World) ->
 @pytest.mark.parametrize(
     ("version", "tool", "why"),
     [
-        ("2025-03-26", "resolve", "this client's revision has no words for it"),  # no revision before June asks users
-        ("2025-06-18", "opened", "this client's revision has no words for it"),
-        ("2025-06-18", "resolve", "they do not come back for the answer"),
+        ("2025-03-26", "resolve", "this client's revision has no request for it"),  # no revision before June asks users
+        ("2025-06-18", "opened", "this client's revision has no request for it"),
+        ("2025-06-18", "resolve", "they do not resume streams"),
     ],
 )
 def test_who_declares_what_its_revision_does_not_know_is_not_told_that_it_did_not(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
-from mcp_functions.legacy import tickets
+from mcp_functions.legacy import stream_ids
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.testing import deployed
 from tests.legacy import offered
@@ -326,7 +326,7 @@ def test_a_table_out_of_service_is_a_clear_error_and_no_hang(
     if step == "asking":
         world.table.weather = fails
         last = client.call("resolve", bug=7)
-        assert "cannot be reached just now" in text(last)
+        assert "temporarily unavailable" in text(last)
         assert "How was bug 7 resolved?" in text(last)
         return
     id_ = asked(client.call("resolve", bug=7))["id"]
@@ -368,14 +368,14 @@ def test_kms_that_stutters_over_the_next_question_is_asked_again(  # noqa: PLR09
     client: Client, world: World, monkeypatch: pytest.MonkeyPatch, called: str, answer: str, ran: int
 ) -> None:
     id_ = asked(client.call(called, **({"bug": 7} if called == "resolve" else {})))["id"]
-    seal, faults = tickets.question_id, [TemporarilyUnavailable("kms:down")] * 2
+    seal, faults = stream_ids.seal_question_id, [TemporarilyUnavailable("kms:down")] * 2
 
-    def stutters(*given: Any) -> str:  # noqa: ANN401 - as question_id has them
+    def stutters(*given: Any) -> str:  # noqa: ANN401 - as seal_question_id has them
         if faults:
             raise faults.pop()
         return seal(*given)
 
-    monkeypatch.setattr(tickets, "question_id", stutters)
+    monkeypatch.setattr(stream_ids, "seal_question_id", stutters)
     assert client.accept(id_, why=answer)["statusCode"] == 202
     assert (world.slept, faults) == ([0.2, 0.4], [])
     asked(client.resume())
@@ -408,7 +408,7 @@ def test_a_call_without_a_table_ends_in_words(world: World) -> None:
     client.initialize()
     said = text(client.call("resolve", bug=7))
     assert "How was bug 7 resolved? (why: Fixed | Duplicate)" in said
-    assert "keeps no mailbox" in said
+    assert "no table for questions" in said
     error = client.message("prompts/get", {"name": "brief", "arguments": {"topic": "x"}})["error"]
     assert error["code"] == -32602
     assert "Why?" in error["message"]
@@ -440,7 +440,7 @@ def test_a_client_that_is_known_never_to_come_back_is_asked_nothing(world: World
     client.initialize(name=name)
     said = text(client.call("resolve", bug=7))
     assert "How was bug 7 resolved?" in said
-    assert "this client does not come back for what follows an answer" in said
+    assert "this client does not resume a stream after the user's answer" in said
 
 
 def test_a_deployment_may_ask_earlier_ones_all_the_same(world: World) -> None:
@@ -468,7 +468,7 @@ def test_who_declared_nothing_is_told_what_it_was_not_asked(world: World) -> Non
     client = world.client()
     client.initialize(capabilities={})
     said = text(client.call("resolve", bug=7))
-    assert "this client did not declare that it can be asked" in said
+    assert "this client did not declare support for it" in said
     assert "How was bug 7 resolved?" in said
     bare = world.client()  # without a session
     assert "How was bug 7 resolved?" in text(bare.call("resolve", bug=7))

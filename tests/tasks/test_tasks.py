@@ -15,7 +15,7 @@ from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
 from mcp_functions.protocol.messages import Forwarded, Request
 from mcp_functions.settings import Settings
-from mcp_functions.store import envelope
+from mcp_functions.store import item_envelope
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests import wire
 from tests.placements import Lambdas
@@ -466,7 +466,7 @@ def test_tasks_that_have_ended_or_expired_are_not_counted() -> None:
 def test_polling_tasks_under_many_data_keys_asks_kms_within_the_budget_of_the_person() -> None:
     kms, clock = StrictKms(), Clock(START + 450)  # the middle of an epoch, where no key of the one before seals
     keys = make_keys(kms, kms.create_key(), clock=clock)
-    world = World(*JOBS, max_open_tasks=100, clock=clock, codec=envelope(keys, max_age=DAY))
+    world = World(*JOBS, max_open_tasks=100, clock=clock, codec=item_envelope(keys, max_age=DAY))
     alice, tasks = Client(world), list[str]()
     for _ in range(70):
         clock.advance(900)  # an epoch: the next task is sealed under another key

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers import Handler
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.gateway import Response
-    from mcp_functions.legacy import Legacy
+    from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
@@ -151,10 +151,10 @@ def _earlier(
     """Make what answers clients of 2025, when the first of them comes."""
 
     @once
-    def door() -> Legacy:
-        from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
+    def door() -> LegacyServer:
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - not on the way of 2026-07-28
 
-        return Legacy(found, server.answer, offered, vault, now=now, forwards=False)
+        return LegacyServer(found, ModernServer(server.answer, offered, forwards=False), vault, now=now)
 
     return lambda http, event, context: door()(http, event, context)  # noqa: PLW0108 - made when it is needed
 

@@ -23,7 +23,7 @@ from unittest import mock
 from mcp_functions.local import Harness, catalog, dynamodb
 from mcp_functions.local.task_client import ENDED, Refused, TaskClient
 from mcp_functions.protocol.constants import WORKER
-from mcp_functions.store import Refused as NotNow
+from mcp_functions.store import DynamoDbError as NotNow
 from tests.soak import watch
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local.context import ACCOUNT, REGION
 from mcp_functions.local.exchange import HttpResponse
 from mcp_functions.local.problems import not_installed
-from mcp_functions.store import Refused
+from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,16 +39,16 @@ class DynamoDbApi:
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request. The signature is not checked; but a page in a browser cannot write one."""
         if not request.header("authorization").startswith("AWS4-"):
-            return _refused(Refused("MissingAuthenticationTokenException"))
+            return _refused(DynamoDbError("MissingAuthenticationTokenException"))
         try:
             params = json.loads(request.body or b"")
             if not isinstance(params, dict):
-                return _refused(Refused("SerializationException"))
+                return _refused(DynamoDbError("SerializationException"))
             with self._lock:  # moto looks at a condition and then writes: nobody may come in between
                 return _response(OK, self._call()(request.header("x-amz-target").removeprefix(TARGET), params))
         except (ValueError, AttributeError):
-            return _refused(Refused("SerializationException"))
-        except Refused as refused:
+            return _refused(DynamoDbError("SerializationException"))
+        except DynamoDbError as refused:
             return _refused(refused)
 
 
@@ -81,7 +81,7 @@ class Moto:
         """Answer one request.
 
         Raises:
-            Refused: with AWS's code.
+            DynamoDbError: with AWS's code.
 
         """
         from moto.core.request import Request  # noqa: PLC0415 - see __init__
@@ -93,7 +93,7 @@ class Moto:
         answer: dict[str, Any] = json.loads(body)
         if int(status) != OK:
             code = str(answer.get("__type", "InternalServerError")).rpartition("#")[2]
-            raise Refused(code, int(status), answer.get("Item"))
+            raise DynamoDbError(code, int(status), answer.get("Item"))
         return answer
 
 
@@ -107,7 +107,7 @@ def table(name: str) -> dict[str, Any]:
     }
 
 
-def _refused(refused: Refused) -> HttpResponse:
+def _refused(refused: DynamoDbError) -> HttpResponse:
     kept = {"Item": refused.item} if refused.item else {}
     return _response(refused.status or 500, {"__type": f"{TARGET}#{refused.code}", "message": refused.code, **kept})
 

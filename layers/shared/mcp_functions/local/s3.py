@@ -16,7 +16,7 @@ from mcp_functions.local.context import ACCOUNT, REGION
 from mcp_functions.local.exchange import HttpResponse
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
-from mcp_functions.store import Missing
+from mcp_functions.store import ObjectNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ class S3Api:
         try:
             with self._lock:
                 return self._done(request, key)
-        except (Missing, Misconfigured):
+        except (ObjectNotFound, Misconfigured):
             # "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for both
             return _error(DENIED, "AccessDenied")
         except TemporarilyUnavailable:
@@ -97,12 +97,12 @@ class Moto:
         """Read an object.
 
         Raises:
-            Missing: there is none.
+            ObjectNotFound: there is none.
 
         """
         found = self._backend.get_object(self._name, key)
         if found is None:
-            raise Missing
+            raise ObjectNotFound
         return bytes(found.value)
 
     def delete(self, key: str) -> None:

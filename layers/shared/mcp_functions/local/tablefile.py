@@ -11,7 +11,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local.problems import Problem
-from mcp_functions.store import Refused
+from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -64,7 +64,7 @@ class TableFile:
         """Write one item as it is now; None: it is gone.
 
         Raises:
-            Refused: it could not be written.
+            DynamoDbError: it could not be written.
 
         """
         try:
@@ -77,7 +77,7 @@ class TableFile:
                     self._file.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", row)
         except sqlite3.Error:  # the disk is full, or another harness takes too long
             code = "InternalServerError"
-            raise Refused(code, 500) from None
+            raise DynamoDbError(code, 500) from None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -112,7 +112,7 @@ class KeptTable:
         """Answer one request.
 
         Raises:
-            Refused: with AWS's code.
+            DynamoDbError: with AWS's code.
 
         """
         answer = self._table(operation, request)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import Busy, UnknownTask
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.store import Conflict, Key, Unreadable
+from mcp_functions.store import Conflict, Key, UnreadableItem
 from mcp_functions.tasks.task import Task, read, written
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Store:
             raise UnknownTask
         try:
             item = self._table.get(Key(KIND, task_id, owner))
-        except Unreadable:  # sealed before a new generation, say: to everybody it is gone
+        except UnreadableItem:  # sealed before a new generation, say: to everybody it is gone
             item = None
         # The end is the protocol's, not only the table's: the item may be there for days after it.
         if item is None or item.expires <= self._now():

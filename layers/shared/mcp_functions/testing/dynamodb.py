@@ -13,7 +13,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 from mcp_functions.local.environment import TABLE
-from mcp_functions.store import Refused
+from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,17 +61,17 @@ class MemoryTable:
         """Answer one request.
 
         Raises:
-            Refused: with AWS's code.
+            DynamoDbError: with AWS's code.
 
         """
         with self._lock:
             self.calls.append(operation)
             fault = self.weather(operation)
             if fault and fault != "lost":
-                raise Refused(*FAULTS[fault])
+                raise DynamoDbError(*FAULTS[fault])
             answer = self._do(operation, copy.deepcopy(dict(request)))
             if fault:
-                raise Refused(*FAULTS[fault])
+                raise DynamoDbError(*FAULTS[fault])
             return copy.deepcopy(answer)
 
     def expire(self, now: float) -> None:
@@ -92,7 +92,7 @@ class MemoryTable:
             _invalid(f"{operation} is none of {', '.join(operations)}")
         if request.pop("TableName", None) != self.name:
             code = "ResourceNotFoundException"
-            raise Refused(code)
+            raise DynamoDbError(code)
         return operations[operation](**request)
 
     def _get(self, Key: Mapping[str, Any], *, ConsistentRead: bool = False) -> dict[str, Any]:  # noqa: N803 - AWS's
@@ -130,7 +130,7 @@ class MemoryTable:
         found = self.items.get(key)
         if condition and not _holds(found or {}, **condition):
             code = "ConditionalCheckFailedException"
-            raise Refused(code, 400, copy.deepcopy(found) if told else None)
+            raise DynamoDbError(code, 400, copy.deepcopy(found) if told else None)
 
 
 def _holds(
@@ -185,4 +185,4 @@ def _size(item: Mapping[str, Any]) -> int:
 
 def _invalid(message: str) -> NoReturn:
     code = "ValidationException"
-    raise Refused(code) from ValueError(message)
+    raise DynamoDbError(code) from ValueError(message)

@@ -10,7 +10,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
-from mcp_functions.store import Missing
+from mcp_functions.store import ObjectNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,12 +51,12 @@ class MemoryBucket:
         """Read an object.
 
         Raises:
-            Missing: there is none.
+            ObjectNotFound: there is none.
 
         """
         self._do("get", key, lambda: None)
         if key not in self.objects:
-            raise Missing
+            raise ObjectNotFound
         return self.objects[key]
 
     def delete(self, key: str) -> None:
@@ -74,7 +74,7 @@ class MemoryBucket:
                     reason = "blobs:AccessDenied"
                     raise Misconfigured(reason)
                 case "late":
-                    raise Missing
+                    raise ObjectNotFound
                 case "lost":
                     does()
                     reason = "blobs:InternalError"
