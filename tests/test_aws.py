@@ -41,7 +41,7 @@ from mcp_functions.seal import kms
 from mcp_functions.seal.kms import kms_client
 from mcp_functions.store import DynamoDbError, dynamodb, make_call, s3
 from mcp_functions.tasks import lambda_client as summons_client
-from mcp_functions.tasks import summons
+from mcp_functions.tasks import worker_invoker
 from tests.strict_kms import run_python
 
 if TYPE_CHECKING:
@@ -813,7 +813,7 @@ FORKS = """
 import os, signal, threading
 from mcp_functions import aws, front_door
 from mcp_functions.aws.clients import Invoker
-from mcp_functions.tasks import Summons
+from mcp_functions.tasks import WorkerInvoker
 from mcp_functions.settings import Settings
 from mcp_functions.dispatch.vault import Vault
 vault = Vault(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
@@ -822,7 +822,7 @@ made = []
 def make():
     made.append(Invoker(target, connect_seconds=1, read_seconds=1, attempts=1))
     return made[-1]
-door, summons = front_door.KeptClient(make), Summons("worker", make)
+door, summons = front_door.KeptClient(make), WorkerInvoker("worker", make)
 door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
@@ -910,7 +910,7 @@ def test_preparing_where_boto3_will_call_is_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [front_door.boto3_client, summons.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
+    "make", [front_door.boto3_client, worker_invoker.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
 )
 def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch

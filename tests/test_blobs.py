@@ -179,7 +179,7 @@ def test_a_payload_of_megabytes_is_kept_and_one_beyond_the_seal_is_refused(
     assert backend.open().get(KEY) == kept
     with pytest.raises(ItemTooLarge) as refused:
         table.replace(kept, {"x": "x" * 3_200_000})
-    assert "more than an object is sealed with" in refused.value.reason
+    assert "more than an object can hold" in refused.value.reason
     assert caplog.messages == []  # no client carries it
     assert backend.open().get(KEY) == kept
 
@@ -468,7 +468,7 @@ def test_a_task_without_a_bucket_says_that_it_is_too_much() -> None:
     with deployed():
         talk = Conversation(chronicles, capabilities=WITH_TASKS).call(pages=PAGES).poll()
         assert talk.result["result"]["isError"]
-        assert "more to remember than a task can keep" in json.dumps(talk.result)
+        assert "more data than a task can keep" in json.dumps(talk.result)
 
 
 def test_an_answer_beyond_an_item_is_given_again(caplog: pytest.LogCaptureFixture) -> None:

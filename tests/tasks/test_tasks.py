@@ -327,7 +327,7 @@ def test_an_answer_that_does_not_fit_into_the_item_is_refused(world: World, alic
         ("exit", "completed", "The tool broken failed unexpectedly. The server's log says why."),
         ("rule", "completed", "The tool broken failed unexpectedly. The server's log says why."),
         ("large", "failed", "The result is larger than a task can keep (about 290 KB)"),
-        ("steps", "completed", "This call has more to remember than a task can keep. Answer more briefly."),
+        ("steps", "completed", "This call has more data than a task can keep. Answer more briefly."),
     ],
 )
 def test_failed_is_for_errors_of_the_protocol_alone(

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from mcp_functions import serve
 from mcp_functions.http.gateway import WorkFailed
-from mcp_functions.tasks import Summons, Worker
+from mcp_functions.tasks import Worker, WorkerInvoker
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests import wire
 from tests.tasks.jobs import DONE, JOBS, MEANWHILE, required
@@ -471,7 +471,7 @@ class Lambda:
 
 def test_a_worker_is_called_asynchronously_by_its_name() -> None:
     client = Lambda()
-    Summons("local-work-worker", lambda: client)("work.1", None)
+    WorkerInvoker("local-work-worker", lambda: client)("work.1", None)
     assert client.invoked == [
         {
             "FunctionName": "local-work-worker",
@@ -500,5 +500,5 @@ def test_a_worker_that_cannot_be_called_is_a_line_in_the_log_and_the_task_is_the
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     throttled = ClientError({"Error": {"Code": "TooManyRequestsException", "Message": "secret"}}, "Invoke")
-    Summons("local-work-worker", lambda: Lambda(throttled))("work.1", None)
+    WorkerInvoker("local-work-worker", lambda: Lambda(throttled))("work.1", None)
     assert caplog.messages == ["no worker: invoke_TooManyRequestsException"]

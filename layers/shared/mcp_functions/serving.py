@@ -167,10 +167,10 @@ def _tasks(  # noqa: PLR0913, PLR0917 - what tasks need of a deployment
     now: Callable[[], float],
     audit: Callable[[AuditRecord], object] | None,
 ) -> tuple[Tasks, Callable[[Mapping[str, Any], Any], None]]:
-    from mcp_functions.tasks import Summons, Tasks, Worker, lambda_client  # noqa: PLC0415 - of few functions
+    from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - of few functions
 
     # by the same qualifier: a worker of another version might not know what this one has sealed, or asks
-    summon = Summons(f"{found.stack}-{folder}{WORKER}{found.qualifier}", lambda_client)
-    tasks = Tasks(handlers, found, folder, vault.table(found.max_task_ttl), summon, now=now)
-    worker = Worker(tasks.tools, tasks.store, summon, now=now, lease_seconds=found.task_lease, audit=audit)
+    invoke_worker = WorkerInvoker(f"{found.stack}-{folder}{WORKER}{found.qualifier}", lambda_client)
+    tasks = Tasks(handlers, found, folder, vault.table(found.max_task_ttl), invoke_worker, now=now)
+    worker = Worker(tasks.tools, tasks.store, invoke_worker, now=now, lease_seconds=found.task_lease, audit=audit)
     return tasks, worker.work
