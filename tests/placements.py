@@ -51,6 +51,6 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
         door = FrontDoor(offered, found, lambda: Lambdas(all=function), None, now=now)
         earlier = LegacyServer(found, ModernServer(door.answer, offered), None, now=now)
         endpoint = Endpoint(found, door.answer, parameters=catalog.parameters(offered), legacy=earlier)
-        return dialects.at_door(endpoint, offered, door.forward) if found.dialects else endpoint
+        return dialects.add_to_front_door(endpoint, offered, door.forward) if found.dialects else endpoint
 
     return LambdaFunction(wire_up, handlers, now=now)

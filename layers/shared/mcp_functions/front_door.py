@@ -105,7 +105,7 @@ def serve_catalog(
             return endpoint
         from mcp_functions import dialects  # noqa: PLC0415 - of few deployments
 
-        return dialects.at_door(endpoint, offered, door.forward)
+        return dialects.add_to_front_door(endpoint, offered, door.forward)
 
     return LambdaFunction(wire, now=now, logger=logger)
 

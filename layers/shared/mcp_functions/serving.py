@@ -114,8 +114,8 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
         from mcp_functions import dialects  # noqa: PLC0415 - of few deployments
 
         waits = max((handler.answer_within for handler in handlers), default=1)
-        place = dialects.Place(folder, found, service, vault.states, waits, now, os.urandom)
-        return dialects.at_function(endpoint, place)
+        context = dialects.DialectContext(folder, found, service, vault.states, waits, now, os.urandom)
+        return dialects.add_to_function(endpoint, context)
 
     again = partial(
         serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit, errors=errors, logger=logger
