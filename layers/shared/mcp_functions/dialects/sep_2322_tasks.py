@@ -288,10 +288,5 @@ def _bound(context: DialectContext, request: Request, task_id: str) -> Binding:
     return Binding(context.audience, "tasks/input_response", task_id, "", principal_digest(request.principal))
 
 
-METHODS = {
-    "tasks/get": _get,
-    "tasks/result": _result,
-    "tasks/input_response": _input_response,
-    "tasks/cancel": _cancel,
-}
+METHODS = {"tasks/get": _get, "tasks/result": _result, "tasks/input_response": _input_response, "tasks/cancel": _cancel}
 DIALECT = Dialect(answer, task=task)

@@ -28,26 +28,11 @@ class AnswerReceiver:
     """Receives answers and runs the rounds that they allow."""
 
     def __init__(
-        self,
-        seal: TokenSeal,
-        mailbox: Callable[[], Mailbox],
-        recorder: RoundRecorder,
-        *,
-        question_seconds: int,
-        now: Callable[[], float],
+        self, seal: TokenSeal, mailbox: Callable[[], Mailbox], recorder: RoundRecorder, now: Callable[[], float]
     ) -> None:
-        """Use the parts of a deployment.
-
-        Args:
-            seal: of question ids.
-            mailbox: returns the mailbox.
-            recorder: runs rounds.
-            question_seconds: how long the next question may be answered.
-            now: unix seconds.
-
-        """
-        self._seal, self._mailbox, self._recorder = seal, mailbox, recorder
-        self._question_seconds, self._now = question_seconds, now
+        """Use the seal of question ids, the mailbox, a recorder of rounds, and a clock (unix seconds)."""
+        self._seal, self._mailbox = seal, mailbox
+        self._recorder, self._now = recorder, now
 
     def receive(self, exchange: Exchange, message: Mapping[str, Any]) -> None:
         """Receive one response of a client. A late or repeated answer has no effect.
@@ -90,7 +75,7 @@ class AnswerReceiver:
     ) -> bool:
         """Continue a call with its answer; False if another delivery of the answer was faster."""
         mailbox, answer = self._mailbox(), _result(message)
-        stream = question.stream._replace(ends=int(self._now()) + self._question_seconds)
+        stream = question.stream._replace(ends=self._recorder.next_deadline())
         waiting = WaitingCall(exchange, stream, question.step, question.call)
         if answer is None:
             record = _client_error(question, stored, message)

@@ -52,14 +52,10 @@ class Conversations:
             now: unix seconds.
 
         """
-        self._mailbox, self._question_seconds, self._now = mailbox, question_seconds, now
-        self._events, self._recorder = StreamEvents(seals.events), RoundRecorder(runner, seals.questions)
-        self.receive = AnswerReceiver(
-            seals.questions, mailbox, self._recorder, question_seconds=question_seconds, now=now
-        ).receive
-        self.resume = StreamResumer(
-            seals.events, mailbox, self._recorder, question_seconds=question_seconds, now=now
-        ).resume
+        self._mailbox, self._events = mailbox, StreamEvents(seals.events)
+        self._recorder = RoundRecorder(runner, seals.questions, question_seconds, now)
+        self.receive = AnswerReceiver(seals.questions, mailbox, self._recorder, now).receive
+        self.resume = StreamResumer(seals.events, mailbox, self._recorder, now).resume
 
     def begin(self, exchange: Exchange, call: Call, outcome: Outcome) -> Reply:
         """Ask the questions of a call's first round, or let the client return for its next round.
@@ -67,7 +63,7 @@ class Conversations:
         The question is stored before the client sees it. If that fails, the call ends with an explanation, so that
         no user answers a question in vain.
         """
-        stream = stream_ids.new_stream(exchange, call.id, ends=int(self._now()) + self._question_seconds)
+        stream = stream_ids.new_stream(exchange, call.id, ends=self._recorder.next_deadline())
         why: Why = "trouble"
         try:
             record = self._recorder.record(WaitingCall(exchange, stream, 0, call), outcome)

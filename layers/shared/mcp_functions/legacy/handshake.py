@@ -26,13 +26,7 @@ class Handshake:
     """Starts sessions and changes their log level."""
 
     def __init__(
-        self,
-        runner: Runner,
-        seal: TokenSeal | None,
-        *,
-        logging: bool,
-        session_seconds: int,
-        now: Callable[[], float],
+        self, runner: Runner, seal: TokenSeal | None, *, logging: bool, session_seconds: int, now: Callable[[], float]
     ) -> None:
         """Use the parts of a deployment.
 

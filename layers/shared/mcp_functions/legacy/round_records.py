@@ -13,7 +13,7 @@ from mcp_functions.rounds.input_requests import in_words
 from mcp_functions.store import ItemTooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.final_messages import Why
@@ -45,9 +45,14 @@ class WaitingCall(NamedTuple):
 class RoundRecorder:
     """Runs rounds and writes their records."""
 
-    def __init__(self, runner: Runner, seal: TokenSeal) -> None:
-        """Use a runner, and the seal of question ids."""
+    def __init__(self, runner: Runner, seal: TokenSeal, question_seconds: int, now: Callable[[], float]) -> None:
+        """Use a runner, the seal of question ids, the time to answer a question, and a clock (unix seconds)."""
         self._runner, self._seal = runner, seal
+        self._question_seconds, self._now = question_seconds, now
+
+    def next_deadline(self) -> int:
+        """Return when a question that is asked now expires, in unix seconds."""
+        return int(self._now()) + self._question_seconds
 
     def run(
         self,

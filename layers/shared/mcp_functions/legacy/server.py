@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from mcp_functions.http.gateway import Response
     from mcp_functions.legacy.message_kinds import Kind
     from mcp_functions.legacy.runner import ModernServer
-    from mcp_functions.legacy.token_seals import TokenSeals
     from mcp_functions.settings import Settings
 
 EVENT_ID = re.compile(r"[\x21-\x7e]+")
@@ -68,7 +67,9 @@ class LegacyServer:
         self._conversations: Conversations | None = None
         if vault and seals and settings.table:
             mailbox = _mailbox(settings, vault, now, sleep)
-            self._conversations = _conversations(settings, seals, mailbox, runner, now)
+            self._conversations = Conversations(
+                seals, mailbox, runner, question_seconds=settings.question_seconds, now=now
+            )
         handshake = Handshake(
             runner,
             seals.sessions if seals else None,
@@ -168,12 +169,6 @@ def _mailbox(
     """Return a function that makes the mailbox when it is first needed."""
     seconds = settings.question_seconds + FETCH_SECONDS
     return gateway.once(lambda: Mailbox(vault.table(seconds), seconds=seconds, now=now, sleep=sleep))
-
-
-def _conversations(
-    settings: Settings, seals: TokenSeals, mailbox: Callable[[], Mailbox], runner: Runner, now: Callable[[], float]
-) -> Conversations:
-    return Conversations(seals, mailbox, runner, question_seconds=settings.question_seconds, now=now)
 
 
 def _note_method(kind: Kind, body: Any) -> None:  # noqa: ANN401 - parsed JSON

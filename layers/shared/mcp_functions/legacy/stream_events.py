@@ -33,7 +33,7 @@ class StreamEvents:
         """Return the events that follow a position: an id to resume from, the messages, and the new position."""
         if record.phase not in DELIVERABLE:
             return self.poll_again(position, MIN_POLL_MS)
-        if not responses.is_unicode(record.messages):  # Lambda's runtime cannot encode such a response
+        if not responses.is_unicode(record.messages):  # Lambda's runtime cannot encode this
             observability.current().reason = INVALID_UNICODE
             return error_events(position.stream.request, InternalError())
         first = StreamEvent(None, self._event_id(position._replace(polls=0)), MIN_POLL_MS)

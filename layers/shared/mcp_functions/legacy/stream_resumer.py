@@ -8,13 +8,7 @@ from mcp_functions import observability
 from mcp_functions.legacy import stream_ids
 from mcp_functions.legacy.errors import QuestionExpired, SessionNotFound
 from mcp_functions.legacy.round_records import WaitingCall
-from mcp_functions.legacy.stream_events import (
-    DELIVERABLE,
-    MAX_POLL_MS,
-    MIN_POLL_MS,
-    StreamEvents,
-    error_events,
-)
+from mcp_functions.legacy.stream_events import DELIVERABLE, MAX_POLL_MS, MIN_POLL_MS, StreamEvents, error_events
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, NotAnsweredInTime, TemporarilyUnavailable
 
 if TYPE_CHECKING:
@@ -33,26 +27,11 @@ class StreamResumer:
     """Resumes streams, and runs another round of a call that ran out of time."""
 
     def __init__(
-        self,
-        seal: TokenSeal,
-        mailbox: Callable[[], Mailbox],
-        recorder: RoundRecorder,
-        *,
-        question_seconds: int,
-        now: Callable[[], float],
+        self, seal: TokenSeal, mailbox: Callable[[], Mailbox], recorder: RoundRecorder, now: Callable[[], float]
     ) -> None:
-        """Use the parts of a deployment.
-
-        Args:
-            seal: of event ids.
-            mailbox: returns the mailbox.
-            recorder: runs rounds.
-            question_seconds: how long the next question may be answered.
-            now: unix seconds.
-
-        """
-        self._seal, self._events, self._mailbox, self._recorder = seal, StreamEvents(seal), mailbox, recorder
-        self._question_seconds, self._now = question_seconds, now
+        """Use the seal of event ids, the mailbox, a recorder of rounds, and a clock (unix seconds)."""
+        self._seal, self._events, self._mailbox = seal, StreamEvents(seal), mailbox
+        self._recorder, self._now = recorder, now
 
     def resume(self, exchange: Exchange, last_event_id: str) -> Sequence[StreamEvent] | None:
         """Return the events after an event; None if no event can follow it.
@@ -110,7 +89,7 @@ class StreamResumer:
         self, exchange: Exchange, position: StreamPosition, stored: StoredRecord, call: Call
     ) -> Sequence[StreamEvent]:
         """Run another round of a call that ran out of time: this request has time for it."""
-        stream = position.stream._replace(ends=int(self._now()) + self._question_seconds)
+        stream = position.stream._replace(ends=self._recorder.next_deadline())
         mailbox = self._mailbox()
         try:
             claim = mailbox.claim(stored, exchange.ends, by=stream_ids.new_nonce())

@@ -16,10 +16,7 @@ class TaskCall:
     """Runs one round of a tool that may become a task. It is a `Playable`, like the tool."""
 
     def __init__(
-        self,
-        tool: Tool[..., Any],
-        request: Request,
-        begin: Callable[[Tool[..., Any], Request, Round], dict[str, Any]],
+        self, tool: Tool[..., Any], request: Request, begin: Callable[[Tool[..., Any], Request, Round], dict[str, Any]]
     ) -> None:
         """Use a tool, the request that calls it, and the function that turns the call into a task."""
         self._tool, self._request, self._begin = tool, request, begin

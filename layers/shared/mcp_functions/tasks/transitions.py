@@ -25,7 +25,7 @@ class LeaseLost(Exception):
 
 
 class Progress(NamedTuple):
-    """What a worker writes during a round.
+    """The progress that a worker writes during a round.
 
     Attributes:
         epoch: of the worker.
