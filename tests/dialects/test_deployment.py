@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DIALECTS = "sep-1685,sep-1858,sep-2322-tasks"
 
 
-def test_none_is_spoken_unless_somebody_says_so() -> None:
+def test_dialects_are_off_by_default() -> None:
     assert settings.read({"MCP_STACK": "shop"}).dialects == ()
     assert settings.read({"MCP_STACK": "shop", "MCP_DIALECTS": "sep-1858, sep-1685,"}).dialects == (
         "sep-1858",
@@ -85,7 +85,7 @@ def test_a_call_that_is_too_large_for_a_state_says_so(option: int, caplog: pytes
         assert "MCP_MAX_STATE_CHARS" in caplog.text
 
 
-def test_who_speaks_two_dialects_hears_one_of_them(over: Over) -> None:
+def test_a_client_of_two_dialects_gets_one_of_them(over: Over) -> None:
     client = MultiTurnClient(over())
     client.capabilities["experimental"] |= {"sep-1685": {}}
     call = {"name": "both", "arguments": {}}
