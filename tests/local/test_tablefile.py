@@ -23,7 +23,7 @@ from mcp_functions.local.doubles.dynamodb import DynamoDbApi
 from mcp_functions.local.doubles.tablefile import FILE, StoredTable, TableFile
 from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.local.task_client import TaskClient
-from mcp_functions.store import Refused
+from mcp_functions.store import DynamoDbError
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.local.conftest import write_functions
 
@@ -98,7 +98,7 @@ def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
         "ExpressionAttributeNames": {"#key": "key", "#expires": "expires"},
         "ExpressionAttributeValues": {":now": {"N": str(NOW)}},
     }
-    with pytest.raises(Refused):
+    with pytest.raises(DynamoDbError):
         put(table, item("a", "second"), **absent)
     file.close()
     file, table = opened(tmp_path)

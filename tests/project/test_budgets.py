@@ -54,7 +54,7 @@ ASKING = TOOL | CALLS | {
     "schemas.record_types", "seal.budgets", "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms",
     "seal.request_state",
 }  # fmt: skip
-KEEPING = {"store", "store.blobs", "store.dynamodb", "store.items", "store.sealed", "store.seals"}
+KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
 OWN = {
     "list": DOOR,
     "forward": DOOR,

@@ -24,7 +24,7 @@ from mcp_functions.local import Harness, catalog
 from mcp_functions.local.doubles import dynamodb
 from mcp_functions.local.task_client import ENDED, Refused, TaskClient
 from mcp_functions.protocol.constants import WORKER
-from mcp_functions.store import Refused as NotNow
+from mcp_functions.store import DynamoDbError as NotNow
 from tests.soak import watch
 
 if TYPE_CHECKING:

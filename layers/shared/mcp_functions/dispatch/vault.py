@@ -78,8 +78,8 @@ class Vault:
     def _table(self, max_age: int) -> Table:
         from mcp_functions import store  # noqa: PLC0415 - of few functions
 
-        seal = self._codec or store.envelope(self._keys, max_age=max_age)
-        rows = store.DynamoDb(self._found.table, store.make_call)
+        seal = self._codec or store.item_envelope(self._keys, max_age=max_age)
+        rows = store.DynamoDbTable(self._found.table, store.make_call)
         blobs = self._blobs(max_age) if self._found.blobs else None
         return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
 
@@ -87,7 +87,7 @@ class Vault:
         from mcp_functions import store  # noqa: PLC0415 - of few functions
         from mcp_functions.store.s3 import S3  # noqa: PLC0415 - of fewer
 
-        seal = self._codec or store.envelope(self._keys, max_age=max_age, label=store.BLOB_LABEL)
+        seal = self._codec or store.item_envelope(self._keys, max_age=max_age, label=store.BLOB_LABEL)
         return S3(self._found.blobs), seal
 
     def seal(self, label: bytes, *, max_age: int, max_chars: int) -> Codec:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local.doubles.moto_service import OK, Protocol
 from mcp_functions.local.environment import ACCOUNT, REGION
 from mcp_functions.local.problems import not_installed
-from mcp_functions.store import Refused
+from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,17 +37,17 @@ class DynamoDbApi:
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request. The signature itself is not checked; a web page cannot send the header."""
         if not request.is_signed:
-            return _error_response(Refused("MissingAuthenticationTokenException"))
+            return _error_response(DynamoDbError("MissingAuthenticationTokenException"))
         operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)
         try:
             params = json.loads(request.body or b"")
             if not isinstance(params, dict):
-                return _error_response(Refused("SerializationException"))
+                return _error_response(DynamoDbError("SerializationException"))
             with self._lock:  # moto checks a condition and then writes: no other request may run in between
                 return PROTOCOL.response(OK, json.dumps(self._table()(operation, params)))
         except (ValueError, AttributeError):
-            return _error_response(Refused("SerializationException"))
-        except Refused as refused:
+            return _error_response(DynamoDbError("SerializationException"))
+        except DynamoDbError as refused:
             return _error_response(refused)
 
 
@@ -80,14 +80,14 @@ class Moto:
         """Answer one request.
 
         Raises:
-            Refused: an error, with AWS's code.
+            DynamoDbError: an error, with AWS's code.
 
         """
         status, body = PROTOCOL.ask(self._handler, operation, request)
         answer: dict[str, Any] = json.loads(body)
         if status != OK:
             code = str(answer.get("__type", "InternalServerError")).rpartition("#")[2]
-            raise Refused(code, status, answer.get("Item"))
+            raise DynamoDbError(code, status, answer.get("Item"))
         return answer
 
 
@@ -101,7 +101,7 @@ def table(name: str) -> dict[str, Any]:
     }
 
 
-def _error_response(error: Refused) -> HttpResponse:
+def _error_response(error: DynamoDbError) -> HttpResponse:
     body: dict[str, Any] = {"__type": f"{PROTOCOL.target}#{error.code}", "message": error.code}
     if error.item:
         body["Item"] = error.item

@@ -15,7 +15,7 @@ from mcp_functions.local.environment import ACCOUNT, REGION
 from mcp_functions.local.loopback import HttpResponse
 from mcp_functions.local.problems import not_installed
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
-from mcp_functions.store import Missing
+from mcp_functions.store import ObjectNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ class S3Api:
         try:
             with self._lock:
                 return self._run(request, key)
-        except (Missing, Misconfigured):
+        except (ObjectNotFound, Misconfigured):
             # "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for both
             return _error(403, "AccessDenied")
         except TemporarilyUnavailable:
@@ -93,12 +93,12 @@ class Moto:
         """Read an object.
 
         Raises:
-            Missing: there is no such object.
+            ObjectNotFound: there is no such object.
 
         """
         found = self._backend.get_object(self._name, key)
         if found is None:
-            raise Missing
+            raise ObjectNotFound
         return bytes(found.value)
 
     def delete(self, key: str) -> None:

@@ -11,7 +11,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local.problems import Problem
-from mcp_functions.store import Refused
+from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -64,7 +64,7 @@ class TableFile:
         """Write one item, or delete it if it is None.
 
         Raises:
-            Refused: the file cannot be written.
+            DynamoDbError: the file cannot be written.
 
         """
         try:
@@ -77,7 +77,7 @@ class TableFile:
                     self._file.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", row)
         except sqlite3.Error:  # the disk is full, or another harness takes too long
             code = "InternalServerError"
-            raise Refused(code, 500) from None
+            raise DynamoDbError(code, 500) from None
 
     def close(self) -> None:
         """Close the file."""
@@ -105,7 +105,7 @@ class StoredTable:
         """Answer one request.
 
         Raises:
-            Refused: an error, with AWS's code.
+            DynamoDbError: an error, with AWS's code.
 
         """
         answer = self._table(operation, request)

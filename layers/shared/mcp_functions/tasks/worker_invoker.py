@@ -1,7 +1,6 @@
-"""A worker is summoned: the same function once more, asynchronously, with the time that a task takes.
+"""Invokes a worker: the same function again, asynchronously, with the time that a task needs.
 
-Nothing depends on one summons: it may be lost, or come twice. The lease in the item decides who works, and the next
-poll summons again.
+An invocation may be lost or repeated. The lease in the item decides which worker runs, and the next poll invokes again.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 1, 2, 2
 log = logging.getLogger("mcp_functions")
 
 
-class Summons:
-    """Calls the worker of one function."""
+class WorkerInvoker:
+    """Invokes the workers of one function."""
 
-    def __init__(self, worker: str, client: Callable[[], Any]) -> None:
-        """Remember whom to call.
+    def __init__(self, worker: str, make_client: Callable[[], Any]) -> None:
+        """Use a worker; no client is made before the first call.
 
         Args:
-            worker: the physical name of the worker's Lambda, with a qualifier if there is one (":live").
-            client: makes boto3's client, at the first call.
+            worker: the physical name of the worker's Lambda, with a qualifier if it has one (":live").
+            make_client: returns boto3's client or `Invoker`.
 
         """
-        self._worker, self._make_client = worker, client
+        self._worker, self._make_client = worker, make_client
         self._client: Any = None
         register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget the client: its connections and credentials belong to the process that made them."""
+        """Discard the client: its connections and credentials belong to the process that made them."""
         self._client = None
 
     def __call__(self, task_id: str, owner: str | None) -> None:
-        """Call a worker for a task; whether that came through, the lease will tell."""
+        """Invoke a worker for a task. A failure is only logged, because a later poll invokes again."""
         order = json.dumps({"mcpTask": {"id": task_id, "owner": owner}}).encode()
         try:
             client = self._client = self._client or self._make_client()
@@ -52,8 +51,8 @@ class Summons:
             log.error("no worker: invoke_%s", code)  # noqa: TRY400 - no traceback
 
 
-def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
-    """Make the client that summons; a summons may come twice, so it is sent again when nobody answered."""
+def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no static type
+    """Return the client that invokes workers; it repeats a request without a response."""
     target = aws.find_endpoint(os.environ, "lambda")
     if target is None:
         return boto3_client()
@@ -62,8 +61,8 @@ def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no type of th
     return LambdaClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
 
-def boto3_client() -> Any:  # noqa: ANN401 - see lambda_client
-    """Make boto3's, where the environment does not say all that our own needs."""
+def boto3_client() -> Any:  # noqa: ANN401 - boto3's clients have no static type
+    """Return boto3's client, which reads configuration that the small client does not."""
     from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only where there are tasks
 
     return by_boto3.client("lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
