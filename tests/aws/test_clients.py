@@ -826,7 +826,7 @@ FORKS = """
 import os, signal, threading
 from mcp_functions import aws, front_door
 from mcp_functions.aws.clients import LambdaClient
-from mcp_functions.tasks import Summons
+from mcp_functions.tasks import WorkerInvoker
 from mcp_functions.settings import Settings
 from mcp_functions.dispatch.vault import Vault
 vault = Vault(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
