@@ -1,7 +1,7 @@
 """The page "Writing a conversation": its code runs, and every sentence of it is true.
 
-Each test proves a claim of the page; claims.toml says which. They stand in the order of the page, here and, chapter by
-chapter, in the files beside this one whose names begin alike.
+Each test proves a claim of the page; claims.toml names the claim. The other files whose names begin with
+test_writing_a_conversation contain the tests of one subject each.
 """
 
 from __future__ import annotations

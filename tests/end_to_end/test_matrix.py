@@ -60,8 +60,8 @@ def test_what_is_owed_is_owed_by_a_topic_that_is_known() -> None:
 
 def test_every_test_of_the_requirements_proves_one_of_them() -> None:
     named = {test for entry in MATRIX.values() for test in entry.get("tests", [])}
-    path = ROOT / "tests" / "test_requirements.py"
-    assert {f"tests/{path.name}::{test}" for test in _tests(path)} <= named
+    path = ROOT / "tests/end_to_end/test_requirements.py"
+    assert {f"tests/end_to_end/{path.name}::{test}" for test in _tests(path)} <= named
 
 
 @cache

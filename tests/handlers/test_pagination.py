@@ -6,6 +6,7 @@ answer is the same from a Lambda and from the front door.
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,17 @@ def test_who_may_keep_a_list_depends_on_who_may_read_it(
 @every_list
 def test_a_page_is_the_same_however_often_it_is_asked_for(method: str, seven: LambdaFunction) -> None:
     assert walk(seven, method) == walk(seven, method)
+
+
+@every_list
+def test_whoever_asks_for_a_page_again_is_answered_under_an_id_of_its_own(method: str, seven: LambdaFunction) -> None:
+    asked = wire.message(method)
+    answers = [
+        json.loads(seven(wire.event({**asked, "id": id_}), wire.Context("local-all"))["body"])
+        for id_ in (1, 'two", "id": "three')
+    ]
+    assert [answer.pop("id") for answer in answers] == [1, 'two", "id": "three']
+    assert answers[0] == answers[1]
 
 
 @every_list

@@ -43,7 +43,7 @@ RECORD = {
     "answers": {"who": {"print": {"action": "accept", "content": {"name": MARKER}}}},
     "steps": {"reserve": ["digest", MARKER, 12]},
     "began": 1_767_300_000_000,
-    "state": {"draft": MARKER},
+    "state": f'{{"draft":"{MARKER}"}}',
 }
 GREET = '''
 from pydantic import BaseModel
@@ -126,6 +126,7 @@ def test_a_good_token_is_taken_apart_claim_by_claim(holder: Holder, monkeypatch:
     assert line(explained, "asked") == "when"
     assert line(explained, "answers") == "who"
     assert line(explained, "steps") == "reserve"
+    assert line(explained, "state") == "draft"
     assert str(explained).endswith("not refused, as far as it was compared")
 
 
@@ -146,6 +147,7 @@ def test_answers_and_state_are_shown_only_to_who_asks_for_them_and_keys_never(ho
     hidden, told = (explain(token, holder, asked(), now=NOW, show_state=show) for show in (False, True))
     assert MARKER not in str(hidden)
     assert str(told).count(MARKER) == 3
+    assert f'"draft": "{MARKER}"' in str(told)
     key = Keys(holder.wrappings, SCOPE, now=lambda: NOW).sealing().plaintext
     for written in (key.hex(), base64.b64encode(key).decode()):
         assert written not in str(told)

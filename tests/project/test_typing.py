@@ -20,7 +20,7 @@ from mcp_functions import WORDS
 from tests.conformance import node
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent
+ROOT = HERE.parents[1]
 PACKAGE = ROOT / "layers" / "shared"
 MISTAKES = HERE / "typing" / "mistakes.py"
 RIGHT = sorted(set((HERE / "typing").glob("*.py")) - {MISTAKES})

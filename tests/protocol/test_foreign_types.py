@@ -325,8 +325,8 @@ LOOPED.append(LOOPED)
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (Dull(), r"\(tests\.test_protocol_types\.Dull\)"),
-        ({"a": [Dull()]}, r"\(dict that holds tests\.test_protocol_types\.Dull\)"),
+        (Dull(), r"\(tests\.protocol\.test_foreign_types\.Dull\)"),
+        ({"a": [Dull()]}, r"\(dict that holds tests\.protocol\.test_foreign_types\.Dull\)"),
         (b"hunter2", "bytes: binary data goes into Image, Audio or ResourceContents"),
         ({"a": memoryview(b"hunter2")}, "dict that holds memoryview: binary data"),
         ({1: "a", "1": "b"}, "two keys that are the same in JSON"),
@@ -456,7 +456,7 @@ def test_lists_and_unions_are_what_the_return_annotation_promises(
 )
 def test_content_inside_a_value_is_refused_where_it_is_promised(annotation: object) -> None:
     with pytest.raises(
-        TypeError, match=r"test_protocol_types\.py:\d+: returner\(\): .*content stands alone or in a list"
+        TypeError, match=r"test_foreign_types\.py:\d+: returner\(\): .*content stands alone or in a list"
     ):
         returning(None, annotation)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol import json_writer, jsonrpc
 from mcp_functions.protocol.errors import InvalidRequest, ParseError
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {}}}
@@ -241,6 +241,20 @@ def test_what_is_written_is_one_line_without_blanks() -> None:
 def test_nan_is_not_written(value: object) -> None:
     with pytest.raises(ValueError, match="JSON"):
         jsonrpc.dumps(value)
+
+
+def test_a_value_that_holds_itself_is_not_written() -> None:
+    value: list[object] = []
+    value.append({"again": value})
+    for write in (json_writer.dumps, json_writer.in_ascii, json_writer.in_order, json_writer.encoded):
+        with pytest.raises(ValueError, match="too deep"):
+            write(value)
+
+
+@given(st.dictionaries(st.text(), values), st.text(), values)
+def test_a_member_that_was_written_before_is_written_as_if_anew(members: Any, name: str, value: object) -> None:  # noqa: ANN401
+    members.pop(name, None)  # it stands last
+    assert json_writer.joined(members, name, json_writer.dumps(value)) == json_writer.dumps({**members, name: value})
 
 
 @given(values)

@@ -11,11 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validat
 
 from mcp_functions import (
     CreateMessageRequest,
+    Elicit,
     ElicitRequest,
     InputRequiredResult,
     InputResponses,
     ListRootsRequest,
     RequestState,
+    Step,
     serve,
     tool,
 )
@@ -79,6 +81,20 @@ def three_things(*, input_responses: InputResponses) -> str | InputRequiredResul
     if missing := {key: request for key, request in asked.items() if key not in input_responses}:
         return InputRequiredResult(missing)
     return f"{len(input_responses)} {sorted(input_responses)} {input_responses['roots']['roots'][0]['uri']}"
+
+
+def test_results_that_ask_the_same_are_equal() -> None:
+    def asked(words: str) -> InputRequiredResult:
+        requests = {
+            "name": ElicitRequest(words, Name),
+            "model": CreateMessageRequest(words, 9),
+            "a": ListRootsRequest(),
+        }
+        return InputRequiredResult(requests, Draft())
+
+    assert asked("Who?") == asked("Who?")
+    assert asked("Who?") != asked("Whom?")
+    assert len({ElicitRequest("Who?", Name), ElicitRequest("Who?", Name), ListRootsRequest()}) == 2
 
 
 def test_answers_are_a_mapping_of_what_was_asked() -> None:
@@ -277,7 +293,31 @@ class Opaque(BaseModel):
     thing: object = None
 
 
-@pytest.mark.parametrize("state", [Unreadable(where="Lisbon"), Opaque(thing=object())], ids=["unreadable", "opaque"])
+class Measured(BaseModel):
+    metres: float = 0.0
+    feet: float | None = 0.0
+
+
+class Listed(BaseModel):
+    levels: list[Any] = []
+
+
+def deep(levels: int) -> list[Any]:
+    return [deep(levels - 1)] if levels else []
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        Unreadable(where="Lisbon"),
+        Opaque(thing=object()),
+        Measured(metres=float("nan")),
+        Measured(feet=float("nan")),
+        Listed(levels=deep(200)),
+        Listed(levels=["\ud800"]),
+    ],
+    ids=["unreadable", "opaque", "nan", "nan, where null would do", "deep", "half of a pair"],
+)
 def test_a_state_that_could_not_be_read_again_is_refused_when_it_is_kept(
     state: BaseModel, blamed: Callable[[Conversation], str]
 ) -> None:
@@ -290,34 +330,17 @@ def test_a_state_that_could_not_be_read_again_is_refused_when_it_is_kept(
     assert blamed(talk_to(keeps).call()) == expected
 
 
-class Measured(BaseModel):
-    metres: float = 0.0
+@tool
+def steps_too_deep(*, elicit: Elicit, step: Step) -> str:
+    """Record what no later round could read."""
+    step("reserve", deep, 300)
+    return elicit("name", "Who?", str)
 
 
-class Listed(BaseModel):
-    levels: list[Any] = []
-
-
-def deep(levels: int) -> list[Any]:
-    return [deep(levels - 1)] if levels else []
-
-
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        (Measured(metres=float("nan")), "the state is not JSON: keep str, int, finite float"),
-        (Listed(levels=deep(200)), "the state is nested deeper than 200"),
-    ],
-    ids=["nan", "deep"],
-)
-def test_a_state_that_json_cannot_carry_is_a_result_that_names_the_rule(
-    state: BaseModel, expected: str, blamed: Callable[[Conversation], str]
+def test_a_record_that_json_cannot_carry_is_a_result_that_names_the_rule(
+    blamed: Callable[[Conversation], str],
 ) -> None:
-    @tool
-    def keeps(*, input_responses: InputResponses) -> str | InputRequiredResult:
-        return "done" if input_responses else InputRequiredResult(request_state=state)
-
-    assert blamed(talk_to(keeps).call()).startswith(expected)
+    assert blamed(talk_to(steps_too_deep).call()) == "the state is nested deeper than 200"
 
 
 class Migrating(BaseModel):
@@ -336,12 +359,13 @@ def test_a_validator_that_changes_what_it_reads_changes_no_record() -> None:
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=Migrating.model_construct(notes=[{"words": "kept"}])))
     left = round_.leave()
-    assert left["state"] == {"notes": [{"words": "kept"}]}
-    _read(Migrating, Round(record=left).state).notes.clear()
-    assert left["state"] == {"notes": [{"words": "kept"}]}
+    assert left["state"] == '{"notes":[{"words":"kept"}]}'
+    for _ in range(2):
+        read = _read(Migrating, Round(record=left).state)
+        assert read.notes.pop() == {"text": "kept"}
 
 
-def test_a_megabyte_of_state_is_written_once_on_its_way_out_and_read_once_on_its_way_in(
+def test_a_megabyte_of_state_is_written_and_read_by_its_model_alone_once_each_way_and_once_to_check_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     passes: list[str] = []
@@ -350,27 +374,28 @@ def test_a_megabyte_of_state_is_written_once_on_its_way_out_and_read_once_on_its
         made = getattr(kind, name)
 
         def count(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - as what it stands for
-            passes.append(name)
+            if len(str(args)) > 1_000_000:
+                passes.append(name)
             return made(*args, **options)
 
         monkeypatch.setattr(kind, name, count)
 
     for kind, name in ((json.JSONEncoder, "iterencode"), (json.JSONDecoder, "decode")):
         counted(kind, name)
-    for name in ("model_dump_json", "model_validate_json"):
+    for name in ("model_dump", "model_dump_json", "model_validate", "model_validate_json"):
         counted(Listed, name)
     bound = Binding("a/b/c", "tools/call", "keeps", "", None)
     states = RequestStates(wire.Boxes(), anonymous=True)
-    kept = Listed(levels=[{"id": row, "name": "x" * 100} for row in range(8000)])
+    kept = Listed(levels=[{"id": row, "name": "x" * 100} for row in range(10_000)])
 
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=kept))
     token = states.seal(bound, None, asked={}, record=round_.leave())
-    assert passes == ["iterencode"]
+    assert passes == ["model_dump_json", "model_validate_json"]
     record = states.open(token, bound).record
     assert _read(Listed, Round(record=record).state) == kept
-    assert passes == ["iterencode", "decode"]
+    assert passes == ["model_dump_json", "model_validate_json", "model_validate_json"]
 
 
 def test_a_result_that_requires_nothing_is_refused(blamed: Callable[[Conversation], str]) -> None:

@@ -242,6 +242,14 @@ def test_a_model_is_a_flat_object() -> None:
     }
 
 
+@pytest.mark.parametrize("choices", [["a", "b"], ["b", "a"]])
+def test_choices_are_shown_in_the_order_in_which_they_are_written(choices: list[str]) -> None:
+    shown = read(Literal[tuple(choices)]).schema()["properties"][
+        "field"
+    ]  # two Literals with one set of values are equal
+    assert shown["enum"] == choices
+
+
 def test_camel_case_renames_the_fields() -> None:
     schema = read(Original, camel_case=True).schema()
     assert list(schema["properties"]) == ["duplicateOfId", "kind", "when"]

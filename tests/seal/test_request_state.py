@@ -121,6 +121,15 @@ def test_the_document_has_the_claims_of_the_specification_and_no_white_space() -
     )
 
 
+@pytest.mark.parametrize("text", ['{"rows":[1]}', "", "two\nlines", "\ud800"], ids=ascii)
+def test_a_text_that_a_function_keeps_follows_the_document_as_it_is(text: str) -> None:
+    here = states()
+    token = here.seal(HERE, None, asked={}, record={"state": text, "sheds": 1})
+    document, _line, kept = bytes.fromhex(token).decode("utf-8", "surrogatepass").partition("\n")
+    assert (json.loads(document)["s"], kept) == ({"sheds": 1}, text)
+    assert here.open(token, HERE).record == {"state": text, "sheds": 1}
+
+
 def test_a_thousand_chinese_characters_expand_by_less_than_1_6() -> None:
     kms = StrictKms()
     sealing = RequestStates(Envelope(make_keys(kms, kms.create_key())), now=Clock())
@@ -149,7 +158,7 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.text(), JSON, max_size=4))
+@given(st.dictionaries(st.text() | st.just("state"), JSON, max_size=4))
 def test_every_json_record_survives(record: dict[str, Any]) -> None:
     here = states()
     found = here.open(here.seal(HERE, None, asked={}, record=record), HERE).record

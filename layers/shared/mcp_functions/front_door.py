@@ -15,7 +15,6 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import aws, observability, settings
-from mcp_functions.aws.resets import register_for_reset
 from mcp_functions.handlers import catalog
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.gateway import Endpoint, LambdaFunction, once
@@ -33,6 +32,7 @@ from mcp_functions.protocol.errors import (
 )
 from mcp_functions.protocol.json_writer import dumps, encoded, parts
 from mcp_functions.protocol.messages import Forwarded
+from mcp_functions.seal.forgetting import forgetful
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,28 +42,22 @@ if TYPE_CHECKING:
     from mcp_functions.http.gateway import Response
     from mcp_functions.legacy import Legacy
     from mcp_functions.observability import Logger
-    from mcp_functions.protocol.headers import Declared
     from mcp_functions.protocol.messages import Answer, Request
     from mcp_functions.settings import Settings
 
 # What Lambda's Invoke API raises when it cannot take the call now: it was not run, so the client may send it again.
 THROTTLED = "TooManyRequestsException"  # so many requests came; the access log counts them
 BUSY = {
-    "ServiceException",
-    "EC2ThrottledException",
-    "ResourceNotReadyException",
-    "SnapStartNotReadyException",
-    "ConnectTimeoutError",
-    "EndpointConnectionError",
-}
+    "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
+    "ConnectTimeoutError", "EndpointConnectionError",
+}  # fmt: skip
 # What it says of a function that Lambda ended, if the client can do something about it.
 TIMED_OUT, TOO_LARGE = "Sandbox.Timedout", "Function.ResponseSizeTooLarge"
 ENDED = {"Runtime.ExitError", "Runtime.OutOfMemory"}  # the process was killed, or left; Lambda's words for a function
 ENDED_EARLY = "The function ended before it answered; whether it acted is unknown"
 
-IDLE_SECONDS = (
-    30.0  # after which a kept connection is not trusted: a frozen environment does not hear that it was closed
-)
+# A connection that was idle for longer is opened anew: a frozen environment does not hear that it was closed.
+IDLE_SECONDS = 30.0
 CONNECT_SECONDS, READ_SECONDS = 1.0, 29.0
 ANSWER_SECONDS = 0.25  # before the deadline, in which a client that waited in vain hears so
 LEAST_SECONDS = 1.0  # for a call, however late it is
@@ -156,7 +150,7 @@ class KeptClient:
         """
         self._make, self._now = make, now
         self._client, self._used = once(make), now()
-        register_for_reset(self)
+        forgetful(self)
 
     def reset(self) -> None:
         """Forget the client: its connections, locks and credentials belong to the process that made them."""
@@ -188,7 +182,6 @@ class FrontDoor:
         self._settings = found
         self._client = client
         self._lists = catalog.Lists(offered, found, instructions)
-        self._repeated: dict[str, Declared] = {}  # what each tool's clients repeat in headers, once it was called
         self._now = now
 
     def answer(self, request: Request) -> Answer | Forwarded:
@@ -203,7 +196,8 @@ class FrontDoor:
             function = catalog.function_of(self._catalog, method, params)
             observability.current().handler = catalog.name_of(self._catalog, method, params[CALLS[method]])
             if method == "tools/call":
-                catalog.check_declared(self._declared(params["name"]), params, request.headers)
+                declared = catalog.declared(self._catalog, params["name"])
+                catalog.check_declared(declared, params, request.headers)
             return self.forward(function, request)
         if method == "completion/complete":
             function = catalog.completing(self._catalog, params)
@@ -214,11 +208,6 @@ class FrontDoor:
             request.must_take_tasks()
             return self.forward(catalog.keeping(self._catalog, method, params), request)
         return self._lists.answer(method, params)
-
-    def _declared(self, tool: str) -> Declared:
-        if tool not in self._repeated:
-            self._repeated[tool] = catalog.declared(self._catalog, tool)
-        return self._repeated[tool]
 
     def forward(self, function: str, request: Request) -> Forwarded:
         """Pass a request on to a function of the catalog, unchanged.

@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import aws, settings
+from mcp_functions import settings
 from mcp_functions.dispatch.dispatcher import Server
 from mcp_functions.dispatch.vault import Vault
 from mcp_functions.handlers import catalog
@@ -140,9 +140,15 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
         for module in modules:
             import_module(f"mcp_functions.{module}")
     if asks and kms:
-        aws.prepare(aws.find_endpoint(os.environ, "kms"))
+        _prepare_calls("kms")
     if any(handler.keeps for handler in handlers):
-        aws.prepare(aws.find_endpoint(os.environ, "dynamodb"))
+        _prepare_calls("dynamodb")
+
+
+def _prepare_calls(service: str) -> None:
+    from mcp_functions import aws  # noqa: PLC0415 - a tool that only returns calls no service of AWS
+
+    aws.prepare(aws.find_endpoint(os.environ, service))
 
 
 def _earlier(

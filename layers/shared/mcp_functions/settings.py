@@ -21,7 +21,7 @@ AuthMode: TypeAlias = Literal["iam", "jwt", "none"]
 AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "none": "none"}
 FOR_TOKENS = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_RESOURCE_URL")
 # "absolute, no fragment"; lower case, because clients compare it; on loopback alone without TLS
-RESOURCE_URL = re.compile(r"(https://[a-z0-9.-]+|http://(localhost|127\.0\.0\.1))(:\d+)?(/[^\s?#\"]*)?")
+RESOURCE_URL = r"(https://[a-z0-9.-]+|http://(localhost|127\.0\.0\.1))(:\d+)?(/[^\s?#\"]*)?"
 
 LIST_TTL_MS = 60_000
 PAGE_SIZE = 100
@@ -135,7 +135,7 @@ def _check_tokens(environ: Mapping[str, str]) -> None:
         if not environ.get(name, "").strip(", "):
             message = f"AuthMode is jwt, but {name} is not set: a token could be for anybody"
             raise Misconfigured(message)
-    if not RESOURCE_URL.fullmatch(environ["MCP_RESOURCE_URL"]):
+    if not re.fullmatch(RESOURCE_URL, environ["MCP_RESOURCE_URL"]):
         message = "MCP_RESOURCE_URL must be the URL that clients connect to: https, its host in lower case, no query"
         raise Misconfigured(message)
 

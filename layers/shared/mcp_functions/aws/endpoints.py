@@ -34,13 +34,14 @@ CREDENTIAL_VARIABLES = (
     "AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
 )  # fmt: skip
+# A pattern is compiled when a cold start matches it, and not when it imports this module.
 DOMAINS = (  # of the endpoints, by the region's partition
-    (re.compile(r"cn-[a-z]+-\d"), "amazonaws.com.cn"),
-    (re.compile(r"us-gov-[a-z]+-\d"), "amazonaws.com"),
-    (re.compile(r"(?:us|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d"), "amazonaws.com"),
+    (r"cn-[a-z]+-\d", "amazonaws.com.cn"),
+    (r"us-gov-[a-z]+-\d", "amazonaws.com"),
+    (r"(?:us|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d", "amazonaws.com"),
 )
-URL = re.compile(r"(https?)://([A-Za-z0-9.-]+)(?::(\d+))?/?")
-CREDENTIALS_URL = re.compile(r"http://((?:127\.0\.0\.1|localhost|169\.254\.170\.2)(?::\d+)?)(/[!-~]*)")
+URL = r"(https?)://([A-Za-z0-9.-]+)(?::(\d+))?/?"
+CREDENTIALS_URL = r"http://((?:127\.0\.0\.1|localhost|169\.254\.170\.2)(?::\d+)?)(/[!-~]*)"
 PORTS = {True: 443, False: 80}  # by `tls`
 
 
@@ -82,13 +83,13 @@ def find_endpoint(environ: Mapping[str, str], service: str) -> Endpoint | None:
 def _address(environ: Mapping[str, str], service: str, region: str) -> tuple[bool, str, int] | None:
     url = environ.get(f"AWS_ENDPOINT_URL_{service.upper()}") or environ.get("AWS_ENDPOINT_URL")
     if url:
-        parts = URL.fullmatch(url)
+        parts = re.fullmatch(URL, url)
         if parts is None:
             return None
         tls = parts[1] == "https"
         return tls, parts[2], int(parts[3] or PORTS[tls])
     for regions, domain in DOMAINS:
-        if regions.fullmatch(region):
+        if re.fullmatch(regions, region):
             return True, f"{service}.{region}.{domain}", PORTS[True]
     return None
 
@@ -117,7 +118,7 @@ def _credentials(environ: Mapping[str, str]) -> Callable[[], Credentials] | None
 
     if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
         return credentials.from_environment(environ)
-    url = CREDENTIALS_URL.fullmatch(environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", ""))
+    url = re.fullmatch(CREDENTIALS_URL, environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", ""))
     if url is None or any(environ.get(name) for name in CREDENTIAL_VARIABLES):
         return None
     return credentials.ContainerCredentials(url[1], url[2], environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", ""))

@@ -59,7 +59,10 @@ class Server:
         tasks: Tasks | None = None,
     ) -> None:
         """Describe the handlers once, for every list to come."""
-        self._handlers = handlers
+        self._handlers: dict[str, dict[str, Handler[..., Any]]] = {}  # by family of methods, and by key
+        for handler in handlers:
+            family = catalog.CAPABILITIES[catalog.KINDS[handler.kind]]
+            self._handlers.setdefault(family, {}).setdefault(handler.key, handler)
         self._settings = settings
         self._audience = audience
         self._states = states
@@ -93,9 +96,9 @@ class Server:
         return Answer(complete(result, self._server_info))
 
     def _call(self, request: Request) -> Answer:
-        message = request.message
-        method, params = message["method"], message["params"]
-        handler = self._handler(method, params)
+        method, params = request.message["method"], request.params
+        catalog.function_of(self._catalog, method, params)  # raises what the specification wants for an unknown name
+        handler = self._named(method, params[CALLS[method]])
         notes = observability.current()
         notes.handler = handler.name
         self._permit(request, handler)
@@ -127,17 +130,11 @@ class Server:
 
             access_tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
 
-    def _handler(self, method: str, params: dict[str, Any]) -> Handler[..., Any]:
-        catalog.function_of(self._catalog, method, params)  # raises what the specification wants for an unknown name
-        return self._named(method, params[CALLS[method]])
-
     def _named(self, method: str, name: str) -> Handler[..., Any]:
-        family = method.partition("/")[0]
-        fitting = [handler for handler in self._handlers if catalog.CAPABILITIES[catalog.KINDS[handler.kind]] == family]
-        for handler in fitting:
-            if handler.key == name:
-                return handler
-        for handler in fitting:
+        fitting = self._handlers[method.partition("/")[0]]
+        if name in fitting:
+            return fitting[name]
+        for handler in fitting.values():
             if handler.matches(name) is not None:
                 return handler
         raise ResourceNotFound(name)

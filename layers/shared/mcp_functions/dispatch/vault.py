@@ -6,7 +6,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 
-from mcp_functions.aws.resets import register_for_reset
+from mcp_functions.seal.forgetting import forgetful
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class Vault:
         self._making, self._made = Lock(), cast("Keys | None", None)
         self.states = lru_cache(self._states)
         self.table = lru_cache(self._table)
-        register_for_reset(self)
+        forgetful(self)
 
     def reset(self) -> None:
         """Make another lock: in a forked child the old one may be held by a thread that is not there."""

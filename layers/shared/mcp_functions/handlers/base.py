@@ -107,7 +107,7 @@ class Handler(Generic[P, R]):
         if self.answer_within < 1 or self.max_sheds < 0:
             message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
             raise TypeError(message)
-        if isinstance(self.scopes, str) or not all(words.TOKEN.fullmatch(scope) for scope in self.scopes):
+        if isinstance(self.scopes, str) or not all(re.fullmatch(words.SCOPE, scope) for scope in self.scopes):
             message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
             raise TypeError(message)
 

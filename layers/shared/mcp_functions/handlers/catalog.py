@@ -128,11 +128,12 @@ def page(
 
 
 class Lists:
-    """`server/discover` and the lists."""
+    """`server/discover` and the lists; what has no cursor is written once."""
 
     def __init__(self, catalog: Mapping[str, Any], settings: Settings, instructions: str | None = None) -> None:
         """Hold what is offered, and what a model should know about the server as a whole."""
         self._catalog, self._settings, self._instructions = catalog, settings, instructions
+        self._written: dict[str, Answer] = {}  # by method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Answer:
         """Answer `server/discover` or a list.
@@ -142,7 +143,13 @@ class Lists:
             UnknownName: a cursor that the current catalog does not give out.
 
         """
-        return Answer(complete(self._result(method, params), self._settings.server_info))
+        if "cursor" not in params and method in self._written:
+            return self._written[method]
+        result = complete(self._result(method, params), self._settings.server_info)
+        answer = Answer(result, text=dumps(result))
+        if "cursor" not in params:
+            self._written[method] = answer
+        return answer
 
     def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         if method == "server/discover":

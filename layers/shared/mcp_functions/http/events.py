@@ -132,10 +132,9 @@ def _request(  # noqa: PLR0913, PLR0917 - one constructor for three shapes
 
 def _headers(event: Mapping[str, Any]) -> Mapping[str, str]:
     # A header sent twice must not be readable in two ways: joined, it equals nothing that the body says.
-    many = event.get("multiValueHeaders") or {}
-    single: Mapping[str, str] = event.get("headers") or {}
+    received: Mapping[str, Any] = event.get("multiValueHeaders") or event.get("headers") or {}
     joined: dict[str, str] = {}
-    for name, values in many.items() if many else ((name, [value]) for name, value in single.items()):
-        lower, text = name.lower(), ",".join(values)
+    for name, value in received.items():
+        lower, text = name.lower(), value if isinstance(value, str) else ",".join(value)
         joined[lower] = f"{joined[lower]},{text}" if lower in joined else text
     return joined

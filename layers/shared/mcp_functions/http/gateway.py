@@ -28,7 +28,7 @@ from mcp_functions.protocol.errors import (
     UnsupportedMediaType,
     is_ctrl_c,
 )
-from mcp_functions.protocol.json_writer import in_ascii, parts
+from mcp_functions.protocol.json_writer import in_ascii, joined, parts
 from mcp_functions.protocol.jsonrpc import is_request
 from mcp_functions.protocol.messages import Answer, Forwarded, Request
 
@@ -457,7 +457,8 @@ def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
         messages = (*answer.notifications, message)
         stream = "".join(f"event: message\ndata: {jsonrpc.dumps(each)}\n\n" for each in messages)
         return fitting(http, events.response(http, 200, STREAM, stream))
-    return fitting(http, _json(http, 200, message))
+    text = joined({"jsonrpc": "2.0", "id": id_}, "result", answer.text) if answer.text else jsonrpc.dumps(message)
+    return fitting(http, events.response(http, 200, JSON, text))
 
 
 def _failed(http: HttpRequest, error: McpError, id_: RequestId | None, *, status: int | None = None) -> Response:
@@ -480,7 +481,7 @@ def fitting(http: HttpRequest, response: Response) -> Response:
     """Let nothing out that Lambda would not carry: a crash of the gateway tells a client nothing."""
     body, most = response["body"], MAX_RESPONSE[http.source] - SPARE
     try:
-        size = len(body.encode())
+        size = len(body) if body.isascii() else len(body.encode())
     except UnicodeEncodeError:  # Lambda would crash on it
         raise InternalError(reason="the function returned half of a surrogate pair") from None
     if size * LONGEST_ESCAPE > most and _escaped_size(body) > most:

@@ -21,7 +21,7 @@ from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.data_keys import Keys, KmsKey, Reason, Scope, kek_hint
 from mcp_functions.seal.envelope import CEILING, MAX_CHARS, Envelope, describe
-from mcp_functions.seal.request_state import Binding, RequestStates, binding, principal_digest
+from mcp_functions.seal.request_state import BOUND, Binding, RequestStates, binding, principal_digest, read_claims
 from mcp_functions.seal.request_state import Reason as Claim
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.seal.data_keys import Wrapping
+    from mcp_functions.seal.request_state import Binding
 
 UNKNOWN: Any = object()  # of a request: not known, so not compared
 MAX_ROUNDS = 16
@@ -63,13 +64,6 @@ WHY: dict[str, str] = {
     Claim.LIFETIME: "it lives longer than the function allows now: answer_within was shortened",
     Claim.EXPIRED: "the answer came too late",
     Claim.ROUND: f"the conversation is over its budget of {MAX_ROUNDS} rounds",
-}
-FIELDS = {  # reason -> the field of a Binding that it is about, and its claim
-    Claim.AUDIENCE: ("audience", "aud"),
-    Claim.PRINCIPAL: ("principal", "p"),
-    Claim.METHOD: ("method", "m"),
-    Claim.TARGET: ("target", "t"),
-    Claim.ARGUMENTS: ("arguments_digest", "a"),
 }
 
 
@@ -246,18 +240,14 @@ class _Payload:
         return self._payload
 
 
-def _states(payload: bytes, now: float = 0.0) -> RequestStates:
-    return RequestStates(_Payload(payload), now=lambda: now, max_rounds=MAX_ROUNDS, anonymous=True)
-
-
 def _claims(payload: bytes) -> dict[str, Any] | None:
-    """Read the claims, if the shipped code finds them well formed."""
+    """Read the claims, if they are well formed; what a function of the low level kept is shown as the rest is."""
     try:
-        _states(payload).open("", Binding("", "", "", "", None))
-    except InvalidRequestState as refused:
-        if refused.reason == Claim.CLAIMS:
-            return None
-    claims: dict[str, Any] = json.loads(payload.decode("utf-8", "surrogatepass"))
+        claims = read_claims(payload)
+    except InvalidRequestState:
+        return None
+    if isinstance(kept := claims["s"].get("state"), str):
+        claims["s"]["state"] = json.loads(kept)
     return claims
 
 
@@ -281,14 +271,15 @@ def _bound(audience: str, request: Request, claims: dict[str, Any]) -> Binding:
 def _refusals(payload: bytes, bound: Binding, claims: dict[str, Any], *, now: float, lifetime: int) -> tuple[str, ...]:
     """Name every reason: after each one, ask again as if the request had said what the claim says."""
     reasons: list[str] = []
+    states = RequestStates(_Payload(payload), now=lambda: now, max_rounds=MAX_ROUNDS, anonymous=True)
     while True:
         try:
-            _states(payload, now).open("", bound, lifetime=lifetime)
+            states.open("", bound, lifetime=lifetime)
         except InvalidRequestState as refused:
             reasons.append(refused.reason)
-            if refused.reason not in FIELDS:
+            if refused.reason not in BOUND:
                 return tuple(reasons)
-            name, claim = FIELDS[Claim(refused.reason)]
+            name, claim = BOUND[Claim(refused.reason)]
             bound = bound._replace(**{name: claims[claim]})
         else:
             return tuple(reasons)

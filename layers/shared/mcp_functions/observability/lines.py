@@ -45,19 +45,20 @@ def tell(notes: Notes, logger: Logger | None = None) -> None:
         logger: of the author; None: the package's own.
 
     """
+    level = level_of(notes)
+    if logger is None and not log.isEnabledFor(level):
+        return
     # Lambda's formatter writes a logger's name as `logger`, and Powertools' does not.
     extra = fields(notes) if logger is None else {"logger": NAME, **fields(notes)}
-    if level_of(notes) == logging.ERROR:
-        (logger or log).error(message(notes), extra=extra)
-    else:
-        (logger or log).info(message(notes), extra=extra)
+    write = (logger or log).error if level == logging.ERROR else (logger or log).info
+    write(message(notes), extra=extra)
 
 
 @contextmanager
 def correlated(logger: Any, notes: Notes) -> Iterator[None]:  # noqa: ANN401 - Powertools' Logger, which is not imported
     """Set a Powertools Logger's correlation id to API Gateway's request id; restore the earlier one afterwards."""
-    identifier = correlation(notes.correlation_id)
-    if identifier is None or not hasattr(logger, "set_correlation_id"):
+    identifier = correlation(notes.correlation_id) if hasattr(logger, "set_correlation_id") else None
+    if identifier is None:
         yield
         return
     before = None

@@ -297,7 +297,7 @@ class DeveloperError(Exception):
     def __init__(self, rule: str, **values: object) -> None:
         """Take the rule as a constant text, and a value for each `{name}` in it; without values braces are braces."""
         super().__init__(rule.format(**values) if values else rule)
-        self.rule = PLACEHOLDER.sub("…", rule) if values else rule
+        self.rule = re.sub(PLACEHOLDER, "…", rule) if values else rule
 
 
 def is_ctrl_c(error: BaseException) -> bool:
@@ -310,7 +310,7 @@ def is_ctrl_c(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) and not error.args and "AWS_LAMBDA_RUNTIME_API" not in os.environ
 
 
-PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+PLACEHOLDER = r"\{[^{}]*\}"
 
 
 def capability_names(required: Mapping[str, object]) -> list[str]:

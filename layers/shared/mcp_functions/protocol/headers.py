@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 Declared: TypeAlias = "Mapping[str, tuple[tuple[str, ...], str]]"  # header to path of a property, and its JSON type
 
 PREFIX, SUFFIX = "=?base64?", "?="
-TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-INTEGRAL = re.compile(r"(-?\d+)\.0+")
+FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+INTEGRAL = r"^(-?\d+)\.0+\Z"
 DATA = ("enum", "const", "default", "examples")  # values in a schema, not schemas
 
 
@@ -208,7 +208,7 @@ def _declared(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tupl
         if not isinstance(member, dict):
             continue
         if (name := member.get("x-mcp-header")) is not None:
-            if not isinstance(name, str) or not TOKEN.fullmatch(name):
+            if not isinstance(name, str) or not re.fullmatch(FIELD_NAME, name):
                 message = f"x-mcp-header on {key!r} must be an RFC 9110 token"
                 raise ValueError(message)
             if member.get("type") not in ("string", "integer", "boolean"):
@@ -272,4 +272,4 @@ def _check_equal(name: str, value: str | None, expected: str, *, number: bool = 
 
 
 def _integral(text: str) -> str:
-    return INTEGRAL.sub(r"\1", text) if INTEGRAL.fullmatch(text) else text
+    return re.sub(INTEGRAL, r"\1", text)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import binascii
 import json
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 PART = 16 * 1024  # characters
 TOO_DEEP = "nested too deep"
 
-_PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-_ASCII = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-_IN_ORDER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, sort_keys=True)
+# A value that holds itself is refused as one that is nested too deep: nothing else looks for it.
+_COMPACT: dict[str, Any] = {"separators": (",", ":"), "allow_nan": False, "check_circular": False}
+_PLAIN = json.JSONEncoder(ensure_ascii=False, **_COMPACT)
+_ASCII = json.JSONEncoder(**_COMPACT)
+_IN_ORDER = json.JSONEncoder(sort_keys=True, **_COMPACT)
 
 
 def dumps(value: object) -> str:
@@ -27,6 +29,11 @@ def dumps(value: object) -> str:
 
     """
     return _written(_PLAIN, value)
+
+
+def joined(members: Mapping[str, object], name: str, text: str) -> str:
+    """Write an object whose last member was written before, as `text`."""
+    return dumps({**members, name: None}).removesuffix("null}") + text + "}"
 
 
 def in_ascii(value: object) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import json
-from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
@@ -103,10 +102,10 @@ def loads(text: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
         raise
     except (ValueError, RecursionError) as error:
         raise ParseError(reason=type(error).__name__) from None
-    if is_deeper(value, MAX_DEPTH):
+    if string.count("[") + string.count("{") > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
         message = f"JSON is nested deeper than {MAX_DEPTH} levels"
         raise ParseError(message)
-    if "\\ud" in string or "\\uD" in string:
+    if "\\" in string and ("\\ud" in string or "\\uD" in string):  # the first test takes no time
         _check_unicode(value)
     return value
 
@@ -130,8 +129,8 @@ def by_level(value: object) -> Iterator[list[Any]]:
     level: list[Any] = [value] if isinstance(value, CONTAINERS) else []
     while level:
         yield level
-        children = (each.values() if isinstance(each, dict) else each for each in level)
-        level = [child for each in children for child in each if isinstance(child, CONTAINERS)]
+        groups = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [child for group in groups for child in group if isinstance(child, CONTAINERS)]
 
 
 def check_size(value: object) -> None:
@@ -160,15 +159,17 @@ def for_pydantic(value: object) -> bytes:
     return json_writer.encoded(value)
 
 
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Keep the garbage collector off while much is made and nothing is thrown away."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
+class no_collection:  # noqa: N801 - a context manager that reads as a word
+    """Keeps the garbage collector off while much is made and nothing is thrown away."""
+
+    def __enter__(self) -> None:
+        """Turn it off."""
+        self._collects = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_error: object) -> None:
+        """Turn it on again, if it was on."""
+        if self._collects:
             gc.enable()
 
 

@@ -75,6 +75,7 @@ class Answer(NamedTuple):
     result: Mapping[str, Any]
     notifications: tuple[Mapping[str, Any], ...] = ()
     body: Body | None = None
+    text: str = ""  # the result as JSON, if it is the same for every request: a list is written once
 
 
 class Forwarded(NamedTuple):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Hierarchy: TypeAlias = "Mapping[str, frozenset[str]]"
 
-TOKEN = re.compile(r"[!#-\[\]-~]+")  # "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6749, section 3.3)
+SCOPE = r"[!#-\[\]-~]+"  # "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6749, section 3.3)
 
 
 def hierarchy(text: str) -> dict[str, frozenset[str]]:
@@ -32,7 +32,7 @@ def hierarchy(text: str) -> dict[str, frozenset[str]]:
     direct: dict[str, set[str]] = {}
     for chain in filter(str.strip, text.split(",")):
         links = [scope.strip() for scope in chain.split(">")]
-        if len(links) == 1 or not all(TOKEN.fullmatch(scope) for scope in links):
+        if len(links) == 1 or not all(re.fullmatch(SCOPE, scope) for scope in links):
             raise ValueError(chain.strip())
         for broad, narrow in pairwise(links):
             direct.setdefault(broad, set()).add(narrow)

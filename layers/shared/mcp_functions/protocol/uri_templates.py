@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MAX_URI = 8192  # characters; API Gateway takes 10 240 bytes of headers, and Mcp-Name repeats the URI there
 DELIMITERS = frozenset("/?#&=,;")  # that end a segment
-EXPRESSION = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}")
+EXPRESSION = r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
 def variables(template: str) -> tuple[str, ...]:
@@ -25,11 +25,11 @@ def variables(template: str) -> tuple[str, ...]:
         ValueError: the template uses more of RFC 6570 than a server can match back.
 
     """
-    rest = EXPRESSION.sub("", template)
+    rest = re.sub(EXPRESSION, "", template)
     if "{" in rest or "}" in rest:
         message = f"{template!r}: only {{name}} and {{+name}} can be matched back from a URI"
         raise ValueError(message)
-    names = tuple(name for _plus, name in EXPRESSION.findall(template))
+    names = tuple(name for _plus, name in re.findall(EXPRESSION, template))
     if len(set(names)) != len(names):
         message = f"{template!r} uses a variable twice"
         raise ValueError(message)
@@ -67,7 +67,7 @@ def match(template: str, uri: str) -> dict[str, str] | None:
 @lru_cache(maxsize=256)
 def _parts(template: str) -> tuple[tuple[str, ...], tuple[tuple[bool, str], ...]]:
     """Take a template apart: what stands literally before, between and behind its expressions; and these."""
-    pieces = EXPRESSION.split(template)
+    pieces = re.split(EXPRESSION, template)
     return tuple(pieces[::3]), tuple((plus == "+", name) for plus, name in zip(pieces[1::3], pieces[2::3], strict=True))
 
 

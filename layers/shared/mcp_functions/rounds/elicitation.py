@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
@@ -47,8 +46,7 @@ class Cancelled(NotAnswered):
     did = "dismissed without answering"
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """Declares a question in the signature, after `*`: `how: Annotated[Resolution, Ask("How was it resolved?")]`.
 
     All that a signature declares is asked together, before the function runs; the model sees nothing of it. With
@@ -90,12 +88,12 @@ class Question(NamedTuple, Generic[Form]):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
 class SampleQuestion:
     """One question to the client's model among several."""
 
-    key: str
-    request: CreateMessageRequest
+    def __init__(self, key: str, request: CreateMessageRequest) -> None:
+        """Take the key in `inputRequests`, and the request."""
+        self.key, self.request = key, request
 
     def asking(self, *, camel_case: bool) -> Asking:  # noqa: ARG002 - there are no forms in it
         """Say what to ask, and how to read the response."""
@@ -106,11 +104,12 @@ class SampleQuestion:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
 class RootsQuestion:
     """The question for the client's roots among several."""
 
-    key: str = "roots"
+    def __init__(self, key: str = "roots") -> None:
+        """Take the key in `inputRequests`."""
+        self.key = key
 
     def asking(self, *, camel_case: bool) -> Asking:  # noqa: ARG002 - there are no forms in it
         """Say what to ask, and how to read the response."""

@@ -6,8 +6,7 @@ The classes are an author's words for the three requests; `wire()` writes the me
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol import foreign_types
 from mcp_functions.protocol.errors import DeveloperError
@@ -35,20 +34,25 @@ PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
 class InputRequest:
     """One of the three requests that a server may make: ElicitRequest, CreateMessageRequest or ListRootsRequest."""
 
-    __slots__ = ()
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another request asks the same, as a unit test does."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        """Agree with `==`; options are a dict, which has no hash."""
+        return hash(type(self))
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
         """Write it as the specification does."""
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
 class ElicitRequest(InputRequest):
     """Asks the user to fill in a form, or (`ElicitRequest.url`) to open a page (client/elicitation)."""
 
-    message: str
-    form: TypeForm[Any] | None
-    page: str | None = None
+    def __init__(self, message: str, form: TypeForm[Any] | None, page: str | None = None) -> None:
+        """Take what the user reads, and the form to fill in or the page to open."""
+        self.message, self.form, self.page = message, form, page
 
     @classmethod
     def url(cls, message: str, url: str) -> ElicitRequest:
@@ -70,7 +74,6 @@ class ElicitRequest(InputRequest):
         return {"method": "elicitation/create", "params": {"mode": "url", "message": self.message, "url": self.page}}
 
 
-@dataclass(frozen=True, slots=True)
 class CreateMessageRequest(InputRequest):
     """Asks the client's model (client/sampling).
 
@@ -82,9 +85,11 @@ class CreateMessageRequest(InputRequest):
 
     """
 
-    messages: str | Sequence[JSONObject | Model]
-    max_tokens: int
-    options: Mapping[str, Any] = field(default_factory=dict)
+    def __init__(
+        self, messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any] | None = None
+    ) -> None:
+        """Take the params of the request."""
+        self.messages, self.max_tokens, self.options = messages, max_tokens, options or {}
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:  # noqa: ARG002 - the wire names are the protocol's
         """Write it as CreateMessageRequest.
@@ -102,7 +107,6 @@ class CreateMessageRequest(InputRequest):
         return {"method": "sampling/createMessage", "params": params}
 
 
-@dataclass(frozen=True, slots=True)
 class ListRootsRequest(InputRequest):
     """Asks the client which folders it works in (client/roots)."""
 
@@ -111,8 +115,7 @@ class ListRootsRequest(InputRequest):
         return {"method": "roots/list", "params": {}}
 
 
-@dataclass(frozen=True, slots=True)
-class InputRequiredResult:
+class InputRequiredResult(NamedTuple):
     """What a function of the low level returns to end a round.
 
     Args:
@@ -121,7 +124,7 @@ class InputRequiredResult:
 
     """
 
-    input_requests: Mapping[str, InputRequest] = field(default_factory=dict)
+    input_requests: Mapping[str, InputRequest] = {}
     request_state: BaseModel | None = None
 
 

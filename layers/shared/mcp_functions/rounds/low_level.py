@@ -85,7 +85,7 @@ class RequestState(Capability, Generic[State]):
         return made
 
 
-def _read(model: type[State], state: Mapping[str, Any] | None) -> State:
+def _read(model: type[State], state: str | None) -> State:
     if state is None:
         return model()
     try:

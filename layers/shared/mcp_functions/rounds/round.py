@@ -5,8 +5,8 @@ otherwise the round ends with the question. An answer counts only if the sealed 
 was asked (key and fingerprint); anything else is asked again, and nothing answered is lost. The engine does not know
 who carries the state from round to round.
 
-A handler reads fresh copies of the record, so no round can change what the next one reads. Handlers use one round from
-several threads, so a lock guards what it knows.
+A handler reads fresh copies of the record, so no round can change what the next one reads; what a function of the low
+level keeps is JSON text. Handlers use one round from several threads, so a lock guards what it knows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from mcp_functions.protocol.errors import DeveloperError, ToolError
 from mcp_functions.protocol.errors import InputRequired as InputRequired  # noqa: PLC0414 - its home, for who catches it
-from mcp_functions.protocol.jsonrpc import fresh
+from mcp_functions.protocol.jsonrpc import dumps, fresh
 from mcp_functions.rounds.input_requests import asked_again, fingerprint
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -135,7 +135,7 @@ class Round:
     _new_steps = 0
     _lost_answers = 0  # rounds in a row that asked anew what was answered, under another key
     _closed = False
-    _state: dict[str, Any] | None = None  # what the function keeps, as plain data
+    _state: str | None = None  # what the function keeps, as JSON text
 
     def __init__(  # noqa: PLR0913 - what is known in a round
         self,
@@ -201,9 +201,9 @@ class Round:
         return {key: fresh(response) for key, response in self.responses.items() if key not in proven}
 
     @property
-    def state(self) -> Mapping[str, Any] | None:
-        """What a function of the low level kept in the last round: no copy, `revive` makes one."""
-        state: Mapping[str, Any] | None = self.record.get("state")
+    def state(self) -> str | None:
+        """What a function of the low level kept in the last round, as JSON text: `revive` reads it."""
+        state: str | None = self.record.get("state")
         return state
 
     @property
@@ -260,7 +260,7 @@ class Round:
             self.requests[key] = asked.wire(key, camel_case=self.camel_case)
             self._seen[key] = fingerprint(self.requests[key])
             self._answers.pop(key, None)  # asked anew, so answered anew
-        self._state = None if result.request_state is None else self._dumped(result.request_state)
+        self._state = None if result.request_state is None else self._written(result.request_state)
         self.end()
 
     @contextmanager
@@ -562,23 +562,26 @@ class Round:
                 key=key,
             )
 
-    def _dumped(self, state: BaseModel) -> dict[str, Any]:
-        """Turn the state that a function keeps into plain data, and check that the next round can read that."""
+    def _written(self, state: BaseModel) -> str:
+        """Write the state that a function keeps, and check that the next round can read that."""
+        options: Any = {"by_alias": True, "warnings": False}  # a warning would quote the state in the log
         try:
-            dumped = state.model_dump(mode="json", by_alias=True, warnings=False)  # a warning would quote it in the log
-            revive(type(state), dumped)
+            text = state.model_dump_json(**options)
+            if "null" in text:
+                dumps(state.model_dump(mode="json", **options))  # refuses the NaN that pydantic writes as null
+            revive(type(state), text)
         except (TypeError, ValueError, LookupError, AttributeError):
             rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"
             self.fail(rule, model=type(state).__name__)
-        return dumped
+        return text
 
 
-def revive(model: type[M], state: Mapping[str, Any]) -> M:
-    """Make a model of the plain data that it was dumped to; a validator that changes the data changes a copy.
+def revive(model: type[M], state: str) -> M:
+    """Read a model from the JSON that it wrote.
 
-    A strict model reads it too: plain data has no dates or sets, so a model takes strings and lists for them.
+    A strict model reads it too: JSON has no dates or sets, so a model takes strings and lists for them.
     """
-    return model.model_validate(fresh(state), strict=False)
+    return model.model_validate_json(state, strict=False)
 
 
 def _did(response: Any) -> str:  # noqa: ANN401 - as the client sent it

@@ -8,14 +8,14 @@ dataclass, a TypedDict, a pydantic model) is such an object. Any other type is o
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, get_type_hints
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.json_types import camel, inside, kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.schemas.json_types import Kind
 
@@ -58,34 +58,15 @@ class Form(NamedTuple):
     """A type that a user fills in.
 
     Attributes:
-        where: stands before the name of a field, in a complaint to the author.
-        fields: the schema of each field.
-        required: the fields that have to be filled in.
-        definitions: what the schemas refer to.
+        schema: writes the `requestedSchema`, once; or raises DeveloperError, which names the field and the reason.
         wire: the name of each field on the wire.
         read: makes the answer from the fields that the user filled in, or raises ValueError.
 
     """
 
-    where: str
-    fields: Mapping[str, dict[str, Any]]
-    required: Sequence[str]
-    definitions: Mapping[str, Any]
+    schema: Callable[[], dict[str, Any]]
     wire: Mapping[str, str]
     read: Callable[[dict[str, Any]], Any]
-
-    def schema(self) -> dict[str, Any]:
-        """Write the `requestedSchema`.
-
-        Raises:
-            DeveloperError: it cannot be expressed; the message names the field and the reason.
-
-        """
-        properties = {
-            self.wire[name]: _property(self.where, name, field, self.definitions) for name, field in self.fields.items()
-        }
-        required = [self.wire[name] for name in self.required]
-        return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
         """Read what the user filled in.
@@ -119,8 +100,13 @@ def form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: AN
         DeveloperError: JSON knows no such type.
 
     """
+    # Only a class is known again: Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
+    return (_known_form if isinstance(annotation, type) else _form_of)(annotation, key, camel_case=camel_case)
+
+
+def _form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: ANN401 - as above
     try:
-        expected = _kind_of_class(annotation) if isinstance(annotation, type) else kind(annotation)
+        expected = kind(annotation)
     except UNREADABLE as error:
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=_culprit(annotation) or error) from error
@@ -132,10 +118,18 @@ def form_of(annotation: Any, key: str, *, camel_case: bool) -> Form:  # noqa: AN
         root = {"properties": {name: expected.schema}, "required": [] if _takes_none(expected) else [name]}
         where, read = "", lambda filled: inside(name, expected.check, filled.get(name))
     wire = {name: camel(name) if camel_case else name for name in root["properties"]}
-    return Form(where, root["properties"], root.get("required", ()), definitions, wire, read)
+    required = [wire[name] for name in root.get("required", ())]
+
+    @cache
+    def schema() -> dict[str, Any]:
+        fields = root["properties"].items()
+        properties = {wire[name]: _property(where, name, field, definitions) for name, field in fields}
+        return {"type": "object", "properties": properties, **({"required": required} if required else {})}
+
+    return Form(schema, wire, read)
 
 
-_kind_of_class = lru_cache(maxsize=256)(kind)
+_known_form = lru_cache(maxsize=256)(_form_of)
 
 
 def _culprit(annotation: Any) -> str:  # noqa: ANN401 - as above

@@ -193,7 +193,7 @@ def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> 
         gcm.encrypt(_nonce(nonce, number), payload[start : start + _CHUNK], None)
         for number, start in enumerate(range(0, len(payload) + 1, _CHUNK))
     ]
-    return salt + commitment + b"".join(chunks)
+    return b"".join((salt, commitment, *chunks))
 
 
 def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, ciphertext: bytes) -> bytes:
@@ -226,10 +226,8 @@ def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return 24 bytes: uniform if `entropy` is; if it repeats, still different for every different message (§4.2)."""
-    hedge = hmac.new(HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key), digestmod="sha512")
-    for part in (entropy, len(context).to_bytes(4, "big"), context, payload):
-        hedge.update(part)
-    return hedge.digest()[:_SALT]
+    key = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
+    return hmac.digest(key, b"".join((entropy, len(context).to_bytes(4, "big"), context, payload)), "sha512")[:_SALT]
 
 
 def _head(key: DataKey) -> bytes:

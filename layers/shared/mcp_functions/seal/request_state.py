@@ -65,6 +65,15 @@ class Reason(StrEnum):
     ROUND = "round"
 
 
+BOUND = {  # reason -> the field of a Binding that it is about, and its claim; in the order of §9.5
+    Reason.AUDIENCE: ("audience", "aud"),
+    Reason.PRINCIPAL: ("principal", "p"),
+    Reason.METHOD: ("method", "m"),
+    Reason.TARGET: ("target", "t"),
+    Reason.ARGUMENTS: ("arguments_digest", "a"),
+}
+
+
 class RoundBudgetExceeded(Exception):
     """The conversation has used its rounds or its time. The text may be shown to the model and the user."""
 
@@ -171,22 +180,28 @@ def write_canonical(value: object, write: Callable[[str], object]) -> None:
         raise ValueError(message) from None
 
 
-class _Claims(NamedTuple):
-    """The claims of a state (§9.1), under longer names."""
+def read_claims(payload: bytes) -> dict[str, Any]:
+    """Read the claims by name (§9.1): all of them, nothing else, each of its type; no bool or float is an integer.
 
-    version: int
-    audience: str
-    method: str
-    target: str
-    arguments_digest: str
-    principal: str | None
-    issued: int
-    expires: int
-    flow_deadline: int
-    flow: str
-    round: int
-    asked: dict[str, str]
-    record: dict[str, Any]
+    Raises:
+        InvalidRequestState: the payload is not such a document.
+
+    """
+    try:
+        # Not as a request is read: what a step recorded comes back as it was, 2.0 and half a surrogate pair included.
+        document, line, kept = payload.decode("utf-8", "surrogatepass").partition("\n")
+        members = json.loads(document)
+        claims = {name: members[name] for name in _CLAIMS}
+    except (ValueError, RecursionError, KeyError, TypeError):
+        raise InvalidRequestState(Reason.CLAIMS) from None
+    typed = all(type(claims[name]) in types for name, types in _CLAIMS.items())
+    if not typed or len(members) != len(claims) or claims["v"] != VERSION:
+        raise InvalidRequestState(Reason.CLAIMS)
+    if not all(isinstance(fingerprint, str) for fingerprint in claims["q"].values()):
+        raise InvalidRequestState(Reason.CLAIMS)
+    if line:
+        claims["s"]["state"] = kept
+    return claims
 
 
 class RequestStates:
@@ -265,18 +280,11 @@ class RequestStates:
         if deadline <= issued:
             message = "This conversation has used its time. Start again."
             raise RoundBudgetExceeded(message)
-        claims = _Claims(
-            VERSION,
-            *binding,
-            issued,
-            min(issued + lifetime_ms, deadline),
-            deadline,
-            previous.flow if previous else flow or self.new_flow(),
-            number,
-            dict(asked),
-            dict(record),
-        )
-        return self._codec.seal(_encode(claims))
+        bound = dict(zip(("aud", "m", "t", "a", "p"), binding, strict=True))
+        times = {"iat": issued, "exp": min(issued + lifetime_ms, deadline), "fx": deadline}
+        name = previous.flow if previous else flow or self.new_flow()
+        claims = {"v": VERSION, **bound, **times, "f": name, "r": number, "q": dict(asked)}
+        return self._codec.seal(_encode(claims, dict(record)))
 
     def open(self, token: str, binding: Binding, *, caller: str = "", lifetime: int | None = None) -> Opened:
         """Open a state for the request at hand, or refuse it.
@@ -294,15 +302,15 @@ class RequestStates:
         """
         self._check_principal_mode(binding)
         observability.current().payer = caller
-        payload = self._unseal(token, caller)
-        claims = _decode(payload)
+        claims = read_claims(self._unseal(token, caller))
+        opened = Opened(*(claims[name] for name in ("f", "r", "q", "s", "iat", "fx")))
         notes = observability.current()
-        notes.flow, notes.round = claims.flow, claims.round + 1
+        notes.flow, notes.round = opened.flow, opened.round + 1
         _same_request(claims, binding)
         self._in_time(claims, lifetime)
-        if not 1 <= claims.round <= self._max_rounds:
+        if not 1 <= opened.round <= self._max_rounds:
             raise InvalidRequestState(Reason.ROUND)
-        return Opened(claims.flow, claims.round, claims.asked, claims.record, claims.issued, claims.flow_deadline)
+        return opened
 
     def _unseal(self, token: str, caller: str) -> bytes:
         """Ask the codec. "Whatever an own codec raises, a state that did not open is a bad state": it fails closed."""
@@ -317,10 +325,10 @@ class RequestStates:
             raise InvalidRequestState(Reason.CODEC)
         return payload
 
-    def _in_time(self, claims: _Claims, lifetime: int | None) -> None:
+    def _in_time(self, claims: Mapping[str, Any], lifetime: int | None) -> None:
         now = int(self._now() * 1000)
         lifetime_ms, flow_ms = self._limits(lifetime)
-        issued, expires, deadline = claims.issued, claims.expires, claims.flow_deadline
+        issued, expires, deadline = claims["iat"], claims["exp"], claims["fx"]
         if issued > now + SKEW_MS:
             raise InvalidRequestState(Reason.ISSUED_FUTURE)
         # "exp - iat is never over the lifetime that is configured now": shortening it takes effect at once. The
@@ -344,55 +352,34 @@ class RequestStates:
             raise Misconfigured(message)
 
 
-def _same_request(claims: _Claims, binding: Binding) -> None:
+def _same_request(claims: Mapping[str, Any], binding: Binding) -> None:
     """Compare every claim about the request; the principal's drift counts both ways (None to some, some to None)."""
-    checks: tuple[tuple[str | None, str | None, Reason], ...] = (
-        (claims.audience, binding.audience, Reason.AUDIENCE),
-        (claims.principal, binding.principal, Reason.PRINCIPAL),
-        (claims.method, binding.method, Reason.METHOD),
-        (claims.target, binding.target, Reason.TARGET),
-        (claims.arguments_digest, binding.arguments_digest, Reason.ARGUMENTS),
-    )
-    for claim, expected, reason in checks:
-        if not _equal(claim, expected):
+    for reason, (field, name) in BOUND.items():
+        if not _equal(claims[name], getattr(binding, field)):
             raise InvalidRequestState(reason)
 
 
 def _equal(claim: str | None, expected: str | None) -> bool:
     if claim is None or expected is None:
         return claim is expected
-    if claim.isascii() and expected.isascii():
-        return hmac.compare_digest(claim, expected)
     return hmac.compare_digest(claim.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass"))
 
 
-def _encode(claims: _Claims) -> bytes:
-    """Write the claims as one compact JSON document. A lone surrogate in an answer survives: it is encoded as it is."""
+def _encode(claims: Mapping[str, Any], record: dict[str, Any]) -> bytes:
+    """Write the claims as one line of JSON, and a text that the function keeps behind it, as it is (§9.1).
+
+    A lone surrogate in an answer survives: it is encoded as it is.
+    """
+    kept = "\n" + record.pop("state") if isinstance(record.get("state"), str) else ""
     try:
-        payload = dumps(dict(zip(_CLAIMS, claims, strict=True))).encode("utf-8", "surrogatepass")
+        payload = (dumps({**claims, "s": record}) + kept).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
-    if is_deeper(claims.record, MAX_RECORD_DEPTH):
+    if is_deeper(record, MAX_RECORD_DEPTH):
         rule = "the state is nested deeper than {most}"
         raise DeveloperError(rule, most=MAX_RECORD_DEPTH)
     return payload
-
-
-def _decode(payload: bytes) -> _Claims:
-    """Read the claims: all of them, nothing else, each of its type. "Integers only": a bool or a float is malformed."""
-    try:
-        # Not as a request is read: what a step recorded comes back as it was, 2.0 and half a surrogate pair included.
-        members = json.loads(payload.decode("utf-8", "surrogatepass"))
-        claims = _Claims(*(members[name] for name in _CLAIMS))
-    except (ValueError, RecursionError, KeyError, TypeError):
-        raise InvalidRequestState(Reason.CLAIMS) from None
-    if len(members) != len(claims) or claims.version != VERSION:
-        raise InvalidRequestState(Reason.CLAIMS)
-    typed = all(type(claim) in types for claim, types in zip(claims, _CLAIMS.values(), strict=True))
-    if not typed or not all(isinstance(fingerprint, str) for fingerprint in claims.asked.values()):
-        raise InvalidRequestState(Reason.CLAIMS)
-    return claims
 
 
 def _write(value: object, write: Callable[[str], object], levels: int) -> None:

@@ -10,8 +10,8 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import aws
-from mcp_functions.aws.resets import register_for_reset
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.data_keys import forgetful
 from mcp_functions.store.items import Conflict
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class DynamoDb:
         """
         self._name, self._make_call = name, make_call
         self._call: Call | None = None
-        register_for_reset(self)
+        forgetful(self)
 
     def reset(self) -> None:
         """Forget the client: its sockets and credentials belong to the process that made them."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.aws.resets import register_for_reset
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.data_keys import forgetful
 from mcp_functions.store.blobs import Missing
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class S3:
     def __init__(self, name: str, make_client: Callable[[], Any] | None = None) -> None:
         """Remember the bucket; no call is made, no client is built."""
         self._name, self._make_client = name, make_client or s3_client
-        register_for_reset(self)
+        forgetful(self)
 
     def reset(self) -> None:
         """Forget the client: its sockets and credentials belong to the process that made them."""
