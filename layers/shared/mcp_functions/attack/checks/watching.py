@@ -30,7 +30,7 @@ CRASH = (
     "a request that is wrong is the client's fault, and answered as such; a 5xx or -32603 says that the server failed."
 )
 REFLECTED = "an error repeats nothing of what was answered or sealed: it ends up in logs and in a model's context."
-SAME_ID = "Error answers MUST include the same ID as the request they correspond to; so MUST results."
+SAME_ID = "Error responses MUST include the same ID as the request they correspond to; so MUST results."
 STATUSES = "the response status MUST be 400 (-32020, -32021, -32022) or 404 (-32601)."
 CODES = (
     "Implementations of this protocol version MUST NOT emit -32002, -32042, nor undefined codes of -32020 to -32099."
