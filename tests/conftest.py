@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.local.events import Moment
+from mcp_functions.local.api_gateway.events import Moment
 from mcp_functions.testing import Conversation, deployed
 from tests.legacy import judging
 from tests.support import planted, wire

@@ -1,15 +1,15 @@
-"""A long audit, as a task: it goes on while nobody waits, asks in the middle, and survives a worker that dies."""
+"""A long audit, as a task: it runs without a waiting client, asks in the middle, and survives the death of a worker."""
 
 import time
 from calendar import month_name
 
 from mcp_functions import Elicit, Progress, Step, serve, tool
 
-SECONDS = 0.4  # that the books of a month take
+SECONDS = 0.4  # for the books of a month
 
 
 def difference(year: int, month: int) -> int:
-    """Stand in for going through the books of a month, in cents."""
+    """Simulate an audit of the books of a month; return the difference in cents."""
     time.sleep(SECONDS)
     return (31 * year + 17 * month) % 7
 

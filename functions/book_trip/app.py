@@ -1,4 +1,4 @@
-"""A booking in steps: reserve, confirm, charge. However often a round is repeated, the user pays once."""
+"""A booking in steps: reserve, confirm, charge. The user pays once, even if rounds are repeated."""
 
 from typing import TypedDict
 
@@ -11,12 +11,12 @@ class Flight(TypedDict):
 
 
 def reserve(city: str) -> Flight:
-    """Stand in for an airline: it holds a seat for an hour, and then gives it to somebody else."""
+    """Simulate an airline: it holds a seat for an hour and then sells it."""
     return {"number": f"MF {100 + len(city)}", "euros": 70 * len(city)}
 
 
 def pay(euros: int, key: str) -> str:
-    """Stand in for a payment API: whoever sends the same idempotency key again gets the same receipt."""
+    """Simulate a payment API: a repeated idempotency key gets the same receipt."""
     return f"receipt {key[:8]} for {euros} EUR"
 
 

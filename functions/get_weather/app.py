@@ -1,4 +1,4 @@
-"""SEP-2322's first example: a tool that needs to know who asks."""
+"""SEP-2322's first example: a tool that needs the user's name."""
 
 from typing import TypedDict
 

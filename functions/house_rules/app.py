@@ -1,4 +1,4 @@
-"""A resource with a fixed URI that asks. The question stands in the signature; who declines it reads English."""
+"""A resource with a fixed URI that asks. The signature declares the question; a user who declines it reads English."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""The MCP endpoint: lists every function, and hands each call to the one it names."""
+"""The MCP endpoint: lists every function, and forwards each call to the function that it names."""
 
 from pathlib import Path
 

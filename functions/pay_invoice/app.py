@@ -1,4 +1,4 @@
-"""A payment. However its rounds are repeated, raced, reordered or rewound, the invoice is paid once."""
+"""A payment. The invoice is paid once, even if rounds are repeated, concurrent, reordered or rewound."""
 
 import os
 
@@ -8,17 +8,17 @@ INVOICES = {"2026-001": 1290, "2026-002": 75}
 
 
 def bank_token() -> str:
-    """Read the secret that BANK_SECRET names. On your machine it names none, and the stand-in takes any token."""
+    """Read the secret that BANK_SECRET names. Without it, as on your machine, the simulated bank accepts any token."""
     name = os.environ.get("BANK_SECRET")
     if not name:
         return "local"
-    from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415 - it imports boto3, which only paying needs
+    from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415 - it imports boto3, which only a payment needs
 
     return str(parameters.get_secret(name, max_age=300))
 
 
 def transfer(number: str, euros: int, key: str) -> str:
-    """Stand in for a bank: it knows us by our token and a transfer by its key, and makes each once."""
+    """Simulate a bank: it identifies us by our token and a transfer by its key, and makes each transfer once."""
     return f"transfer {key[:8]} of {euros} EUR for {number}" if bank_token() else "none: the bank does not know us"
 
 

@@ -1,4 +1,4 @@
-"""The specification's own words: two requests in one round, and a typed state that the next round finds again."""
+"""The low level, in the specification's words: two requests in one round, and a typed state for the next round."""
 
 from pydantic import BaseModel
 

@@ -1,4 +1,4 @@
-"""A long computation, a month in a step. When a round's time is up, the next one goes on where it stood."""
+"""A long computation, one step for each month. When a round's time ends, the next round continues from there."""
 
 from calendar import month_name
 
@@ -10,7 +10,7 @@ logger, metrics = Logger(), Metrics(namespace="mcp-functions")
 
 
 def count_tickets(year: int, month: int) -> int:
-    """Stand in for a query that takes seconds."""
+    """Simulate a query that takes seconds."""
     return (7 * year + 13 * month) % 90
 
 
@@ -20,7 +20,7 @@ def summarize_year(year: int, *, step: Step, progress: Progress) -> str:
 
     def count(month: int) -> int:
         tickets = count_tickets(year, month)
-        metrics.add_metric(name="MonthsCounted", unit="Count", value=1)  # in a step: once, however rounds are repeated
+        metrics.add_metric(name="MonthsCounted", unit="Count", value=1)  # in a step: once, even if rounds are repeated
         progress(month, total=12, message=month_name[month])
         return tickets
 

@@ -1,4 +1,4 @@
-"""A resource template that asks for a reason, and shows less to those who give none."""
+"""A resource template that asks for a reason, and redacts the ticket without one."""
 
 from typing import Annotated
 

@@ -39,9 +39,9 @@ from mcp_functions.aws.signing import Credentials, SigningScope, sign
 from mcp_functions.front_door import lambda_client
 from mcp_functions.seal import kms
 from mcp_functions.seal.kms import kms_client
-from mcp_functions.store import Refused, dynamodb, make_call, s3
+from mcp_functions.store import DynamoDbError, dynamodb, make_call, s3
 from mcp_functions.tasks import lambda_client as summons_client
-from mcp_functions.tasks import summons
+from mcp_functions.tasks import worker_invoker
 from tests.support.strict_kms import run_python
 
 if TYPE_CHECKING:
@@ -718,7 +718,7 @@ def refusal(operation: str, request: dict[str, Any]) -> tuple[str, int, Any]:
     try:
         with calling() as call:
             call(operation, request)
-    except Refused as refused:
+    except DynamoDbError as refused:
         return refused.code, refused.status, refused.item
     return "answered", 200, None
 
@@ -826,7 +826,7 @@ FORKS = """
 import os, signal, threading
 from mcp_functions import aws, front_door
 from mcp_functions.aws.clients import LambdaClient
-from mcp_functions.tasks import Summons
+from mcp_functions.tasks import WorkerInvoker
 from mcp_functions.settings import Settings
 from mcp_functions.dispatch.vault import Vault
 vault = Vault(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
@@ -835,7 +835,7 @@ made = []
 def make():
     made.append(LambdaClient(target, connect_seconds=1, read_seconds=1, attempts=1))
     return made[-1]
-door, summons = front_door.KeptClient(make), Summons("worker", make)
+door, summons = front_door.KeptClient(make), WorkerInvoker("worker", make)
 door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
@@ -923,7 +923,7 @@ def test_preparing_where_boto3_will_call_is_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [front_door.boto3_client, summons.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
+    "make", [front_door.boto3_client, worker_invoker.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
 )
 def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch

@@ -102,17 +102,17 @@ TABLES = {
     "warm-call": "Warm: `add(a: int, b: int)`",
     "warm-list": f"Warm: a list of {LISTED} tools",
     "warm-ask": "Warm: a round that asks",
-    "warm-answer": "Warm: its answer, which ends the conversation",
+    "warm-answer": "Warm: the answer that ends the conversation",
     "warm-middle": "Warm: the middle of three rounds, an answer and the next question",
 }
 GROWTH = {  # a table for each, and what its first column counts
-    "rounds": ("Growth: the rounds of one conversation", "round"),
-    "state-ask": ("Growth: a round that asks and keeps so much state", "KB"),
-    "state-answer": ("Growth: the answer that brings so much state back", "KB"),
-    "state-rows-ask": ("Growth: a round that asks and keeps so much state, as rows of JSON", "KB"),
-    "state-rows-answer": ("Growth: the answer that brings so many rows back", "KB"),
-    "tools": ("Growth: a list of so many tools", "tools"),
-    "arguments": ("Growth: a call with so large an argument", "KB"),
+    "rounds": ("Growth: a conversation, by round", "round"),
+    "state-ask": ("Growth: a round that asks, by size of the state", "KB"),
+    "state-answer": ("Growth: an answer, by size of the returned state", "KB"),
+    "state-rows-ask": ("Growth: a round that asks, by size of the state as rows of JSON", "KB"),
+    "state-rows-answer": ("Growth: an answer, by size of the returned rows", "KB"),
+    "tools": ("Growth: a list, by number of tools", "tools"),
+    "arguments": ("Growth: a call, by size of the argument", "KB"),
 }
 CASES = (
     Case("cold-add", "cold-add", "cold", "add", EVERYBODY, ADD, "5"),

@@ -41,7 +41,7 @@ def measure(people: int, seconds: float = SECONDS) -> dict[str, float]:
 
     """
     with tempfile.TemporaryDirectory() as folder:
-        harness = Harness(FUNCTIONS, state_dir=Path(folder), runtime=True, said=lambda _folder, _line: None)
+        harness = Harness(FUNCTIONS, state_dir=Path(folder), runtime=True, on_log=lambda _folder, _line: None)
         with harness as running:
             return _crowd(running.url, people, seconds)
 

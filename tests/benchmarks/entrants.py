@@ -49,11 +49,11 @@ ENTRANTS = {
     for entrant in (
         Entrant(EMPTY, ""),
         Entrant(JSON, "json"),
-        Entrant(FLOOR, "floor", ("layers",), note="one tool, one shape of call; no log, no limits, no identity"),
-        Entrant(SEALING, "sealing_floor", ("layers",), note="the floor, and a state sealed and bound as ours is"),
+        Entrant(FLOOR, "floor", ("layers",), note="one tool, one form of call; no log, no limits, no identity"),
+        Entrant(SEALING, "sealing_floor", ("layers",), note="the floor, with states sealed and bound like ours"),
         Entrant(OURS, "ours", ("layers", "boto3"), environ=tuple(QUIET.items())),
         Entrant(OBSERVED, "ours", ("layers", "boto3"), environ=tuple(LOUD.items())),
-        Entrant(LIGHT, "ours_light", ("layers", "boto3"), environ=tuple(QUIET.items()), note="its form is a Literal"),
+        Entrant(LIGHT, "ours_light", ("layers", "boto3"), environ=tuple(QUIET.items()), note="the form is a Literal"),
         Entrant(
             AWSLABS,
             "awslabs_handler",

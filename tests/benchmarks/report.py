@@ -1,4 +1,4 @@
-"""The figures as Markdown: what `make bench` prints, and what stands between the marks of docs/performance.md."""
+"""The figures as Markdown: what `make bench` prints and writes between the marks of docs/performance.md."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
 COLD = ("contender", "path", "CPU ms", "p10 to p90", "wall ms", "MB", "modules", "x fastest peer", "x floor")
 WARM = ("contender", "path", "CPU µs", "p10 to p90", "wall µs", "x fastest peer", "x floor")
 BUSY = 0.5  # load average, before this run adds its own
-FOLDED = "Every figure of this run: each call, each contender, and what grows"
-DIRECT, DOOR = "directly", "`/mcp`, then the function"
+FOLDED = "All figures of this run: calls, contenders and growth"
+DIRECT, DOOR = "direct", "`/mcp`, then the function"
 
 
 def markdown(results: Results) -> str:
@@ -41,7 +41,7 @@ def markdown(results: Results) -> str:
 
 
 def promises(results: Results) -> str:
-    """Write what became of each target."""
+    """Write each target with its result."""
     rows = [
         [
             one.title,
@@ -51,7 +51,7 @@ def promises(results: Results) -> str:
         ]
         for one in targets.verdicts(results)
     ]
-    return "\n".join(table(("processor time of ours, as a share of theirs", "at most", "measured", ""), rows))
+    return "\n".join(table(("our processor time, divided by theirs", "target: at most", "measured", "result"), rows))
 
 
 def _growth(results: Results) -> Iterator[str]:
@@ -79,17 +79,17 @@ def _crowds(results: Results) -> Iterator[str]:
             [f"{crowd['people']:.0f}", f"{crowd['conversations']:.1f}", number(crowd["p50"]), number(crowd["p90"])]
             for crowd in results.crowds
         ]
-        heads = ("people at once", "conversations of two rounds a second", "a round, p50 ms", "p90 ms")
+        heads = ("people at once", "conversations of two rounds per second", "round p50, ms", "round p90, ms")
         yield "\n".join(["### Conversations at once, in the local runtime", "", *table(heads, rows)])
 
 
 def about(results: Results) -> str:
     """Say when, where and how."""
     told = results.about
-    busy = " The machine had other work: read ratios, and no milliseconds." if told["load"] > BUSY else ""
+    busy = " The machine was busy: read the ratios, not the milliseconds." if told["load"] > BUSY else ""
     return (
         f"{told['date']}, {told['machine']}, {told['python']}; `{told['command']}`, seed {told['seed']},"
-        f" {told['rounds']} rounds, load average {told['load']} when it began.{busy}"
+        f" {told['rounds']} rounds, load average {told['load']} at the start.{busy}"
     )
 
 
@@ -100,7 +100,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def number(value: float) -> str:
-    """Write a figure with three digits that say something."""
+    """Write a figure with three significant digits."""
     digits = 0 if value >= 100 else 1 if value >= 10 else 2
     return f"{value:,.{digits}f}".replace(",", " ")
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_functions.local import keyfile
-from mcp_functions.local.invoke import InvokeApi
-from mcp_functions.local.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.doubles import keyfile
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Lambdas, Outcome
+from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.loopback import Loopback
 
 if TYPE_CHECKING:
@@ -53,7 +53,11 @@ def invoke(folders: Collection[str], run: Callable[[str, bytes], bytes]) -> Iter
         its URL.
 
     """
-    lambdas = Lambdas(folders, lambda folder, event: Outcome(run(folder, event), "-", 0.0), stack=STACK)
+    lambdas = Lambdas(
+        folders,
+        lambda folder, event: Outcome(payload=run(folder, event), request_id="-", milliseconds=0.0),
+        stack=STACK,
+    )
     with Loopback(max_body=2 * MAX_PAYLOAD) as loopback:
         loopback.start(InvokeApi(lambdas).answer)
         yield loopback.url

@@ -1,4 +1,4 @@
-"""What the project has promised itself: a row for each target, against what one run has measured."""
+"""The targets of the project: a row for each target, with the measurement of one run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Target(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What became of one target; `found` is None if it was not measured."""
+    """The result of one target; `found` is None if it was not measured."""
 
     title: str
     most: float
@@ -49,30 +49,30 @@ class Verdict(NamedTuple):
 
 
 TARGETS = (
-    Target("cold `add`, directly, to awslabs", ("cold-add", OURS), ("cold-add", AWSLABS), 0.25),
+    Target("cold `add`, direct, compared with awslabs", ("cold-add", OURS), ("cold-add", AWSLABS), 0.25),
     Target(
-        "cold `add` through `/mcp`, logs on, to awslabs directly",
+        "cold `add` through `/mcp`, logs on, compared with awslabs, direct",
         ("cold-add-door", OBSERVED),
         ("cold-add", AWSLABS),
         0.60,
     ),
     Target(
-        "cold first sealed round with a pydantic form, to mcp + Mangum with a boto3 codec",
+        "cold first sealed round with a pydantic form, compared with mcp + Mangum with a boto3 codec",
         ("cold-ask", OURS),
         ("cold-ask", SDK_KMS),
         0.25,
     ),
     Target(
-        "cold first sealed round with a form that needs none, to the same",
+        "cold first sealed round with a form without pydantic, compared with the same",
         ("cold-ask", LIGHT),
         ("cold-ask", SDK_KMS),
         0.14,
     ),
-    Target("warm call, to awslabs, which checks nothing", ("warm-call", OURS), ("warm-call", AWSLABS), 1.1),
-    Target("warm list of 50, to awslabs", ("warm-list", OURS), ("warm-list", AWSLABS), 0.15),
-    Target("warm ask, to mcp's best", ("warm-ask", OURS), ("warm-ask", SDK, LOWLEVEL), 0.45),
-    Target("warm answer, to mcp's best", ("warm-answer", OURS), ("warm-answer", SDK, LOWLEVEL), 0.45),
-    Target("warm middle round, to mcp's best", ("warm-middle", OURS), ("warm-middle", SDK, LOWLEVEL), 0.60),
+    Target("warm call, compared with awslabs, which checks no input", ("warm-call", OURS), ("warm-call", AWSLABS), 1.1),
+    Target("warm list of 50, compared with awslabs", ("warm-list", OURS), ("warm-list", AWSLABS), 0.15),
+    Target("warm ask, compared with mcp's best", ("warm-ask", OURS), ("warm-ask", SDK, LOWLEVEL), 0.45),
+    Target("warm answer, compared with mcp's best", ("warm-answer", OURS), ("warm-answer", SDK, LOWLEVEL), 0.45),
+    Target("warm middle round, compared with mcp's best", ("warm-middle", OURS), ("warm-middle", SDK, LOWLEVEL), 0.60),
 )
 STATES = (  # KB, whose table, what it is of, and how many times what mcp + Mangum takes
     (16, "state", "long strings", 0.5),
@@ -103,14 +103,14 @@ def _state(results: Results, kilobytes: int, table: str, content: str, most: flo
     found = None
     if ask and answer and their_ask and their_answer:
         found = (ask.median + answer.median) / (their_ask.median + their_answer.median)
-    return Verdict(f"{kilobytes} KB of state as {content}, ask and answer, to mcp + Mangum", most, found)
+    return Verdict(f"{kilobytes} KB of state as {content}, ask and answer, compared with mcp + Mangum", most, found)
 
 
 def _bytes(results: Results) -> Verdict:
     """Say how a KB of the largest state compares with one of a sixteenth of it: 1 is linear."""
     small, big = (results.get("state-answer", OURS, size) for size in (BIGGEST // 16, BIGGEST))
     found = big.median / small.median / 16 if small and big else None
-    return Verdict("a KB of 1 MB of state, to a KB of 64 KB: linear in bytes", LINEAR, found)
+    return Verdict("1 KB of 1 MB of state, compared with 1 KB of 64 KB: linear in bytes", LINEAR, found)
 
 
 def _rounds(results: Results) -> Verdict:
@@ -118,16 +118,17 @@ def _rounds(results: Results) -> Verdict:
 
     The first round opens nothing, and the last (after ten questions) seals nothing: neither takes part.
     """
+    title = "round 9, compared with the forecast from rounds 2 to 5: linear in rounds"
     found = [results.get("rounds", OURS, number) for number in (2, 5, ROUNDS - 1)]
     if not all(found):
-        return Verdict("round 9, to what rounds 2 to 5 foretell: linear in rounds", LINEAR, None)
+        return Verdict(title, LINEAR, None)
     early, middle, late = (one.median for one in found if one)
     foretold = middle + (middle - early) * (ROUNDS - 1 - 5) / (5 - 2)
-    return Verdict("round 9, to what rounds 2 to 5 foretell: linear in rounds", LINEAR, late / max(foretold, middle))
+    return Verdict(title, LINEAR, late / max(foretold, middle))
 
 
 def _lists(results: Results) -> Verdict:
     """Say how a tool in a list of 500 compares with one in a list of 50: 1 is linear."""
     few, many = (results.get("tools", OURS, size) for size in (TOOLS[-1] // 10, TOOLS[-1]))
     found = many.median / few.median / 10 if few and many else None
-    return Verdict("a tool in a list of 500, to one in a list of 50: linear in tools", LINEAR, found)
+    return Verdict("one tool in a list of 500, compared with one in a list of 50: linear in tools", LINEAR, found)

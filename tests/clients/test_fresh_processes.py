@@ -34,7 +34,7 @@ def ran() -> list[Invocation]:
 def fresh(ran: list[Invocation], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
     modes.needed()
     state_dir = tmp_path_factory.mktemp("state")
-    with Harness(FUNCTIONS, state_dir=state_dir, runtime=True, reuse=False, ended=ran.append) as harness:
+    with Harness(FUNCTIONS, state_dir=state_dir, runtime=True, reuse=False, on_invocation=ran.append) as harness:
         yield harness
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mcp_functions.handlers import catalog
 from mcp_functions.local import catalog as generated
-from mcp_functions.local.functions import Functions
+from mcp_functions.local.lambdas.functions import Functions
 
 HERE = Path(__file__).parent
 LISTS = ("tools", "prompts", "resources", "resourceTemplates")

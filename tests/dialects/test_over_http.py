@@ -100,7 +100,7 @@ def test_states_of_sep_1685(reach: Callable[..., Http]) -> None:
 
 
 @pytest.mark.parametrize(REACHED, IN_PROCESS, indirect=True)
-def test_what_somebody_else_was_asked_is_not_theirs_to_answer(reach: Callable[..., Http]) -> None:
+def test_another_principal_cannot_answer_a_question(reach: Callable[..., Http]) -> None:
     alice, bob = (MultiTurnClient(reach("update_work_item", who)) for who in ("alice", "bob"))
     turn = alice.turn(alice.request("tools/call", RESOLVE))
     assert turn is not None

@@ -90,7 +90,7 @@ def test_both_options_of_the_document_have_its_shapes(over: Over, option: int) -
     assert [one["params"]["message"] for one in last["dependent_requests"]["requests"]] == ["C?"]
 
 
-def test_state_stands_at_the_top_level_of_the_request_and_of_its_response(over: Over) -> None:
+def test_state_is_a_top_level_member_of_the_request_and_of_its_response(over: Over) -> None:
     shown = json.loads((EXAMPLES / "sep-1685-top-level.json").read_text(encoding="utf-8"))
     client = StateClient(over())
     request = client.request("tools/call", RESOLVE).messages[-1]
@@ -141,7 +141,7 @@ def test_progress_goes_before_what_is_asked_and_a_model_may_be_asked(over: Over,
         assert [message.get("method") for message in reply.messages][:-1] == ["notifications/progress"]
 
 
-def test_a_state_tells_nothing_to_who_carries_it(over: Over) -> None:
+def test_a_state_reveals_nothing_to_its_client(over: Over) -> None:
     for option in OPTIONS:
         (message,) = StateClient(over(), option).request("tools/call", RESOLVE).messages
         assert "ks1." in json.dumps(message)
@@ -151,7 +151,7 @@ def test_a_state_tells_nothing_to_who_carries_it(over: Over) -> None:
 # ---- Who asked for it, and who did not
 
 
-def test_who_does_not_ask_for_it_gets_the_released_revision(over: Over) -> None:
+def test_a_client_without_the_declaration_gets_the_released_revision(over: Over) -> None:
     client = Client(over(), None)
     (message,) = client.request("tools/call", RESOLVE).messages
     assert message["result"]["resultType"] == "input_required"
@@ -163,7 +163,7 @@ def test_who_does_not_ask_for_it_gets_the_released_revision(over: Over) -> None:
 @pytest.mark.parametrize(
     "wish", [{"option": 3}, {"option": "1"}, {"option": True}, {"option": None}, {"state": "number"}, {"state": {}}]
 )
-def test_a_wish_that_means_nothing_is_refused_in_words(over: Over, wish: dict[str, Any]) -> None:
+def test_invalid_options_are_refused_with_an_explanation(over: Over, wish: dict[str, Any]) -> None:
     client = StateClient(over())
     client.capabilities["experimental"] = {"sep-1685": wish}
     reply = client.request("tools/call", RESOLVE)
@@ -333,7 +333,7 @@ def test_a_state_belongs_to_the_arguments_it_was_asked_for(over: Over) -> None:
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_somebody_elses_state_is_refused(over: Over, option: int) -> None:
+def test_another_principals_state_is_refused(over: Over, option: int) -> None:
     alice, bob = StateClient(over("alice"), option), StateClient(over("bob"), option)
     asked = alice.request("tools/call", RESOLVE).messages[-1]
     if option == 0:

@@ -143,7 +143,7 @@ def test_no_event_has_the_id_of_another(over: Over) -> None:
 
 
 @pytest.mark.parametrize("experimental", [{}, {"sep-1858": True}, {"sep-9999": {}}, [], {"sep_1858": {}}])
-def test_who_does_not_ask_for_it_gets_the_released_revision(over: Over, experimental: Any) -> None:  # noqa: ANN401 - JSON
+def test_a_client_without_the_declaration_gets_the_released_revision(over: Over, experimental: Any) -> None:  # noqa: ANN401 - JSON
     client = Client(over(), None)
     client.capabilities = {**client.capabilities, "experimental": experimental}
     (message,) = client.request("tools/call", RESOLVE).messages
@@ -223,7 +223,7 @@ def test_what_is_no_array_of_responses_is_refused(over: Over, spoil: Callable[[A
     assert "id" not in reply.messages[0]
 
 
-def test_an_array_without_the_header_is_told_what_is_missing(over: Over) -> None:
+def test_an_array_without_the_header_gets_an_error_that_names_it(over: Over) -> None:
     client, requests, _event_id = begun(over)
     for reply in (client.post(respond(requests)), client.answer(respond(requests), "")):
         assert reply.status == 400
@@ -292,7 +292,7 @@ def test_the_id_of_an_earlier_event_of_the_turn_continues_nothing(over: Over) ->
         refused(client, respond(requests), event["id"])
 
 
-def test_somebody_elses_event_id_is_refused(over: Over) -> None:
+def test_another_principals_event_id_is_refused(over: Over) -> None:
     _client, requests, event_id = begun(over, who="alice")
     refused(MultiTurnClient(over("bob")), respond(requests), event_id)
 

@@ -146,7 +146,7 @@ def test_how_long_a_task_is_kept_is_the_clients_wish_within_what_the_server_keep
 
 
 @pytest.mark.parametrize("wish", [[], "x", None, True, {"ttl": 0}, {"ttl": -1}, {"ttl": True}, {"ttl": "60"}])
-def test_a_wish_without_a_shape_is_refused_in_words(world: World, wish: object) -> None:
+def test_malformed_task_params_are_refused_with_an_explanation(world: World, wish: object) -> None:
     error = world.client().told("tools/call", {"name": "echo", "arguments": {}, "task": wish})
     assert error["code"] == -32602
     assert "params.task" in error["message"]
@@ -157,7 +157,7 @@ def test_what_is_no_task_is_answered_at_once(world: World) -> None:
     assert (result["resultType"], result["content"][0]["text"]) == ("complete", "7")
 
 
-def test_who_wishes_for_no_task_takes_rounds(world: World) -> None:
+def test_a_call_without_task_params_runs_in_rounds(world: World) -> None:
     result = world.client().told("tools/call", {"name": "echo", "arguments": {}})
     assert (result["resultType"], list(result["inputRequests"])) == ("input_required", ["echo_input"])
 
@@ -279,7 +279,7 @@ def test_the_task_may_be_named_by_its_params_too_but_not_another(world: World) -
 
 
 @pytest.mark.parametrize("about", [{}, {RELATED: {}}, {RELATED: "x"}, {RELATED: {"taskId": 7}}])
-def test_an_answer_that_says_no_task_is_told_where_to_say_it(world: World, about: dict[str, Any]) -> None:
+def test_an_answer_without_a_task_id_gets_an_error_that_names_its_place(world: World, about: dict[str, Any]) -> None:
     error = world.client().told("tasks/input_response", {**HELLO, "_meta": about})
     assert error["code"] == -32602
     assert RELATED in error["message"]
@@ -287,7 +287,7 @@ def test_an_answer_that_says_no_task_is_told_where_to_say_it(world: World, about
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel", "tasks/input_response"])
 @pytest.mark.parametrize("task_id", ["all.0123456789abcdef012345", "other.0123456789abcdef012345", "x", ""])
-def test_a_task_that_nobody_made_is_unknown(world: World, method: str, task_id: str) -> None:
+def test_a_task_id_that_was_never_issued_is_unknown(world: World, method: str, task_id: str) -> None:
     assert world.client().told(method, {"taskId": task_id, **HELLO}) == UNKNOWN
 
 
@@ -304,7 +304,7 @@ def test_the_header_may_name_the_task_and_then_says_the_truth(world: World) -> N
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel", "tasks/input_response"])
-def test_somebody_elses_task_is_an_unknown_task(world: World, method: str) -> None:
+def test_another_principals_task_is_unknown(world: World, method: str) -> None:
     task_id = world.asked(world.client("alice"))
     assert world.client("bob").told(method, {"taskId": task_id, **HELLO}) == UNKNOWN
     assert world.client("alice").get(task_id)["status"] == "input_required"
@@ -380,7 +380,7 @@ def test_an_answer_to_an_earlier_question_is_none_to_a_later_one(world: World) -
 
 
 @pytest.mark.parametrize("method", ["tasks/result", "tasks/input_response"])
-def test_who_does_not_ask_for_it_finds_no_such_method(world: World, method: str) -> None:
+def test_a_client_without_the_declaration_gets_method_not_found(world: World, method: str) -> None:
     task_id = world.asked(world.client())
     for capabilities in (EVERYTHING, wire.WITH_TASKS):
         client = Client(world.client().over, None)

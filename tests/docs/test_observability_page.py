@@ -13,7 +13,7 @@ import pytest
 
 from functions.summarize_year import app as summarize_year
 from mcp_functions.local import cli, template
-from mcp_functions.local.functions import Function
+from mcp_functions.local.lambdas.functions import Function
 from mcp_functions.observability import Notes
 from mcp_functions.observability.notes import fields
 from mcp_functions.testing import Conversation

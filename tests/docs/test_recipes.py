@@ -22,7 +22,7 @@ from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog as catalogs
 from mcp_functions.http import metadata
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
-from mcp_functions.local import Harness, agreement, catalog, template
+from mcp_functions.local import Harness, catalog, checks, template
 from mcp_functions.local.scaffold import init
 from mcp_functions.seal.data_keys import KmsKey
 from mcp_functions.settings import Settings
@@ -85,8 +85,8 @@ def test_every_template_is_linted_and_so_is_what_it_becomes(recipes: list[dict[s
 
 @pytest.mark.parametrize("recipe", [EDGE, DOMAIN, URL, CANARY, PRIMARY, REPLICA])
 def test_the_project_still_agrees_with_every_template_but_that_of_one_lambda(recipe: dict[str, Any]) -> None:
-    project = agreement.read(ROOT)
-    assert agreement.complaints(replace(project, template=merged(project.template, recipe))) == []
+    project = checks.read(ROOT)
+    assert checks.complaints(replace(project, template=merged(project.template, recipe))) == []
 
 
 # ---- Routing at the edge
@@ -291,7 +291,7 @@ def test_the_template_of_one_lambda_agrees(tmp_path: Path) -> None:
     ours["Resources"]["Mcp"]["Properties"]["Environment"] = ONE["Resources"]["Mcp"]["Properties"]["Environment"]
     kept = {name: block for name, block in ours["Resources"].items() if not name.startswith("BookFlight")}
     path.write_text(json.dumps({**ours, "Resources": kept}), encoding="utf-8")
-    assert agreement.complaints(agreement.read(tmp_path)) == []
+    assert checks.complaints(checks.read(tmp_path)) == []
 
 
 def test_a_state_of_one_handler_is_none_of_another_in_the_same_lambda() -> None:

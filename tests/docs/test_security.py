@@ -18,7 +18,8 @@ from botocore.exceptions import NoCredentialsError
 
 from mcp_functions.aws.errors import ClientError, HTTPClientError
 from mcp_functions.http.gateway import note_error
-from mcp_functions.local import opening_command, template
+from mcp_functions.local import template
+from mcp_functions.local.inspection import command as opening_command
 from mcp_functions.observability import Notes, lines
 from mcp_functions.observability.notes import fields
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError
@@ -90,7 +91,7 @@ def test_the_lifetimes_of_the_page_are_those_of_the_code() -> None:
     assert MAX_CHARS == 24 * 1024
     assert "10 minutes" in PAGE.text
     assert "24 KiB as a token" in PAGE.text
-    assert "the larger of an hour and six such times; 16 rounds" in PAGE.text
+    assert "max(1 hour, 6 \u00d7 `answer_within`), at most 16 rounds" in PAGE.text
     assert "30 minutes, one lifetime and a minute" in PAGE.text
 
 

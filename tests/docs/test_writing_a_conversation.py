@@ -40,7 +40,7 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.local import agreement
+from mcp_functions.local import checks
 from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import ROOT, Page
 from tests.docs.stand_ins import FROZEN, YES, Clock, Ok
@@ -155,9 +155,9 @@ def test_a_form_has_these_fields(everything: type[Everything | Light]) -> None:
 
 
 def test_a_new_folder_is_told_what_it_lacks() -> None:
-    project = agreement.read(ROOT)
+    project = checks.read(ROOT)
     grown = replace(project, folders=project.folders | {"open_ticket"})
-    block, listed = (line for claim in agreement.CLAIMS for line in claim(grown))
+    block, listed = (line for claim in checks.CHECKS for line in claim(grown))
     assert block.startswith("functions/open_ticket has no block in template.yaml: add OpenTicket with")
     assert listed == "functions/open_ticket offers nothing in functions/mcp/catalog.json: run make catalog"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import serve
-from mcp_functions.legacy import codes
+from mcp_functions.legacy import errors as legacy_errors
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import McpError
 from mcp_functions.testing import Conversation
@@ -40,7 +40,7 @@ def test_these_are_the_statuses_of_errors() -> None:
     assert {kind.status for kind in _kinds(McpError)} == told | {200}
     assert {kind.status for kind in _kinds(errors.InternalError)} == {200, 500}
     assert {kind.__name__ for kind in _kinds(McpError) if kind.status == 404} == {"MethodNotFound", "SessionNotFound"}
-    assert codes.SessionNotFound.status == 404
+    assert legacy_errors.SessionNotFound.status == 404
 
 
 def _kinds(kind: type[McpError]) -> Iterator[type[McpError]]:

@@ -166,7 +166,7 @@ def test_every_error_has_a_code_that_the_specification_knows_and_one_sentence() 
 
 def test_no_code_is_written_anywhere_but_beside_its_name() -> None:
     shipped = {file for file in PACKAGE.rglob("*.py") if not {PACKAGE / "local", PACKAGE / "attack"} & {*file.parents}}
-    retired = PACKAGE / "legacy" / "codes.py"  # that clients of 2025 still expect, and nobody else hears
+    retired = PACKAGE / "legacy" / "errors.py"  # that clients of 2025 still expect, and nobody else hears
     assert set(re.findall(r"-3[12]\d{3}\b", _code_of(retired.read_text(encoding="utf-8")))) == {"-32002", "-32042"}
     for file in shipped - {PACKAGE / "protocol" / "errors.py", retired}:
         assert re.findall(r"-3[12]\d{3}\b", _code_of(file.read_text(encoding="utf-8"))) == [], file.name

@@ -18,7 +18,7 @@ from tests.support import wire
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.local.events import Moment
+    from mcp_functions.local.api_gateway.events import Moment
 
     Recorded = Callable[[Conversation, list[str]], None]
 

@@ -10,7 +10,7 @@ from mcp_functions.testing import Conversation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.local.events import Moment
+    from mcp_functions.local.api_gateway.events import Moment
 
     Recorded = Callable[[Conversation, list[str]], None]
 

@@ -62,7 +62,7 @@ def test_header_and_envelope_must_agree(client: Client) -> None:
     assert code(sent(client, asked, "2026-07-28", mcp_method="tools/list")) == (400, -32020)
 
 
-def test_an_envelope_that_names_a_legacy_revision_is_told_the_modern_ones(client: Client) -> None:
+def test_an_envelope_with_a_legacy_revision_gets_the_list_of_modern_revisions(client: Client) -> None:
     answer = sent(client, wire.message("tools/list", version="2025-11-25"), "2025-11-25", mcp_method="tools/list")
     assert code(answer) == (400, -32022)
     assert answer[1]["error"]["data"]["supported"] == ["2026-07-28"]
@@ -74,7 +74,7 @@ def test_initialize_without_an_envelope_is_the_legacy_handshake(client: Client, 
     assert (status, answer["result"]["protocolVersion"]) == (200, "2025-11-25")
 
 
-def test_initialize_under_a_modern_header_is_told_which_revisions_there_are(client: Client) -> None:
+def test_initialize_under_a_modern_header_gets_the_list_of_revisions(client: Client) -> None:
     assert code(sent(client, INITIALIZE, "2026-07-28")) == (400, -32022)
 
 
@@ -89,7 +89,9 @@ def test_without_an_envelope_a_request_of_2025_is_legacy(client: Client, version
 
 
 @pytest.mark.parametrize("method", ["server/discover", "subscriptions/listen"])
-def test_who_calls_what_only_2026_has_hears_what_is_missing(client: Client, method: str) -> None:
+def test_a_call_of_a_2026_method_without_its_envelope_gets_an_error_that_names_the_gap(
+    client: Client, method: str
+) -> None:
     assert code(sent(client, {"jsonrpc": "2.0", "id": 1, "method": method})) == (400, -32602)
 
 
@@ -136,14 +138,14 @@ def test_there_is_no_stream_to_listen_to_and_no_session_to_end(client: Client) -
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28", None])
-def test_a_stream_that_nobody_began_is_not_resumed(client: Client, version: str | None) -> None:
+def test_a_stream_that_was_never_started_is_not_resumed(client: Client, version: str | None) -> None:
     client.initialize()
     status = client.http("GET", last_event_id="ks1.none", mcp_protocol_version=version)["statusCode"]
     assert status == (405 if version == "2026-07-28" else 404)
     assert client.http("GET", last_event_id="żółw")["statusCode"] == 405
 
 
-def test_dirt_is_told_as_to_everybody(client: Client) -> None:
+def test_a_malformed_body_gets_the_same_error_as_for_other_clients(client: Client) -> None:
     assert code(sent(client, "{", None)) == (400, -32700)
     assert code(sent(client, '{"jsonrpc": "2.0"}', None)) == (400, -32600)
     assert code(sent(client, {**LIST, "id": None}, None)) == (400, -32600)

@@ -213,7 +213,7 @@ class Again(BaseModel):
         (Any, False, 3),
     ],
 )
-def test_an_output_schema_is_told_where_every_result_is_an_object(
+def test_an_output_schema_is_listed_where_every_result_is_an_object(
     returns: Any,  # noqa: ANN401 - an annotation
     value: object,
     *,

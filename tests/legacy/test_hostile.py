@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Log, Step, serve, tool
-from mcp_functions.legacy import conversations
+from mcp_functions.legacy import stream_events
 from mcp_functions.testing import deployed
 from tests.legacy import offered
 from tests.legacy.clients import Client
@@ -75,7 +75,7 @@ def test_an_event_that_was_seen_long_ago_is_taken_while_the_next_round_runs(clie
     assert text(client.resume(client.seen[0])) == "7 fixed"
 
 
-def test_an_event_that_was_seen_long_ago_lets_work_go_on(world: World) -> None:
+def test_an_old_event_id_continues_the_work(world: World) -> None:
     @tool(max_sheds=3)
     def long(*, elicit: Elicit, step: Step) -> str:
         """Ask, and take three steps of 20 seconds."""
@@ -168,16 +168,16 @@ def test_a_response_that_says_two_things_is_none(client: Client, world: World) -
         ["throttled", None, "lost", "lost"],
     ],
 )
-def test_a_claim_that_nobody_confirmed_is_known_again(client: Client, world: World, weather: list[Fault]) -> None:
+def test_an_unconfirmed_claim_is_recognized(client: Client, world: World, weather: list[Fault]) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
-    faults = iter([None, *weather])  # the letter is found
+    faults = iter([None, *weather])  # the record is found
     world.table.weather = lambda _operation: next(faults, None)
     assert client.accept(id_, why="Fixed")["statusCode"] == 202
     assert text(client.resume()) == "7 fixed"
     assert world.ran == 2
 
 
-def test_two_calls_of_one_id_at_once_end_in_a_question_or_in_words(client: Client, world: World) -> None:
+def test_two_concurrent_calls_with_one_id_end_in_a_question_or_an_explanation(client: Client, world: World) -> None:
     client.call("resolve", bug=7)
     other = world.client()
     other.session, other.version = client.session, client.version
@@ -185,29 +185,29 @@ def test_two_calls_of_one_id_at_once_end_in_a_question_or_in_words(client: Clien
 
     def weather(operation: str) -> Fault:
         operations.append(operation)
-        if operations == ["PutItem", "GetItem", "PutItem"]:  # found another call's letter, and is about to replace it
+        if operations == ["PutItem", "GetItem", "PutItem"]:  # found another call's record, and is about to replace it
             other._id = client._id - 1  # noqa: SLF001 - as two processes do that share a session
             other.call("resolve", bug=9)
         return None
 
     client._id -= 1  # noqa: SLF001
     world.table.weather = weather
-    assert "cannot be reached just now" in text(client.call("resolve", bug=8))
+    assert "temporarily unavailable" in text(client.call("resolve", bug=8))
     other.accept(asked(other.resume(other.seen[0]))["id"], why="Fixed")
     assert text(other.resume()) == "9 fixed"
 
 
-def test_a_letter_that_does_not_open_is_in_nobodys_way(client: Client, world: World) -> None:
+def test_an_unreadable_call_record_blocks_no_later_call(client: Client, world: World) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
     for item in world.table.items.values():
         item["sealed"]["S"] = item["sealed"]["S"][:-8] + "AAAAAAAA"
     assert client.accept(id_, why="Fixed")["statusCode"] == 202
     assert "error" in client.resume()[-1].data
     client._id -= 1  # noqa: SLF001 - the same request once more
-    assert "cannot be reached just now" in text(client.call("resolve", bug=7))
+    assert "temporarily unavailable" in text(client.call("resolve", bug=7))
 
 
-def test_a_batch_that_nobody_waits_for_any_more_is_not_run_to_its_end(world: World) -> None:
+def test_a_batch_past_its_deadline_is_not_run_to_its_end(world: World) -> None:
     ran: list[int] = []
 
     @tool
@@ -274,7 +274,7 @@ class Drawers:
         return self.kept[token]
 
 
-def test_what_was_sealed_as_one_thing_is_none_of_the_others_whoever_seals() -> None:
+def test_a_token_of_one_kind_does_not_open_as_another_kind() -> None:
     drawers = Drawers()
     with deployed():
         client = Client(serve(offered.resolve, codec=drawers))
@@ -293,10 +293,10 @@ def test_what_was_sealed_as_one_thing_is_none_of_the_others_whoever_seals() -> N
             assert (answer["statusCode"] == 200) == drawers.kept[token].startswith(b'{"v":1,"aud"')
 
 
-def test_whoever_comes_more_often_than_asked_is_never_an_error(
+def test_polling_more_often_than_asked_is_not_an_error(
     client: Client, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversations, "GROWTH", 1e40)  # else it took 2110 requests to leave what a float can hold
+    monkeypatch.setattr(stream_events, "POLL_GROWTH", 1e40)  # else it took 2110 requests to leave what a float can hold
     id_ = asked(client.call("resolve", bug=7))["id"]
     came = [waits(client.resume()) for _ in range(10)]
     assert came[-1] == 5000
@@ -332,12 +332,12 @@ def test_what_a_batch_changes_of_its_session_reaches_the_client(world: World) ->
 @pytest.mark.parametrize(
     ("version", "tool", "why"),
     [
-        ("2025-03-26", "resolve", "this client's revision has no words for it"),  # no revision before June asks users
-        ("2025-06-18", "opened", "this client's revision has no words for it"),
-        ("2025-06-18", "resolve", "they do not come back for the answer"),
+        ("2025-03-26", "resolve", "this client's revision has no request for it"),  # no revision before June asks users
+        ("2025-06-18", "opened", "this client's revision has no request for it"),
+        ("2025-06-18", "resolve", "they do not resume streams"),
     ],
 )
-def test_who_declares_what_its_revision_does_not_know_is_not_told_that_it_did_not(
+def test_a_declared_capability_of_a_later_revision_is_not_reported_as_missing(
     world: World, version: str, tool: str, why: str
 ) -> None:
     client = world.client()

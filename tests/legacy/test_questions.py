@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
-from mcp_functions.legacy import tickets
+from mcp_functions.legacy import stream_ids
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.testing import deployed
 from tests.legacy import offered
@@ -90,7 +90,7 @@ def test_every_event_has_an_id_of_its_own(client: Client, world: World) -> None:
 
 
 @pytest.mark.parametrize(("action", "said"), [("decline", "Declined"), ("cancel", "Cancelled")])
-def test_a_user_who_does_not_answer_is_heard_too(client: Client, action: str, said: str) -> None:
+def test_a_user_who_declines_is_reported_to_the_function(client: Client, action: str, said: str) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
     assert client.answer(id_, {"action": action})["statusCode"] == 202
     assert text(client.resume()) == f"7 stays: {said}"
@@ -106,7 +106,7 @@ def test_a_user_who_does_not_answer_is_heard_too(client: Client, action: str, sa
         ({}, ""),
     ],
 )
-def test_a_client_that_cannot_ask_its_user_is_told_apart_from_a_user_who_dismisses(
+def test_a_client_that_cannot_ask_its_user_differs_from_a_user_who_dismisses(
     client: Client, world: World, answer: dict[str, Any], shown: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     id_, ran = asked(client.call("resolve", bug=7))["id"], world.ran
@@ -178,7 +178,7 @@ def test_pages_models_and_roots_are_asked_for(client: Client) -> None:
     assert text(client.resume()) == "file:///a"
 
 
-def test_a_client_that_refuses_its_model_is_told_so_in_words(client: Client) -> None:
+def test_a_client_that_refuses_sampling_gets_an_explanation(client: Client) -> None:
     id_ = asked(client.call("sampled"))["id"]
     client.answer(id_, error={"code": -1, "message": "User rejected sampling request"})
     last = client.resume()
@@ -223,7 +223,7 @@ def test_an_answer_that_is_delivered_twice_counts_once(client: Client, world: Wo
 @pytest.mark.parametrize("last", [False, True])
 def test_of_two_answers_that_find_the_question_open_one_is_taken(client: Client, world: World, last: bool) -> None:  # noqa: FBT001 - parametrized
     id_ = asked(client.call("resolve", bug=7) if last else client.call("both"))["id"]
-    between = Once(lambda: client.accept(id_, why="Fixed"))  # after the first has read the letter, before it claims it
+    between = Once(lambda: client.accept(id_, why="Fixed"))  # after the first has read the record, before it claims it
 
     def weather(operation: str) -> Fault:
         if operation == "PutItem":
@@ -269,7 +269,7 @@ def test_a_client_comes_less_and_less_often_while_a_user_thinks(client: Client) 
     assert (retries[0], retries[-1]) == (500, 5000)
 
 
-def test_a_question_that_nobody_answers_ends_the_call(client: Client, world: World) -> None:
+def test_a_question_without_an_answer_ends_the_call(client: Client, world: World) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
     world.clock.advance(901)
     assert "not answered in time" in client.resume()[-1].data["error"]["message"]
@@ -326,7 +326,7 @@ def test_a_table_out_of_service_is_a_clear_error_and_no_hang(
     if step == "asking":
         world.table.weather = fails
         last = client.call("resolve", bug=7)
-        assert "cannot be reached just now" in text(last)
+        assert "temporarily unavailable" in text(last)
         assert "How was bug 7 resolved?" in text(last)
         return
     id_ = asked(client.call("resolve", bug=7))["id"]
@@ -368,21 +368,21 @@ def test_kms_that_stutters_over_the_next_question_is_asked_again(  # noqa: PLR09
     client: Client, world: World, monkeypatch: pytest.MonkeyPatch, called: str, answer: str, ran: int
 ) -> None:
     id_ = asked(client.call(called, **({"bug": 7} if called == "resolve" else {})))["id"]
-    seal, faults = tickets.question_id, [TemporarilyUnavailable("kms:down")] * 2
+    seal, faults = stream_ids.seal_question_id, [TemporarilyUnavailable("kms:down")] * 2
 
-    def stutters(*given: Any) -> str:  # noqa: ANN401 - as question_id has them
+    def stutters(*given: Any) -> str:  # noqa: ANN401 - as seal_question_id has them
         if faults:
             raise faults.pop()
         return seal(*given)
 
-    monkeypatch.setattr(tickets, "question_id", stutters)
+    monkeypatch.setattr(stream_ids, "seal_question_id", stutters)
     assert client.accept(id_, why=answer)["statusCode"] == 202
     assert (world.slept, faults) == ([0.2, 0.4], [])
     asked(client.resume())
     assert world.ran == ran
 
 
-def test_kms_out_of_service_leaves_a_client_where_it_stands(client: Client, world: World) -> None:
+def test_a_kms_outage_leaves_a_client_at_its_event(client: Client, world: World) -> None:
     asked(client.call("resolve", bug=7))
     world.anew()
     world.kms.failure = TemporarilyUnavailable("kms:down")
@@ -403,12 +403,12 @@ def test_a_function_that_dies_leaves_an_honest_error(world: World) -> None:
     assert last["error"]["message"] == "The function did not answer in time"
 
 
-def test_a_call_without_a_table_ends_in_words(world: World) -> None:
+def test_a_call_without_a_table_ends_with_an_explanation(world: World) -> None:
     client = World(*ALL, door=world.door, table="").client()
     client.initialize()
     said = text(client.call("resolve", bug=7))
     assert "How was bug 7 resolved? (why: Fixed | Duplicate)" in said
-    assert "keeps no mailbox" in said
+    assert "no table for questions" in said
     error = client.message("prompts/get", {"name": "brief", "arguments": {"topic": "x"}})["error"]
     assert error["code"] == -32602
     assert "Why?" in error["message"]
@@ -440,7 +440,7 @@ def test_a_client_that_is_known_never_to_come_back_is_asked_nothing(world: World
     client.initialize(name=name)
     said = text(client.call("resolve", bug=7))
     assert "How was bug 7 resolved?" in said
-    assert "this client does not come back for what follows an answer" in said
+    assert "this client does not resume a stream after the user's answer" in said
 
 
 def test_a_deployment_may_ask_earlier_ones_all_the_same(world: World) -> None:
@@ -464,22 +464,22 @@ def test_a_deployment_may_ask_no_client_of_2025(world: World) -> None:
     assert "How was bug 7 resolved?" in text(client.call("resolve", bug=7))
 
 
-def test_who_declared_nothing_is_told_what_it_was_not_asked(world: World) -> None:
+def test_a_client_without_capabilities_gets_the_question_in_an_explanation(world: World) -> None:
     client = world.client()
     client.initialize(capabilities={})
     said = text(client.call("resolve", bug=7))
-    assert "this client did not declare that it can be asked" in said
+    assert "this client did not declare support for it" in said
     assert "How was bug 7 resolved?" in said
     bare = world.client()  # without a session
     assert "How was bug 7 resolved?" in text(bare.call("resolve", bug=7))
 
 
-def test_who_reads_no_streams_is_asked_nothing(client: Client) -> None:
+def test_a_client_that_reads_no_streams_is_not_asked(client: Client) -> None:
     (only,) = client.send("tools/call", {"name": "resolve", "arguments": {"bug": 7}}, accept="application/json")
     assert "How was bug 7 resolved?" in only.data["result"]["content"][0]["text"]
 
 
-def test_a_request_id_that_no_header_could_carry_is_asked_nothing(client: Client) -> None:
+def test_a_request_id_too_long_for_a_header_gets_no_question(client: Client) -> None:
     sent = {"jsonrpc": "2.0", "id": "x" * 5000, "method": "tools/call"}
     events = client.read(client.http("POST", {**sent, "params": {"name": "resolve", "arguments": {"bug": 7}}}))
     assert "too large" in text(events)

@@ -16,9 +16,9 @@ from mcp_functions.dispatch.vault import Vault
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
-from mcp_functions.legacy import Legacy
+from mcp_functions.legacy import LegacyServer, ModernServer
 from mcp_functions.settings import Settings
-from mcp_functions.store import DynamoDb, SealedTable
+from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.legacy.clients import ISSUER, RESOURCE, Client
 from tests.support import wire
@@ -70,9 +70,9 @@ class KeptVault(Vault):
     def _table(self, max_age: int) -> Any:  # noqa: ANN401 - a Table
         from mcp_functions import store  # noqa: PLC0415
 
-        rows = DynamoDb(self.memory.name, lambda: self.memory)
+        rows = DynamoDbTable(self.memory.name, lambda: self.memory)
         return SealedTable(
-            rows, store.envelope(self._keys, max_age=max_age), self._service, max_age=max_age, now=self._now
+            rows, store.item_envelope(self._keys, max_age=max_age), self._service, max_age=max_age, now=self._now
         )
 
 
@@ -136,10 +136,9 @@ class World:
                     raise Died
             return server.answer(request)
 
-        legacy = Legacy(
-            self.settings, answer, catalog.of(self.handlers), vault if self.keys else None, now=self.clock,
-            sleep=self._sleep,
-        )  # fmt: skip
+        modern = ModernServer(answer, catalog.of(self.handlers))
+        kept = vault if self.keys else None
+        legacy = LegacyServer(self.settings, modern, kept, now=self.clock, sleep=self._sleep)
         own = legacy if self.door == "direct" else None
         return LambdaFunction(lambda _name: Endpoint(self.settings, answer, legacy=own), now=self.clock)
 
@@ -147,7 +146,9 @@ class World:
         offered = catalog.of(self.handlers, "all")
         front = FrontDoor(offered, self.settings, lambda: Invoke(self), "Be nice", now=self.clock)
         vault = self._vault("mcp") if self.keys else None
-        legacy = Legacy(self.settings, front.answer, offered, vault, now=self.clock, sleep=self._sleep)
+        legacy = LegacyServer(
+            self.settings, ModernServer(front.answer, offered), vault, now=self.clock, sleep=self._sleep
+        )
         return LambdaFunction(lambda _name: Endpoint(self.settings, front.answer, legacy=legacy), now=self.clock)
 
     def _sleep(self, seconds: float) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mcp_functions.local.authorizer import Denied, JwtAuthorizer
-from mcp_functions.local.exchange import HttpRequest, HttpResponse
+from mcp_functions.local.api_gateway.authorizer import Denied, JwtAuthorizer
 from mcp_functions.local.issuer import Issuer
+from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 NOW = 1_785_000_000.0
 URL, RESOURCE = "http://127.0.0.1:9", "http://127.0.0.1:8/mcp"

@@ -88,7 +88,7 @@ def test_one_function_with_one_name_twice_is_refused(project: Callable[[dict[str
 
 
 def test_without_a_front_door_there_is_no_place_for_it(project: Callable[[dict[str, str]], Path]) -> None:
-    with pytest.raises(Problem, match=r"the catalog lives beside the front door's app\.py"):
+    with pytest.raises(Problem, match=r"the catalog belongs beside the front door's app\.py"):
         catalog.write(project({"sums/app.py": ADD}), {})
 
 

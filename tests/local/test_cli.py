@@ -148,7 +148,7 @@ def test_the_greeting_says_how_to_connect_and_that_states_are_bound_to_nobody(
     assert url.endswith("/mcp")
     assert f'async with Client("{url}", elicitation_callback=...) as client:' in text
     assert said.index(f"mcp-functions serves {url}") == 0
-    assert "AuthMode is none: states are bound to nobody here" in text
+    assert "AuthMode is none: a requestState is bound to no user" in text
     assert "function   hello" in text
     assert "no functions/mcp" in text
 
@@ -256,7 +256,9 @@ def test_check_says_what_differs_and_exits_with_1(run: Callable[..., Ran]) -> No
 
 
 def test_a_catalog_without_a_front_door_is_one_line(run: Callable[..., Ran]) -> None:
-    assert "the catalog lives beside the front door's app.py" in one_line(run("catalog", files={"greet/app.py": ASKS}))
+    assert "the catalog belongs beside the front door's app.py" in one_line(
+        run("catalog", files={"greet/app.py": ASKS})
+    )
 
 
 def test_the_state_goes_from_a_file_into_an_event(run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +295,7 @@ from mcp_functions.local import cli
 for number in range(150):
     with cli._until_stopped() as stopped:
         threading.Timer(0.0005 * (number % 7), os.kill, (os.getpid(), signal.SIGINT)).start()
-        while not stopped.wait(0):
+        while not stopped():
             pass
 """
 

@@ -39,7 +39,7 @@ def test_the_demo_shows_three_rounds_and_a_refusal(functions: Path) -> None:
         "Round 1",
         "Round 2",
         "Round 3",
-        "Somebody changes the state",
+        "An attacker changes the state",
         "3 rounds, 3 invocations, and nothing kept on the server between them.",
     ]
     assert "resolution: Fixed | Won't Fix | Duplicate | By Design" in ran.stdout
@@ -86,7 +86,7 @@ def change(functions: Path, old: str, new: str) -> None:
 
 def test_a_tool_that_asks_something_else_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change(functions, 'elicit("resolution"', 'elicit("mood"')
-    assert surprise(capsys) == "mcp-functions: the demo went wrong: nobody knows an answer to mood\n"
+    assert surprise(capsys) == "mcp-functions: the demo went wrong: the demo has no answer to mood\n"
 
 
 def test_a_tool_that_ends_early_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +97,7 @@ def test_a_tool_that_ends_early_is_a_surprise(functions: Path, capsys: pytest.Ca
 
 def test_a_tool_that_ends_otherwise_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change(functions, "resolved as Duplicate of", "is like")
-    assert "the call did not end as it should: Bug #4522 is like Bug #4301" in surprise(capsys)
+    assert "the call ended with another result: Bug #4522 is like Bug #4301" in surprise(capsys)
 
 
 def test_a_stale_catalog_is_one_line_with_its_fix(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_a_missing_client_is_one_line_with_its_fix(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
-    monkeypatch.delitem(sys.modules, "mcp_functions.local.demo", raising=False)
-    monkeypatch.delattr("mcp_functions.local.demo", raising=False)
+    monkeypatch.delitem(sys.modules, "mcp_functions.local.demo.question", raising=False)
+    monkeypatch.delattr("mcp_functions.local.demo.question", raising=False)
     assert main(["demo"]) == 2
     assert capsys.readouterr() == ("", "mcp-functions: mcp is not installed: pip install 'mcp-functions[demo]'\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local.functions import Functions
+from mcp_functions.local.lambdas.functions import Functions
 from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def test_loading_again_sees_what_was_changed(project: Callable[[dict[str, str]],
 
 def test_a_missing_directory_is_named() -> None:
     assert (
-        refusal(Path("nowhere")) == "there is no folder nowhere: start where functions/ is, or name it with --functions"
+        refusal(Path("nowhere"))
+        == "there is no folder nowhere: start in the folder of functions/, or name it with --functions"
     )
 
 

@@ -241,7 +241,7 @@ def test_whoever_wants_to_know_is_told_of_every_invocation(
 ) -> None:
     told: list[Invocation] = []
     directory = write_functions(tmp_path / "functions", {"a/app.py": CONTEXT})
-    with Harness(directory, state_dir=tmp_path / "s", ended=told.append) as running:
+    with Harness(directory, state_dir=tmp_path / "s", on_invocation=told.append) as running:
         connection = connect(running.url)
         connection.request("GET", "/mcp/a")
         connection.getresponse().read()

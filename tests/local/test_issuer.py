@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
-from mcp_functions.local.exchange import HttpRequest, HttpResponse
 from mcp_functions.local.issuer import Issuer
+from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

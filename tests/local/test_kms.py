@@ -11,8 +11,8 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from mcp_functions.local import keyfile
-from mcp_functions.local.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.doubles import keyfile
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.problems import Problem
 
@@ -253,5 +253,5 @@ def test_a_damaged_key_is_a_problem_with_its_way_out(tmp_path: Path, text: str) 
 
 def test_a_key_that_cannot_be_kept_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file, not a folder")
-    with pytest.raises(Problem, match="cannot be read or made"):
+    with pytest.raises(Problem, match="cannot be read or created"):
         keyfile.load(tmp_path / "state")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local.exchange import HttpRequest, HttpResponse
-from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
 from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:

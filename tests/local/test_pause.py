@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_functions.local import clients
 from mcp_functions.local.cli import main
+from mcp_functions.local.demo import clients
 from tests.conformance import node
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_without_a_typescript_client_another_python_process_finishes(
         "Round 2: the official Python client",
         "Round 3: the official Python client",
     ]
-    assert "The TypeScript client does not take over: Node.js is not installed. Another Python process does." in page
+    assert "The TypeScript client does not take over: Node.js is not installed. A new Python process does." in page
     assert f"result   {END}" in page
     assert (functions / "update_work_item" / "app.py").read_bytes() == before
     assert not (functions.parent / ".mcp-functions").exists()
@@ -112,7 +112,7 @@ def test_a_tool_that_does_not_wait_for_days_is_a_surprise(functions: Path, capsy
 
 def test_a_tool_that_cannot_be_upgraded_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = surprise(functions, "duplicate link created.", "a link too.", capsys)
-    assert said == "update_work_item/app.py cannot be upgraded: 'link created.' does not stand in it once"
+    assert said == "update_work_item/app.py cannot be upgraded: 'link created.' must be in it once"
 
 
 def test_a_stale_catalog_is_one_line_with_its_fix(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:

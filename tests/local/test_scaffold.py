@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local import agreement, catalog, template
+from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.cli import main
-from mcp_functions.local.functions import NAME
+from mcp_functions.local.lambdas.functions import NAME
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import blocks, files, init, new, samples, spelling, toolkit
 
@@ -106,8 +106,8 @@ def test_a_project_is_these_files(written: Path) -> None:
 
 
 def test_a_new_project_agrees_with_itself(written: Path) -> None:
-    project = agreement.read(written)
-    assert agreement.complaints(project) == []
+    project = checks.read(written)
+    assert checks.complaints(project) == []
     assert project.catalog == catalog.generate(written / "functions")
     assert project.catalog["functions"]["tools"] == {"book_flight": "book_flight"}
 
@@ -288,8 +288,8 @@ def test_a_new_function_is_everywhere_it_has_to_be(
     before = contents(own)
     assert main(["new", kind, "track_parcel"]) == 0
     said = capsys.readouterr().out
-    project = agreement.read(own)
-    assert agreement.complaints(project) == []
+    project = checks.read(own)
+    assert checks.complaints(project) == []
     assert project.catalog == catalog.generate(own / "functions")
     assert project.catalog["functions"][listed][key] == "track_parcel"
     assert ("track_parcel" in project.asking) is (kind != "resource")
@@ -305,7 +305,7 @@ def test_a_new_function_is_everywhere_it_has_to_be(
 def test_whoever_subscribes_hears_of_workers_that_failed(own: Path) -> None:
     for name in ("track_parcel", "find_parcel"):
         new(own, "task", name)
-    project = agreement.read(own)
+    project = checks.read(own)
     resources = project.template["Resources"]
     for worker_id, worker in project.workers.values():
         configured = resources[f"{worker_id}Invocations"]["Properties"]
@@ -342,7 +342,7 @@ def test_a_tool_that_became_one_that_keeps_something_is_told_the_command_that_pr
     app = samples.sample(kind, "track_parcel").files["functions/track_parcel/app.py"]
     (own / "functions/track_parcel/app.py").write_text(app, encoding="utf-8")
     catalog.write(own / "functions", catalog.generate(own / "functions"))
-    said = "\n".join(agreement.complaints(agreement.read(own)))
+    said = "\n".join(checks.complaints(checks.read(own)))
     command = re.findall(r"printed by: python -m mcp_functions\.local (block \w+ track_parcel)", said)
     assert set(command) == {f"block {kind} track_parcel"}
     assert main(command[0].split()) == 0
@@ -351,7 +351,7 @@ def test_a_tool_that_became_one_that_keeps_something_is_told_the_command_that_pr
     old = blocks.block(samples.sample("tool", "track_parcel"))
     assert old in text
     path.write_text(text.replace(old, printed), encoding="utf-8")  # as somebody pastes it
-    assert agreement.complaints(agreement.read(own)) == []
+    assert checks.complaints(checks.read(own)) == []
 
 
 def test_what_somebody_wrote_into_the_template_stays_there(own: Path) -> None:
@@ -386,7 +386,7 @@ def test_a_name_that_is_one_is_a_folder_a_function_and_a_lambda(name: str) -> No
     assert spelling.check(name) == name
     assert name.isidentifier()
     assert NAME.fullmatch(name)
-    assert re.fullmatch(r"[A-Za-z0-9]+", agreement.pascal(name))
+    assert re.fullmatch(r"[A-Za-z0-9]+", checks.pascal(name))
 
 
 @pytest.mark.parametrize(
@@ -445,7 +445,7 @@ def test_outside_of_a_project_there_is_nothing_to_add_to(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said = refused(capsys, "new", "tool", "x")
-    assert said == "there is no template.yaml: start where template.yaml and functions/ are"
+    assert said == "there is no template.yaml: start in the folder of template.yaml and functions/"
 
 
 def test_a_project_without_an_endpoint_has_no_place_for_another_function(
@@ -503,7 +503,7 @@ def test_a_function_added_by_hand_is_a_folder_and_a_block_and_what_is_missing_is
     app = samples.sample("tool", "by_hand").files["functions/by_hand/app.py"]
     (own / "functions/by_hand").mkdir()
     (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
-    assert agreement.complaints(agreement.read(own)) == [
+    assert checks.complaints(checks.read(own)) == [
         (
             "functions/by_hand has no block in template.yaml: add ByHand with CodeUri functions/by_hand/, its"
             " Integration and its Route, and name it in the front door's policy"
@@ -514,18 +514,18 @@ def test_a_function_added_by_hand_is_a_folder_and_a_block_and_what_is_missing_is
     text = path.read_text(encoding="utf-8")
     copied = text[text.index("  BookFlight:") : text.index("  # ---- The key")]
     path.write_text(text.replace(copied, copied + copied.replace("BookFlight", "ByHand")), encoding="utf-8")
-    project = agreement.read(own)
-    assert "ByHand must have FunctionName" not in "\n".join(agreement.complaints(project))
+    project = checks.read(own)
+    assert "ByHand must have FunctionName" not in "\n".join(checks.complaints(project))
     copy = copied.replace("BookFlight", "ByHand").replace("book_flight", "by_hand")
     path.write_text(text.replace(copied, copied + copy), encoding="utf-8")
     catalog.write(own / "functions", catalog.generate(own / "functions"))
-    assert agreement.complaints(agreement.read(own)) == [
+    assert checks.complaints(checks.read(own)) == [
         "Mcp may not invoke ByHand: add !Sub ${ByHand.Arn}${Qualifier} to its policy",
         "ApiRole may not invoke ByHand: add !Sub ${ByHand.Arn}${Qualifier} to its policy",
     ]
     invoked = "                  - !Sub ${BookFlight.Arn}${Qualifier}\n"
     fix(path, invoked, invoked + invoked.replace("BookFlight", "ByHand"))
-    assert agreement.complaints(agreement.read(own)) == []
+    assert checks.complaints(checks.read(own)) == []
 
 
 def test_a_function_that_begins_to_ask_is_told_which_statement_it_needs(own: Path) -> None:
@@ -545,13 +545,13 @@ def note(number: int, *, elicit: Elicit) -> str:
 handler = serve(note)
 '''
     (own / "functions/note/app.py").write_text(app, encoding="utf-8")
-    statement, keys = agreement.complaints(agreement.read(own))
+    statement, keys = checks.complaints(checks.read(own))
     told = json.loads(statement.removeprefix("functions/note asks: Note needs exactly this statement: "))
     assert keys == "functions/note asks: Note needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"
     policies = json.dumps([{"Version": "2012-10-17", "Statement": [told]}])
     more = f"Environment: {{Variables: {{MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn}}}}\n      Policies: {policies}"
     fix(own / "template.yaml", "CodeUri: functions/note/", f"CodeUri: functions/note/\n      {more}")
-    assert agreement.complaints(agreement.read(own)) == []
+    assert checks.complaints(checks.read(own)) == []
 
 
 def test_what_a_project_has_beside_its_functions_is_its_own_affair(own: Path) -> None:
@@ -573,7 +573,7 @@ def test_what_a_project_has_beside_its_functions_is_its_own_affair(own: Path) ->
 
   # ---- The key that""",
     )
-    assert agreement.complaints(agreement.read(own)) == []
+    assert checks.complaints(checks.read(own)) == []
 
 
 def test_several_handlers_in_one_lambda_need_no_endpoint_before_them(own: Path) -> None:
@@ -584,13 +584,13 @@ def test_several_handlers_in_one_lambda_need_no_endpoint_before_them(own: Path) 
     start, end = text.index("  Mcp:\n"), text.index("  # ---- The functions:")
     text = (text[:start] + text[end:]).replace("BookFlight", "Mcp").replace("/mcp/book_flight", "/mcp")
     path.write_text(text.replace("book_flight", "mcp"), encoding="utf-8")
-    assert agreement.complaints(agreement.read(own)) == []
+    assert checks.complaints(checks.read(own)) == []
 
 
 def test_an_open_route_is_named(own: Path) -> None:
     fix(own / "template.yaml", "      AuthorizerId: !If [UsesJwt, !Ref JwtAuthorizer, !Ref AWS::NoValue]}\n", "    }\n")
-    said = agreement.complaints(agreement.read(own))
-    assert [line.partition(" must carry")[0] for line in said] == ["McpRoute", "BookFlightRoute"]
+    said = checks.complaints(checks.read(own))
+    assert [line.partition(" must have AuthorizationType")[0] for line in said] == ["McpRoute", "BookFlightRoute"]
 
 
 @pytest.mark.parametrize("text", ["", "Resources: 3\n", "Resources: {\n", "- a\n", "\x00"])
@@ -604,7 +604,7 @@ def test_a_template_that_is_none_is_one_line(text: str, own: Path, capsys: pytes
 
 def test_every_block_of_our_template_is_the_block_that_new_writes() -> None:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
-    project = agreement.read(ROOT)
+    project = checks.read(ROOT)
     for folder, (logical_id, _) in project.functions.items():
         # ours tells somebody of workers that fail, and says so; pay_invoice reads a secret
         if folder not in {"mcp", "pay_invoice", *project.tasks}:

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from mcp_functions.local import Harness, Problem
-from mcp_functions.local.dynamodb import DynamoDbApi
-from mcp_functions.local.exchange import HttpRequest
-from mcp_functions.local.tablefile import FILE, KeptTable, TableFile
+from mcp_functions.local.doubles.dynamodb import DynamoDbApi
+from mcp_functions.local.doubles.tablefile import FILE, StoredTable, TableFile
+from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.local.task_client import TaskClient
-from mcp_functions.store import Refused
+from mcp_functions.store import DynamoDbError
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.local.conftest import write_functions
 
@@ -51,7 +51,7 @@ WRITES = """
 import sys
 from itertools import count
 from pathlib import Path
-from mcp_functions.local.tablefile import TableFile
+from mcp_functions.local.doubles.tablefile import TableFile
 file = TableFile(Path(sys.argv[1]), now=0)
 for number in count():
     key, text = f"k{number % 50}", "x" * 30_000
@@ -65,17 +65,17 @@ def item(key: str, text: str = "", *, expires: int | None = NOW + 100) -> dict[s
     return {"key": {"S": key}, "sealed": {"S": text}, **ends}
 
 
-def opened(folder: Path, now: float = NOW) -> tuple[TableFile, KeptTable]:
+def opened(folder: Path, now: float = NOW) -> tuple[TableFile, StoredTable]:
     file = TableFile(folder, now=now)
-    return file, KeptTable(file, NAME, partial(MemoryTable, NAME))
+    return file, StoredTable(file, NAME, partial(MemoryTable, NAME))
 
 
-def found(table: KeptTable, key: str) -> Any:  # noqa: ANN401 - DynamoDB's JSON
+def found(table: StoredTable, key: str) -> Any:  # noqa: ANN401 - DynamoDB's JSON
     wanted = {"TableName": NAME, "Key": {"key": {"S": key}}, "ConsistentRead": True}
     return table("GetItem", wanted).get("Item")
 
 
-def put(table: KeptTable, what: dict[str, Any], **more: Any) -> None:  # noqa: ANN401 - DynamoDB's JSON
+def put(table: StoredTable, what: dict[str, Any], **more: Any) -> None:  # noqa: ANN401 - DynamoDB's JSON
     table("PutItem", {"TableName": NAME, "Item": what, **more})
 
 
@@ -98,7 +98,7 @@ def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
         "ExpressionAttributeNames": {"#key": "key", "#expires": "expires"},
         "ExpressionAttributeValues": {":now": {"N": str(NOW)}},
     }
-    with pytest.raises(Refused):
+    with pytest.raises(DynamoDbError):
         put(table, item("a", "second"), **absent)
     file.close()
     file, table = opened(tmp_path)

@@ -63,7 +63,7 @@ def test_a_client_that_knows_tasks_sees_a_call_to_its_end(url: str) -> None:
 def test_a_task_whose_tool_crashes_has_a_result_and_what_nobody_answers_is_an_error(url: str) -> None:
     client = TaskClient(url, sleep=lambda _seconds: None)
     assert client.run("greet", {}, called("nobody"))["isError"] is True
-    with pytest.raises(Refused, match="nobody here knows an answer to first"):
+    with pytest.raises(Refused, match="this client has no answer to first"):
         client.run("greet", {})
     with pytest.raises(Refused, match="Unknown task"):
         client.cancel("greet.0123456789abcdef012345")

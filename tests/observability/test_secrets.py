@@ -633,7 +633,9 @@ def test_the_logs_of_the_real_runtime_hold_none(tmp_path: Path, more: str) -> No
     (tmp_path / "functions/fail/app.py").write_text(APP + more, encoding="utf-8")
     (tmp_path / "template.yaml").write_text(TEMPLATE, encoding="utf-8")
     said: list[str] = []
-    with Harness(tmp_path / "functions", port=0, runtime=True, said=lambda _folder, line: said.append(line)) as harness:
+    with Harness(
+        tmp_path / "functions", port=0, runtime=True, on_log=lambda _folder, line: said.append(line)
+    ) as harness:
         answers = [
             post(harness.url + "/fail", {"how": SECRET}),
             post(harness.url + "/fail", {"how": [SECRET]}),

@@ -34,13 +34,13 @@ RECORDS = {"dataclasses"}  # are the author's
 LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {
-    "aws", "aws.clients", "aws.connection", "aws.credentials", "aws.endpoints", "aws.errors", "aws.signing",
+    "aws", "aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing", "aws.endpoints",
 }  # fmt: skip
 EVERY = {
     "handlers", "handlers.catalog", "http", "http.cors", "http.events", "http.gateway", "http.identity",
     "http.metadata", "observability", "observability.lines", "observability.notes", "protocol", "protocol.constants",
     "protocol.errors", "protocol.headers", "protocol.json_writer", "protocol.jsonrpc", "protocol.messages",
-    "protocol.scopes", "protocol.uri_templates", "seal", "seal.forgetting", "settings",
+    "protocol.scopes", "protocol.uri_templates", "seal", "seal.resets", "settings",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door"}
 TOOL = EVERY | {
@@ -54,7 +54,7 @@ ASKING = TOOL | CALLS | {
     "schemas.record_types", "seal.budgets", "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms",
     "seal.request_state",
 }  # fmt: skip
-KEEPING = {"store", "store.blobs", "store.dynamodb", "store.items", "store.sealed", "store.seals"}
+KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
 OWN = {
     "list": DOOR,
     "forward": DOOR,

@@ -19,7 +19,7 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
-from mcp_functions.local import Harness, agreement, greeting
+from mcp_functions.local import Harness, banner, checks
 from mcp_functions.local.cli import main
 from mcp_functions.testing import Conversation
 from tests.docs import powertools
@@ -144,7 +144,7 @@ def test_the_client_of_the_readme_finishes_the_conversation(
 
 
 def test_the_project_agrees_with_its_template(project: Path) -> None:
-    assert agreement.complaints(agreement.read(project)) == []
+    assert checks.complaints(checks.read(project)) == []
 
 
 def test_packages_and_wheels_are_installed_for_the_tests_and_for_the_layer(project: Path) -> None:
@@ -224,7 +224,7 @@ def test_open_says_what_a_state_holds(
 
 def test_make_serve_prints_the_configuration_of_the_readme() -> None:
     lines = section("Client configuration").code("text").strip().splitlines()
-    printed = greeting.text(URL, {}).splitlines()
+    printed = banner.text(URL, {}).splitlines()
     assert lines
     assert [line for line in lines if f"  {line}" not in printed] == []
 

@@ -1,6 +1,6 @@
 """functions/, template.yaml and catalog.json say the same, and nothing in the template may more than it needs.
 
-The claims are `mcp_functions.local.agreement`'s, so that a project of one's own can make them too. The project as it is
+The claims are `mcp_functions.local.checks`'s, so that a project of one's own can make them too. The project as it is
 earns no complaint; the same project with a slip in it earns the line that names the slip.
 """
 
@@ -21,14 +21,14 @@ from packaging.requirements import Requirement
 
 from mcp_functions import settings
 from mcp_functions.aws import endpoints as aws_endpoints
-from mcp_functions.local import agreement
 from mcp_functions.local import catalog as catalogs
-from mcp_functions.local.agreement import KEY, TABLE, may_keep_as, may_seal_as
+from mcp_functions.local import checks
+from mcp_functions.local.checks import KEY, TABLE, may_keep_as, may_seal_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from mcp_functions.local.agreement import Project
+    from mcp_functions.local.checks import Project
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
@@ -43,14 +43,14 @@ LONGEST_WINDOW = 30  # days, in which a deletion can be taken back
 
 @pytest.fixture
 def project() -> Project:
-    return agreement.read(ROOT)
+    return checks.read(ROOT)
 
 
 def _may_invoke(block_id: str) -> dict[str, Any]:
     return {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": [{"Fn::GetAtt": f"{block_id}.Arn"}]}
 
 
-@pytest.mark.parametrize("claim", agreement.CLAIMS, ids=lambda claim: claim.__name__)
+@pytest.mark.parametrize("claim", checks.CHECKS, ids=lambda claim: claim.__name__)
 def test_the_project_as_it_is_earns_no_complaint(claim: Callable[[Project], Iterator[str]], project: Project) -> None:
     complaints = list(claim(project))
     assert not complaints, "\n".join(complaints)
@@ -112,11 +112,11 @@ SLIPS: list[tuple[str, object, str]] = [
     ("AddRoute", ABSENT, "Add has no route: add AddRoute with RouteKey: ANY /mcp/add"),
     ("AddRoute.RouteKey", "ANY /mcp/sum", "AddRoute routes ANY /mcp/sum to no function of functions/"),
     ("AddRoute.Target", {"Fn::Sub": "integrations/${TicketIntegration}"}, "ANY /mcp/add must go to AddIntegration"),
-    ("AddRoute.AuthorizationType", ABSENT, "AddRoute must carry AuthorizationType"),
-    ("AddRoute.AuthorizationType", "NONE", "AddRoute must carry AuthorizationType"),
-    ("McpPreflightRoute", ABSENT, "Mcp has no route OPTIONS /mcp: clients cannot find the way in"),
+    ("AddRoute.AuthorizationType", ABSENT, "AddRoute must have AuthorizationType"),
+    ("AddRoute.AuthorizationType", "NONE", "AddRoute must have AuthorizationType"),
+    ("McpPreflightRoute", ABSENT, "Mcp has no route OPTIONS /mcp: clients cannot discover how to connect"),
     ("McpPreflightRoute.AuthorizationType", "JWT", "the route OPTIONS /mcp must have Condition: HasOrigins and"),
-    ("McpPreflightRoute.RouteKey", "OPTIONS /mcp/add", "McpPreflightRoute must carry AuthorizationType"),
+    ("McpPreflightRoute.RouteKey", "OPTIONS /mcp/add", "McpPreflightRoute must have AuthorizationType"),
     ("McpMetadataRoute.AuthorizationType", ABSENT, "/mcp must have Condition: UsesJwt and AuthorizationType: NONE"),
     ("McpRootMetadataRoute.Target", "integrations/x", "resource must go to McpIntegration"),
     ("AddIntegration", ABSENT, "AddIntegration must have an IntegrationUri"),
@@ -132,12 +132,12 @@ SLIPS: list[tuple[str, object, str]] = [
     (
         "ApiRole.Policies",
         [{"PolicyDocument": {"Statement": [may_seal_as("add")]}}],
-        "ApiRole must be allowed lambda:Inv",
+        "ApiRole must be allowed only lambda:Inv",
     ),
     (
         "ApiRole.ManagedPolicyArns",
         ["arn:aws:iam::aws:policy/AdministratorAccess"],
-        "ApiRole must be allowed lambda:Inv",
+        "ApiRole must be allowed only lambda:Inv",
     ),
     ("FunctionLogs", {**PERMISSION, "Properties": {"FunctionName": {"Ref": "Add"}}}, "FunctionLogs lets others than"),
     ("Globals.Timeout", 29, "functions/add: Timeout 29 must be under the front door's 29"),
@@ -148,7 +148,7 @@ SLIPS: list[tuple[str, object, str]] = [
 @pytest.mark.parametrize(("where", "instead", "complaint"), SLIPS, ids=[f"{slip[0]}: {slip[2]}" for slip in SLIPS])
 def test_a_slip_in_the_template_is_named(where: str, instead: object, complaint: str, project: Project) -> None:
     slipped = replace(project, template=_slip(project.template, where, instead))
-    complaints = agreement.complaints(slipped)
+    complaints = checks.complaints(slipped)
     assert any(complaint in line for line in complaints), complaints
 
 
@@ -181,7 +181,7 @@ def test_two_keys_are_right_while_one_is_rotated(keys: object, project: Project)
     template = _slip(project.template, "Ticket.Environment", {"Variables": {"MCP_KMS_KEYS": keys}})
     both = {**may_seal_as("ticket"), "Resource": [KEY, OLD_KEY]}
     rotating = replace(project, template=_slip(template, "Ticket.Policies", [{"Statement": [both]}]))
-    assert agreement.complaints(rotating) == []
+    assert checks.complaints(rotating) == []
 
 
 NEW_KEY = {"Fn::GetAtt": "NewKey.Arn"}
@@ -198,19 +198,19 @@ def test_a_key_that_took_the_place_of_the_first_is_right_where_the_role_may_use_
     template = _slip(project.template, "Ticket.Environment", {"Variables": {"MCP_KMS_KEYS": NEW_KEY}})
     statement = {**may_seal_as("ticket"), "Resource": allowed}
     rotated = replace(project, template=_slip(template, "Ticket.Policies", [{"Statement": [statement]}]))
-    assert agreement.complaints(rotated) == complaints
+    assert checks.complaints(rotated) == complaints
 
 
 @pytest.mark.parametrize("more", ["*", "arn:aws:kms:eu-west-1:123456789012:key/*", OLD_KEY.replace("key/", "alias/")])
 def test_a_key_that_is_all_keys_is_named(more: str, project: Project) -> None:
     loose = {**may_seal_as("ticket"), "Resource": [KEY, more]}
     slipped = replace(project, template=_slip(project.template, "Ticket.Policies", [{"Statement": [loose]}]))
-    assert agreement.complaints(slipped) == [f"functions/ticket asks: Ticket may use more than keys of yours: {more}"]
+    assert checks.complaints(slipped) == [f"functions/ticket asks: Ticket may use more than your own keys: {more}"]
 
 
 def test_a_function_that_the_catalog_forgot_is_named(project: Project) -> None:
     grown = replace(project, folders=project.folders | {"forgotten"})
-    assert list(agreement.every_folder_is_listed(grown)) == [
+    assert list(checks.every_folder_is_listed(grown)) == [
         "functions/forgotten offers nothing in functions/mcp/catalog.json: run make catalog"
     ]
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from mcp_functions import Elicit, Step, prompt, serve, tool
 from mcp_functions.local import Harness
-from mcp_functions.local.events import Moment
+from mcp_functions.local.api_gateway.events import Moment
 from mcp_functions.rounds.round import MARGIN_SECONDS
 from mcp_functions.testing import Conversation
 from tests.clients.people import Person, text

@@ -1,4 +1,4 @@
-"""The numbers as Markdown: what `make simulate` prints, and what stands between the marks of docs/simulation.md."""
+"""The numbers as Markdown: what `make simulate` prints, and what it writes between the marks of docs/simulation.md."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def parameters() -> str:
     load = Load(1)
     counted = ", ".join(f"{size}: {effort.epochs} x {effort.seeds}" for size, effort in SIZES.items())
     return (
-        f"Random routing; {load.rate:g} request a second and container; conversations of {load.questions} questions;"
-        f" {load.answered:.0%} of the questions are answered, after a lognormal time (median {load.median:g} s, sigma"
-        f" {load.sigma:g}), at most {load.lifetime} s; containers live {load.alive / 3600:g} h on average"
-        f" (exponential); epochs of {RULES.epoch} s, of which the first {WARM_UP} are not counted; epochs counted x"
-        f" seeds, by containers: {counted} (less for what it is compared with). A round is a question: a state that is"
-        " sealed, and opened when its answer comes."
+        f"Routing is random, at {load.rate:g} request a second and container. A conversation has {load.questions}"
+        f" questions; {load.answered:.0%} of them are answered, after a lognormal time (median {load.median:g} s, sigma"
+        f" {load.sigma:g}), at most {load.lifetime} s. Containers live {load.alive / 3600:g} h on average"
+        f" (exponential). An epoch is {RULES.epoch} s; the first {WARM_UP} are not counted. A round is a question: a"
+        " state is sealed, and opened when its answer comes. Counted epochs x seeds, by containers:"
+        f" {counted} (fewer for the other designs)."
     )
 
 
@@ -66,7 +66,7 @@ def _designs(results: Results) -> list[str]:
 
 
 def _variations(results: Results) -> list[str]:
-    shown = ["containers", "USD per million rounds", "fewest and most, by seed", "calls per container, cold start"]
+    shown = ["containers", "USD per million rounds", "minimum and maximum, by seed", "calls per container, cold start"]
     others = [name for name in VARIATIONS if name != USUAL]
     rows = []
     for size in _sizes(results):
@@ -77,8 +77,9 @@ def _variations(results: Results) -> list[str]:
         row += [_number(results[name, OURS, size].steady.calls_per_million) for name in others]
         rows.append(row)
     note = (
-        "This design once more: its price (0.03 USD for 10 000 calls); the spread; KMS calls of each container in its "
-        "first quarter of an hour if all start cold at once; and calls per million rounds under other loads:"
+        "More about this design: its price (0.03 USD for 10 000 calls) and the spread between seeds. The cold start is "
+        "the KMS calls of each container in its first quarter of an hour, if all start at once. The last columns are "
+        "calls per million rounds under other loads:"
     )
     return [note, "", *_table([*shown, *others], rows)]
 

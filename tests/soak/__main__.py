@@ -1,4 +1,4 @@
-"""`make soak`: conversations by the thousand while everything goes wrong, and what came of it; on loopback only."""
+"""`make soak`: inject faults into thousands of conversations and check the results; on loopback only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Progress:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run, check, print; 1 if something was that must not be, and then the run's directory is kept."""
+    """Run, check, print; return 1 after a breach, and then keep the run's directory."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--conversations", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=int(time.time()))

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mcp_functions.local import Harness, catalog
-from mcp_functions.local.exchange import HttpRequest, HttpResponse
-from mcp_functions.local.kms import MAX_REQUEST
-from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.doubles.kms import MAX_REQUEST
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
 from tests.soak import plan
 from tests.soak.placing import append
 
@@ -104,7 +103,7 @@ def main(run: Path, seed: int) -> int:
     def said(folder: str, line: str) -> None:
         append(run / "log", folder=folder, line=line)
 
-    harness = Harness(functions, state_dir=run / "state", ended=ended, runtime=True, said=said, auth="jwt")
+    harness = Harness(functions, state_dir=run / "state", on_invocation=ended, runtime=True, on_log=said, auth="jwt")
     with harness, Loopback(max_body=MAX_REQUEST) as door:
         kms = os.environ["AWS_ENDPOINT_URL_KMS"]
         door.start(Weather(kms, seed, journal).answer)

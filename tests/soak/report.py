@@ -1,4 +1,4 @@
-"""A run as figures: what `make soak` prints, and what stands between the marks of docs/soak.md."""
+"""A run as figures: what `make soak` prints, and what it writes between the marks of docs/soak.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BEGIN, END = "<!-- written by `make soak PAGE=1`: begin -->", "<!-- end -->"
 
 def markdown(seen: Seen, breaches: int, *, seed: int) -> str:
     """Write the figures, under where and how they were got."""
-    return "\n".join([_where(seen, seed), "", *_table("what", _outcomes(seen, breaches)), "", *_befell(seen)])
+    return "\n".join([_where(seen, seed), "", *_table("result", _outcomes(seen, breaches)), "", *_befell(seen)])
 
 
 def written(page: str, figures: str) -> str:
@@ -66,18 +66,18 @@ def _outcomes(seen: Seen, breaches: int) -> list[tuple[str, str]]:
     descriptors = [median(one.descriptors for one in quarter) for quarter in (early, late)]
     return [
         ("conversations", _number(len(seen.planned))),
-        ("… that ended with the right result", _number(results)),
-        ("… that ended with an honest error", _number(len(seen.finals) - results)),
-        ("breaches (a wrong result, a step repeated, a process left, …)", _number(breaches)),
+        ("… with the correct result", _number(results)),
+        ("… with a correct error", _number(len(seen.finals) - results)),
+        ("breaches (a wrong result, a repeated step, a leftover process, …)", _number(breaches)),
         ("requests", _number(len(seen.deliveries))),
         ("seconds", _number(seen.seconds)),
         ("requests a second", f"{len(seen.deliveries) / seen.seconds:.0f}"),
-        ("milliseconds until the answer: median, 95%, 99%, most", _times(answered)),
-        ("… of those that brought a result", _times(one for one in answered if one.result)),
-        ("memory of the harness, second quarter and last", " and ".join(f"{value:.1f} MB" for value in memory)),
-        ("its descriptors, second quarter and last", " and ".join(f"{value:.0f}" for value in descriptors)),
-        ("its processes at once, at most", _number(max((one.children for one in seen.samples), default=0))),
-        ("processes left in the end", _number(len(seen.left))),
+        ("latency in milliseconds: median, 95%, 99%, maximum", _times(answered)),
+        ("… of responses with a result", _times(one for one in answered if one.result)),
+        ("memory of the harness, second and last quarter", " and ".join(f"{value:.1f} MB" for value in memory)),
+        ("its open descriptors, second and last quarter", " and ".join(f"{value:.0f}" for value in descriptors)),
+        ("maximum number of its processes at once", _number(max((one.children for one in seen.samples), default=0))),
+        ("processes left at the end", _number(len(seen.left))),
     ]
 
 
@@ -89,18 +89,18 @@ def _befell(seen: Seen) -> list[str]:
     status = Counter("a lost one" if one.status is None else _named(one) for one in heard)
     rows = [
         ("processes started", _number(len(born))),
-        ("killed from outside, at work or idle", _number(len(seen.killed))),
+        ("killed from outside, busy or idle", _number(len(seen.killed))),
         *((f"killed from inside, {where}", _number(died[where])) for where in plan.KILLS),
-        ("clocks wrong beyond the tolerance", _number(far)),
+        ("clocks beyond the tolerance", _number(far)),
         *((f"KMS calls: {name}", _number(weather[name])) for name in plan.WEATHER),
         ("requests sent twice at once", _number(what["duplicate"] // 2)),
-        ("sent again later, or after the end", _number(what["late"] + what["again"])),
-        ("whose answer was lost", _number(what["lost"])),
-        ("that went back to an earlier state", _number(what["rewound"])),
-        ("with somebody else's state", _number(what["stranger"])),
+        ("requests repeated later, or after the end", _number(what["late"] + what["again"])),
+        ("requests whose response was lost", _number(what["lost"])),
+        ("requests with an earlier state", _number(what["rewound"])),
+        ("requests with another person's state", _number(what["stranger"])),
         *((f"answered {name}", _number(times)) for name, times in sorted(status.items()) if name != "a lost one"),
     ]
-    return _table("what befell them", rows)
+    return _table("faults and responses", rows)
 
 
 def _named(delivery: Delivery) -> str:

@@ -384,5 +384,5 @@ def test_a_missing_matplotlib_is_said_with_its_fix(worn: Seen, tmp_path: Path, m
 def test_the_page_shows_a_run_without_a_breach() -> None:
     figures = PAGE.partition(report.BEGIN)[2].partition(report.END)[0]
     assert re.search(r"\| breaches [^|]*\| 0 \|", figures)
-    assert re.search(r"\| processes left in the end \| 0 \|", figures)
+    assert re.search(r"\| processes left at the end \| 0 \|", figures)
     assert (report.DOCS / re.findall(r"!\[[^]]*]\(([^)]+)\)", PAGE)[0]).read_bytes().startswith(b"\x89PNG")

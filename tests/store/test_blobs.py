@@ -13,20 +13,20 @@ import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
 from mcp_functions import store as tables
-from mcp_functions.local import s3 as local
+from mcp_functions.local.doubles import s3 as local
 from mcp_functions.local.environment import CREDENTIALS, TABLE, applied, endpoints
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol.errors import DeveloperError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.store import (
     BLOB_LABEL,
     Conflict,
-    DynamoDb,
+    DynamoDbTable,
     ItemTooLarge,
     Key,
-    Missing,
+    ObjectNotFound,
     SealedTable,
-    Unreadable,
-    envelope,
+    UnreadableItem,
+    item_envelope,
 )
 from mcp_functions.store.s3 import S3
 from mcp_functions.testing import WITH_TASKS, Conversation, MemoryBucket, MemoryTable, deployed
@@ -55,9 +55,11 @@ class Backend:
 
     def open(self, *, codec: Any = None, blobs: bool = True) -> SealedTable:  # noqa: ANN401 - an own codec
         keys = make_keys(self.kms, self.arn, scope=SCOPE, clock=self.clock)
-        items, objects = (codec or envelope(keys, max_age=DAY, label=label) for label in (tables.LABEL, BLOB_LABEL))
+        items, objects = (
+            codec or item_envelope(keys, max_age=DAY, label=label) for label in (tables.LABEL, BLOB_LABEL)
+        )
         return SealedTable(
-            DynamoDb(TABLE, lambda: self.table),
+            DynamoDbTable(TABLE, lambda: self.table),
             items,
             SERVICE,
             max_age=DAY,
@@ -134,7 +136,7 @@ def test_an_item_may_grow_out_of_its_place_and_back_and_leaves_nothing_behind(ba
         seen += [item.blob] if item.blob else []
     assert len(set(seen)) == 2
     for blob in seen:
-        with pytest.raises(Missing):
+        with pytest.raises(ObjectNotFound):
             backend.bucket.get(blob)
 
 
@@ -144,7 +146,7 @@ def test_deleting_an_item_removes_its_object(backend: Backend) -> None:
     assert item.blob
     table.delete(item)
     assert table.get(KEY) is None
-    with pytest.raises(Missing):
+    with pytest.raises(ObjectNotFound):
         backend.bucket.get(item.blob)
 
 
@@ -177,7 +179,7 @@ def test_a_payload_of_megabytes_is_kept_and_one_beyond_the_seal_is_refused(
     assert backend.open().get(KEY) == kept
     with pytest.raises(ItemTooLarge) as refused:
         table.replace(kept, {"x": "x" * 3_200_000})
-    assert "more than an object is sealed with" in refused.value.reason
+    assert "more than an object can hold" in refused.value.reason
     assert caplog.messages == []  # no client carries it
     assert backend.open().get(KEY) == kept
 
@@ -232,7 +234,7 @@ def test_an_object_that_is_gone_makes_its_item_unreadable_and_not_absent(
 ) -> None:
     backend.open().create(KEY, LARGE, expires=backend.soon())
     backend.bucket.delete(blob_of(backend))
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableItem):
         backend.open().get(KEY)
     assert caplog.messages == ["an item's object is gone, or this role may not read it"]
     with pytest.raises(Conflict):
@@ -258,9 +260,9 @@ def test_an_object_that_was_altered_makes_its_item_unreadable(
     blob = blob_of(backend)
     instead = alterations(backend.bucket.get(blob), backend.bucket.get(another.blob or ""))[how]
     backend.bucket.put(blob, instead)
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableItem):
         backend.open().get(KEY)
-    assert caplog.messages == ["an item's object is not what was written"]
+    assert caplog.messages == ["an item's object has changed since it was written"]
 
 
 def test_an_older_object_of_the_same_item_does_not_come_back(doubled: Backend, double: MemoryBucket) -> None:
@@ -269,7 +271,7 @@ def test_an_older_object_of_the_same_item_does_not_come_back(doubled: Backend, d
     old = double.objects[item.blob or ""]
     item = table.replace(item, {"n": 2, **LARGE})
     double.objects[item.blob or ""] = old
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableItem):
         doubled.open().get(KEY)
 
 
@@ -277,7 +279,7 @@ def test_an_object_cannot_stand_in_an_items_place_nor_an_item_in_an_objects(doub
     item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
     (row,) = doubled.table.items.values()
     row["sealed"] = {"S": doubled.bucket.get(item.blob or "").decode()}
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableItem):
         doubled.open().get(KEY)
 
 
@@ -361,7 +363,7 @@ def test_an_object_that_cannot_be_removed_is_left_to_the_buckets_own_rule(
 
 def test_a_deployment_that_lost_its_bucket_says_so(doubled: Backend, caplog: pytest.LogCaptureFixture) -> None:
     doubled.open().create(KEY, LARGE, expires=doubled.soon())
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableItem):
         doubled.open(blobs=False).get(KEY)
     assert caplog.messages == ["an item has an object, and MCP_BLOBS is not set"]
 
@@ -401,8 +403,8 @@ def client_error(code: str, status: int) -> Exception:
         (client_error("SlowDown", 503), TemporarilyUnavailable, TemporarilyUnavailable),
         (client_error("SomethingNew", 500), TemporarilyUnavailable, TemporarilyUnavailable),
         (client_error("ExpiredToken", 400), TemporarilyUnavailable, TemporarilyUnavailable),
-        (client_error("NoSuchKey", 404), Missing, Misconfigured),
-        (client_error("AccessDenied", 403), Missing, Misconfigured),
+        (client_error("NoSuchKey", 404), ObjectNotFound, Misconfigured),
+        (client_error("AccessDenied", 403), ObjectNotFound, Misconfigured),
         (client_error("NoSuchBucket", 404), Misconfigured, Misconfigured),
         (TimeoutError("secret"), TemporarilyUnavailable, TemporarilyUnavailable),
         (RuntimeError("secret"), Misconfigured, Misconfigured),
@@ -466,7 +468,7 @@ def test_a_task_without_a_bucket_says_that_it_is_too_much() -> None:
     with deployed():
         talk = Conversation(chronicles, capabilities=WITH_TASKS).call(pages=PAGES).poll()
         assert talk.result["result"]["isError"]
-        assert "more to remember than a task can keep" in json.dumps(talk.result)
+        assert "more data than a task can keep" in json.dumps(talk.result)
 
 
 def test_an_answer_beyond_an_item_is_given_again(caplog: pytest.LogCaptureFixture) -> None:

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from mcp_functions import settings
 from mcp_functions import store as tables
 from mcp_functions.dispatch.vault import Vault
-from mcp_functions.local import dynamodb as local
-from mcp_functions.local.dynamodb import Moto
+from mcp_functions.local.doubles import dynamodb as local
+from mcp_functions.local.doubles.dynamodb import Moto
 from mcp_functions.local.environment import TABLE
-from mcp_functions.local.exchange import HttpRequest
+from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.store import Conflict, DynamoDb, ItemTooLarge, Key, Refused, SealedTable, Unreadable
+from mcp_functions.store import Conflict, DynamoDbError, DynamoDbTable, ItemTooLarge, Key, SealedTable, UnreadableItem
 from mcp_functions.store.dynamodb import MAX_BYTES, OUTAGE
 from mcp_functions.testing import deployed
 from mcp_functions.testing.dynamodb import MemoryTable
@@ -59,8 +59,8 @@ class Backend:
 
     def open(self, *, scope: Any = SCOPE, max_age: int = DAY, keys: Keys | None = None) -> SealedTable:  # noqa: ANN401
         keys = keys or make_keys(self.kms, self.arn, scope=scope, clock=self.clock)
-        seal = tables.envelope(keys, max_age=max_age)
-        return SealedTable(DynamoDb(TABLE, lambda: self.call), seal, SERVICE, max_age=max_age, now=self.clock)
+        seal = tables.item_envelope(keys, max_age=max_age)
+        return SealedTable(DynamoDbTable(TABLE, lambda: self.call), seal, SERVICE, max_age=max_age, now=self.clock)
 
     def soon(self, seconds: int = 3600) -> int:
         return int(self.clock()) + seconds
@@ -222,7 +222,7 @@ def test_whatever_is_json_comes_back(payload: dict[str, Any], lone: str) -> None
 
 @pytest.mark.parametrize("payload", [{"x": float("nan")}, {"x": b""}, {"x": object()}])
 def test_what_is_not_json_is_its_writers_mistake(doubled: Backend, double: MemoryTable, payload: Any) -> None:  # noqa: ANN401
-    with pytest.raises(DeveloperError, match="what is kept in the table is not JSON"):
+    with pytest.raises(DeveloperError, match="an item of the table must be JSON"):
         doubled.open().create(KEY, payload, expires=doubled.soon())
     assert double.calls == []
 
@@ -358,7 +358,7 @@ def test_a_read_asks_for_the_last_write(doubled: Backend, double: MemoryTable) -
 
 def raising(code: str, status: int) -> Call:
     def call(_operation: str, _request: Mapping[str, Any]) -> Mapping[str, Any]:
-        raise Refused(code, status)
+        raise DynamoDbError(code, status)
 
     return call
 
@@ -424,7 +424,7 @@ def test_an_item_is_sealed_as_the_specification_says(backend: Backend) -> None:
 
 
 def unreadable(backend: Backend, key: Key = KEY, **options: Any) -> bool:  # noqa: ANN401 - of `open`
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableItem):
         backend.open(**options).get(key)
     return True
 
@@ -469,7 +469,7 @@ def test_a_damaged_item_costs_the_others_no_unwrap(doubled: Backend) -> None:
     doubled.put({**doubled.stored(), "version": {"N": "9"}})
     reader = doubled.open()
     for _ in range(10):
-        with pytest.raises((Unreadable, TemporarilyUnavailable)):
+        with pytest.raises((UnreadableItem, TemporarilyUnavailable)):
             reader.get(KEY)
     assert reader.get(SOMEBODY_ELSE)
 
@@ -485,13 +485,15 @@ class Reversing:
 
 
 def test_a_seal_of_ones_own_is_bound_likewise(doubled: Backend) -> None:
-    table = SealedTable(DynamoDb(TABLE, lambda: doubled.call), Reversing(), SERVICE, max_age=DAY, now=doubled.clock)
+    table = SealedTable(
+        DynamoDbTable(TABLE, lambda: doubled.call), Reversing(), SERVICE, max_age=DAY, now=doubled.clock
+    )
     item = table.create(KEY, {"n": 1}, expires=doubled.soon())
     assert table.get(KEY) == item
     stored = doubled.stored()
     for change in ({"version": {"N": "2"}}, {"sealed": {"S": "!"}}, {"sealed": {"S": ""}}):
         doubled.put({**stored, **change})
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableItem):
             table.get(KEY)
 
 
@@ -516,7 +518,7 @@ def test_the_double_refuses_what_aws_refuses(operation: str, change: dict[str, A
     of = {"PutItem": {"TableName", "Item"}, "GetItem": {"TableName", "Key"}, "Scan": {"TableName"}}[operation]
     values = {"ExpressionAttributeValues": {":v": {"N": "1"}}} if "ConditionExpression" in change else {}
     request = {name: value for name, value in asked.items() if name in of} | change | values
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DynamoDbError) as refused:
         MemoryTable()(operation, request)
     assert refused.value.code.startswith(code)
 

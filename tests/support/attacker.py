@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_functions.local import Harness, catalog, environment
-from mcp_functions.local.exchange import HttpResponse
-from mcp_functions.local.kms import KmsApi
+from mcp_functions.local.doubles.kms import KmsApi
+from mcp_functions.local.loopback import HttpResponse
 from tests.local.conftest import write_functions
 from tests.support import wire
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mcp_functions.local.exchange import HttpRequest
     from mcp_functions.local.issuer import Issuer
+    from mcp_functions.local.loopback import HttpRequest
 
 AHEAD = "ATTACKER_SECONDS_AHEAD"  # of the functions' clock; their own variable, the toolkit knows nothing of it
 ACTS = "ATTACKER_ACTS"  # file in which the functions write down what they did

@@ -12,7 +12,7 @@ from mcp_functions import dialects, serve, settings
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
-from mcp_functions.legacy import Legacy
+from mcp_functions.legacy import LegacyServer, ModernServer
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
     def wire_up(_name: str) -> Endpoint:
         found = settings.read(os.environ)
         door = FrontDoor(offered, found, lambda: Lambdas(all=function), None, now=now)
-        earlier = Legacy(found, door.answer, offered, None, now=now)
+        earlier = LegacyServer(found, ModernServer(door.answer, offered), None, now=now)
         endpoint = Endpoint(found, door.answer, parameters=catalog.parameters(offered), legacy=earlier)
-        return dialects.at_door(endpoint, offered, door.forward) if found.dialects else endpoint
+        return dialects.add_to_front_door(endpoint, offered, door.forward) if found.dialects else endpoint
 
     return LambdaFunction(wire_up, handlers, now=now)

@@ -15,7 +15,7 @@ from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
 from mcp_functions.protocol.messages import Forwarded, Request
 from mcp_functions.settings import Settings
-from mcp_functions.store import envelope
+from mcp_functions.store import item_envelope
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests.support import wire
 from tests.support.placements import Lambdas
@@ -131,7 +131,7 @@ def test_what_a_signature_asks_is_asked_in_a_round_before_the_task(world: World,
     assert text(alice.get(created["taskId"])["result"]) == "Hello, Ann (alice): True"
 
 
-def test_who_declines_what_comes_before_a_task_begins_none(world: World, alice: Client) -> None:
+def test_a_declined_question_before_a_task_starts_no_task(world: World, alice: Client) -> None:
     call = {"name": "named", "arguments": {"greeting": "Hello"}}
     state = alice.result("tools/call", call)["requestState"]
     answer = {"inputResponses": {"who": {"action": "decline"}}, "requestState": state}
@@ -180,14 +180,14 @@ def test_a_deployment_clips_how_long_a_task_is_kept() -> None:
 @pytest.mark.parametrize(
     "task_id", ["", "work", "work.", "work.0123456789abcdef012345", "other.0123456789abcdef012345", "../x", "work." * 9]
 )
-def test_a_task_that_nobody_made_is_unknown(alice: Client, method: str, task_id: str) -> None:
+def test_a_task_id_that_was_never_issued_is_unknown(alice: Client, method: str, task_id: str) -> None:
     error = alice.error(method, {"taskId": task_id, "inputResponses": {}})
     assert error == {"code": -32602, "message": "Unknown task"}
     assert alice.response["statusCode"] == 200
 
 
 @pytest.mark.parametrize("method", wire.OF_TASKS)
-def test_somebody_elses_task_is_an_unknown_task(world: World, alice: Client, method: str) -> None:
+def test_another_principals_task_is_unknown(world: World, alice: Client, method: str) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.work()
     before = dict(world.table.items)
@@ -242,7 +242,7 @@ def test_a_task_needs_the_scope_that_its_call_needed(world: World) -> None:
         assert poor.response["statusCode"] == 403
 
 
-def test_nobody_is_asked_for_what_the_polling_client_cannot_show(world: World, alice: Client) -> None:
+def test_a_client_gets_no_question_that_it_cannot_show(world: World, alice: Client) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.work()
     bare = Client(world, capabilities={"extensions": {wire.TASKS: {}}})
@@ -297,7 +297,7 @@ def test_an_answer_that_does_not_fit_is_asked_again_under_a_key_that_was_never_u
     assert DONE.count("draft Lisbon") == 1
 
 
-def test_who_declines_ends_the_task_with_a_result_that_says_so(world: World, alice: Client) -> None:
+def test_a_declined_question_ends_the_task_with_a_result(world: World, alice: Client) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.work()
     alice.update(task, approve={"action": "decline"})
@@ -327,7 +327,7 @@ def test_an_answer_that_does_not_fit_into_the_item_is_refused(world: World, alic
         ("exit", "completed", "The tool broken failed unexpectedly. The server's log says why."),
         ("rule", "completed", "The tool broken failed unexpectedly. The server's log says why."),
         ("large", "failed", "The result is larger than a task can keep (about 290 KB)"),
-        ("steps", "completed", "This call has more to remember than a task can keep. Answer more briefly."),
+        ("steps", "completed", "This call has more data than a task can keep. Answer more briefly."),
     ],
 )
 def test_failed_is_for_errors_of_the_protocol_alone(
@@ -466,7 +466,7 @@ def test_tasks_that_have_ended_or_expired_are_not_counted() -> None:
 def test_polling_tasks_under_many_data_keys_asks_kms_within_the_budget_of_the_person() -> None:
     kms, clock = StrictKms(), Clock(START + 450)  # the middle of an epoch, where no key of the one before seals
     keys = make_keys(kms, kms.create_key(), clock=clock)
-    world = World(*JOBS, max_open_tasks=100, clock=clock, codec=envelope(keys, max_age=DAY))
+    world = World(*JOBS, max_open_tasks=100, clock=clock, codec=item_envelope(keys, max_age=DAY))
     alice, tasks = Client(world), list[str]()
     for _ in range(70):
         clock.advance(900)  # an epoch: the next task is sealed under another key
@@ -482,7 +482,7 @@ def test_polling_tasks_under_many_data_keys_asks_kms_within_the_budget_of_the_pe
     assert kms.count("Decrypt") == 41
 
 
-def test_a_call_that_does_not_fit_into_an_item_is_told_so(world: World, alice: Client) -> None:
+def test_a_call_too_large_for_an_item_gets_an_error_result(world: World, alice: Client) -> None:
     result = alice.call("publish", title="x" * 500_000)
     assert result["isError"]
     assert not world.summoned
@@ -491,7 +491,7 @@ def test_a_call_that_does_not_fit_into_an_item_is_told_so(world: World, alice: C
 # ---- Nothing said
 
 
-def test_nothing_that_a_client_or_an_author_said_stands_in_a_log(
+def test_no_text_of_a_client_or_an_author_is_logged(
     world: World, alice: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
@@ -573,7 +573,7 @@ def test_a_function_with_tasks_and_no_table_says_what_is_missing(caplog: pytest.
         assert "is not set" in caplog.text
 
 
-def test_without_sign_in_who_has_the_id_has_the_task() -> None:
+def test_without_sign_in_the_task_id_grants_access() -> None:
     world = World(*JOBS, auth_mode="none")
     task = Client(world).begin("publish", title="Lisbon")
     world.work()
@@ -595,7 +595,7 @@ def test_what_means_nothing_is_refused_where_it_is_written(options: dict[str, An
         tool(**options)(publish.function)
 
 
-def test_an_author_who_decides_something_else_hears_so_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_decision_of_the_author_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     @tool(task=lambda: "perhaps")  # type: ignore[arg-type, return-value]
     def undecided() -> str:
         """Be undecided."""
@@ -646,7 +646,7 @@ def test_an_answer_of_one_task_answers_no_other(world: World, alice: Client) -> 
     assert alice.get(second)["status"] == "input_required"
 
 
-def test_an_order_for_somebody_elses_task_does_nothing(world: World, alice: Client) -> None:
+def test_an_order_for_another_principals_task_does_nothing(world: World, alice: Client) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.summoned.clear()
     for owner in (None, "x" * 43, ""):

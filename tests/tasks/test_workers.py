@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from mcp_functions import serve
 from mcp_functions.http.gateway import WorkFailed
-from mcp_functions.tasks import Summons, Worker
+from mcp_functions.tasks import Worker, WorkerInvoker
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests.support import wire
 from tests.tasks.jobs import DONE, JOBS, MEANWHILE, required
@@ -134,7 +134,7 @@ def test_work_beyond_lambdas_time_goes_on_in_another_invocation_from_its_last_st
     assert alice.get(task)["status"] == "completed"
 
 
-def test_a_summons_that_is_lost_is_repeated_ever_more_patiently(world: World, alice: Client) -> None:
+def test_a_lost_invocation_is_repeated_after_growing_pauses(world: World, alice: Client) -> None:
     task = alice.begin("required")
     called = [0.0]
     for second in range(59):
@@ -330,9 +330,7 @@ def test_nothing_that_a_sleeper_would_write_is_written_once_it_is_given_up(
     assert [stored(world), list(world.summoned), DONE] == left
 
 
-def test_an_answer_to_a_question_whose_write_nobody_confirmed_is_not_asked_for_again(
-    world: World, alice: Client
-) -> None:
+def test_an_answered_question_with_an_unconfirmed_write_is_not_asked_again(world: World, alice: Client) -> None:
     task = alice.begin("musing", then="ask")
 
     def trouble() -> Iterator[Fault]:
@@ -367,7 +365,7 @@ def rounds(told: list[AuditRecord]) -> list[tuple[int, dict[str, str], dict[str,
     return [(record.round, dict(record.asked), dict(record.answered)) for record in told[1:]]
 
 
-def test_a_question_whose_write_nobody_confirmed_was_audited_as_asked() -> None:
+def test_a_question_with_an_unconfirmed_write_is_audited_as_asked() -> None:
     world, alice, told = audited()
     task = alice.begin("musing", then="ask")
 
@@ -471,7 +469,7 @@ class Lambda:
 
 def test_a_worker_is_called_asynchronously_by_its_name() -> None:
     client = Lambda()
-    Summons("local-work-worker", lambda: client)("work.1", None)
+    WorkerInvoker("local-work-worker", lambda: client)("work.1", None)
     assert client.invoked == [
         {
             "FunctionName": "local-work-worker",
@@ -500,5 +498,5 @@ def test_a_worker_that_cannot_be_called_is_a_line_in_the_log_and_the_task_is_the
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     throttled = ClientError({"Error": {"Code": "TooManyRequestsException", "Message": "secret"}}, "Invoke")
-    Summons("local-work-worker", lambda: Lambda(throttled))("work.1", None)
+    WorkerInvoker("local-work-worker", lambda: Lambda(throttled))("work.1", None)
     assert caplog.messages == ["no worker: invoke_TooManyRequestsException"]

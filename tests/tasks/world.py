@@ -14,7 +14,7 @@ from mcp_functions.handlers import catalog
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.settings import Settings
-from mcp_functions.store import DynamoDb, SealedTable
+from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.tasks import Tasks, Worker
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.support import wire
@@ -58,7 +58,7 @@ class World:
         known: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
         self.settings = Settings(stack="local", resource_url=RESOURCE, server_name="tested", **{**known, **options})
         items = SealedTable(
-            DynamoDb(self.table.name, lambda: self.table),
+            DynamoDbTable(self.table.name, lambda: self.table),
             codec,
             f"local/{FUNCTION}",
             max_age=self.settings.max_task_ttl,

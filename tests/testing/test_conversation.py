@@ -19,7 +19,7 @@ from mcp_functions.protocol.messages import Principal
 from mcp_functions.testing import Context, Conversation, deployed, plugin
 
 if TYPE_CHECKING:
-    from mcp_functions.local.events import Moment
+    from mcp_functions.local.api_gateway.events import Moment
 
 FROZEN = {"code": -32602, "message": "Invalid or expired requestState", "data": {"reason": "invalid_request_state"}}
 ROOT = Path(__file__).parents[2]

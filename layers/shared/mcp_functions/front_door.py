@@ -32,7 +32,7 @@ from mcp_functions.protocol.errors import (
 )
 from mcp_functions.protocol.json_writer import dumps, encoded, parts
 from mcp_functions.protocol.messages import Forwarded
-from mcp_functions.seal.forgetting import forgetful
+from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.gateway import Response
-    from mcp_functions.legacy import Legacy
+    from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
     from mcp_functions.protocol.messages import Answer, Request
     from mcp_functions.settings import Settings
@@ -99,7 +99,7 @@ def serve_catalog(
             return endpoint
         from mcp_functions import dialects  # noqa: PLC0415 - of few deployments
 
-        return dialects.at_door(endpoint, offered, door.forward)
+        return dialects.add_to_front_door(endpoint, offered, door.forward)
 
     return LambdaFunction(wire, now=now, logger=logger)
 
@@ -110,12 +110,12 @@ def _earlier(
     """Make what answers clients of 2025, when the first of them comes. What it seals only it can open."""
 
     @once
-    def door() -> Legacy:
+    def door() -> LegacyServer:
         from mcp_functions.dispatch.vault import Vault  # noqa: PLC0415
-        from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - not on the way of 2026-07-28
 
         vault = Vault(found, service, now=now) if found.kms_keys else None
-        return Legacy(found, front.answer, offered, vault, now=now)
+        return LegacyServer(found, ModernServer(front.answer, offered), vault, now=now)
 
     return lambda http, event, context: door()(http, event, context)  # noqa: PLW0108 - made when it is needed
 
@@ -150,7 +150,7 @@ class KeptClient:
         """
         self._make, self._now = make, now
         self._client, self._used = once(make), now()
-        forgetful(self)
+        register_for_reset(self)
 
     def reset(self) -> None:
         """Forget the client: its connections, locks and credentials belong to the process that made them."""

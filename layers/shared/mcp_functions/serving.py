@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers import Handler
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.gateway import Response
-    from mcp_functions.legacy import Legacy
+    from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
@@ -114,8 +114,8 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
         from mcp_functions import dialects  # noqa: PLC0415 - of few deployments
 
         waits = max((handler.answer_within for handler in handlers), default=1)
-        place = dialects.Place(folder, found, service, vault.states, waits, now, os.urandom)
-        return dialects.at_function(endpoint, place)
+        context = dialects.DialectContext(folder, found, service, vault.states, waits, now, os.urandom)
+        return dialects.add_to_function(endpoint, context)
 
     again = partial(
         serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit, errors=errors, logger=logger
@@ -157,10 +157,10 @@ def _earlier(
     """Make what answers clients of 2025, when the first of them comes."""
 
     @once
-    def door() -> Legacy:
-        from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
+    def door() -> LegacyServer:
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - not on the way of 2026-07-28
 
-        return Legacy(found, server.answer, offered, vault, now=now, forwards=False)
+        return LegacyServer(found, ModernServer(server.answer, offered, forwards=False), vault, now=now)
 
     return lambda http, event, context: door()(http, event, context)  # noqa: PLW0108 - made when it is needed
 
@@ -173,10 +173,10 @@ def _tasks(  # noqa: PLR0913, PLR0917 - what tasks need of a deployment
     now: Callable[[], float],
     audit: Callable[[AuditRecord], object] | None,
 ) -> tuple[Tasks, Callable[[Mapping[str, Any], Any], None]]:
-    from mcp_functions.tasks import Summons, Tasks, Worker, lambda_client  # noqa: PLC0415 - of few functions
+    from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - of few functions
 
     # by the same qualifier: a worker of another version might not know what this one has sealed, or asks
-    summon = Summons(f"{found.stack}-{folder}{WORKER}{found.qualifier}", lambda_client)
-    tasks = Tasks(handlers, found, folder, vault.table(found.max_task_ttl), summon, now=now)
-    worker = Worker(tasks.tools, tasks.store, summon, now=now, lease_seconds=found.task_lease, audit=audit)
+    invoke_worker = WorkerInvoker(f"{found.stack}-{folder}{WORKER}{found.qualifier}", lambda_client)
+    tasks = Tasks(handlers, found, folder, vault.table(found.max_task_ttl), invoke_worker, now=now)
+    worker = Worker(tasks.tools, tasks.store, invoke_worker, now=now, lease_seconds=found.task_lease, audit=audit)
     return tasks, worker.work

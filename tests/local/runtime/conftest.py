@@ -132,7 +132,7 @@ def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
             state_dir=tmp_path / "state",
             runtime=True,
             reuse=reuse,
-            said=lambda folder, line: lines.append((folder, line)),
+            on_log=lambda folder, line: lines.append((folder, line)),
         )
         running.append(harness.__enter__())
         return Stack(harness, directory, lines)

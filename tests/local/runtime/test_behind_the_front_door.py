@@ -110,7 +110,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     directory = write_project(root, APPS, properties, before, "  Key: {Type: AWS::KMS::Key}\n")
     catalogs.write(directory, OFFERED)
     with Harness(
-        directory, state_dir=root / "state", runtime=True, said=lambda folder, line: lines.append((folder, line))
+        directory, state_dir=root / "state", runtime=True, on_log=lambda folder, line: lines.append((folder, line))
     ) as running:
         yield Stack(running, directory, lines)
 

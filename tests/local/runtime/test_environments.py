@@ -11,7 +11,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mcp_functions.local import runtime
-from mcp_functions.local.runtime import environment, fleet, stamps
+from mcp_functions.local.runtime import fingerprints, fleet
+from mcp_functions.local.runtime import sandbox as environment
 
 from .conftest import PID, is_there, wait_until
 
@@ -88,7 +89,7 @@ def test_processes_begin_by_turns_as_many_at_once_as_there_are_processors(
     deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "loading").mkdir()
-    monkeypatch.setattr(runtime, "FEWEST_TURNS", 1)
+    monkeypatch.setattr(runtime, "MIN_STARTS", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     stack = deploy({"loads": LOADS, "other": LOADS})
     calls = [stack.start(folder) for folder in ("loads", "other", "loads")]
@@ -215,7 +216,7 @@ def test_an_init_that_is_too_slow_is_cut_and_run_again_in_the_time_of_the_invoca
 def test_a_peak_between_two_looks_at_the_memory_is_too_much_as_well(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fleet, "LOOK_SECONDS", 60)
+    monkeypatch.setattr(fleet, "CHECK_SECONDS", 60)
     peaks = "def handler(event, context):\n    return len(bytearray(300 * 1024 * 1024))\n"
     stack = deploy({"peaks": peaks}, {"peaks": "{MemorySize: 128, Timeout: 20}"})
     assert stack.invoke("peaks")["Payload"]["errorType"] == "Runtime.OutOfMemory"
@@ -240,7 +241,7 @@ def test_a_change_of_the_toolkit_itself_is_loaded_too(
     toolkit = tmp_path / "toolkit"
     toolkit.mkdir()
     (toolkit / "module.py").write_text("X = 1\n", encoding="utf-8")
-    monkeypatch.setattr(stamps, "TOOLKIT", toolkit)
+    monkeypatch.setattr(fingerprints, "TOOLKIT", toolkit)
     stack = deploy({"tells": PID})
     before = stack.value("tells")
     assert (toolkit / "__pycache__").is_dir()  # compiled once, for processes that only read
@@ -253,8 +254,8 @@ def test_an_installed_toolkit_is_not_looked_at(tmp_path: Path, monkeypatch: pyte
     installed = tmp_path / "site-packages" / "mcp_functions"
     installed.mkdir(parents=True)
     (installed / "module.py").write_text("", encoding="utf-8")
-    monkeypatch.setattr(stamps, "TOOLKIT", installed)
-    assert stamps.of_toolkit() == stamps.NOTHING
+    monkeypatch.setattr(fingerprints, "TOOLKIT", installed)
+    assert fingerprints.of_toolkit() == fingerprints.NOTHING
 
 
 def test_a_functions_folder_stays_as_it_is(deploy: Deploy) -> None:

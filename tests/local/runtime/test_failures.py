@@ -42,7 +42,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     quick = dict.fromkeys(["hangs"], "{Timeout: 1}")
     directory = write_project(root, APPS, quick, "Globals: {Function: {Timeout: 20, MemorySize: 128}}\n")
     with Harness(
-        directory, state_dir=root / "s", runtime=True, said=lambda folder, line: lines.append((folder, line))
+        directory, state_dir=root / "s", runtime=True, on_log=lambda folder, line: lines.append((folder, line))
     ) as running:
         yield Stack(running, directory, lines)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local.runtime.api import BASE, Ready, Responded, RuntimeApi, Task
+from mcp_functions.local.runtime.api import BASE, Ready, Response, RuntimeApi, Task
 
 from .conftest import PID
 
@@ -62,7 +62,7 @@ def test_a_page_takes_no_event_answers_none_and_ends_no_environment(api: Runtime
     for method, path in asked:
         status, body = ask(api, method, path, header, body=b"" if method == "GET" else b"{}")
         assert (status, b"r-1" in body) == (403, False)
-    assert api.told.empty()
+    assert api.events.empty()
     assert ask(api, "GET", NEXT)[1] == b"{}"  # the event is still there
 
 
@@ -70,7 +70,7 @@ def test_the_process_of_the_environment_is_answered(api: RuntimeApi) -> None:
     api.hand(Task("r-1", b"{}", "arn", "trace"))
     assert ask(api, "GET", NEXT, ("sec-fetch-site", "none")) == (200, b"{}")
     assert ask(api, "POST", f"{BASE}/invocation/r-1/response", body=b"5")[0] == 202
-    assert [api.told.get(), api.told.get()] == [Ready(), Responded(b"5")]
+    assert [api.events.get(), api.events.get()] == [Ready(), Response(b"5")]
 
 
 def test_lambdas_own_client_is_answered(deploy: Callable[..., Stack]) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mcp_functions.local import Problem, environment
-from mcp_functions.local.functions import FRONT_DOOR, Functions, find
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions, find
+from mcp_functions.local.runtime.configuration import Template
+from mcp_functions.local.runtime.configuration import find as find_template
 from mcp_functions.local.runtime.intrinsics import Resolver, Unknown, text
-from mcp_functions.local.runtime.template import Template
-from mcp_functions.local.runtime.template import find as find_template
 
 ROOT = Path(__file__).parents[3]
 KEY = "arn:aws:kms:us-east-1:123456789012:key/7a0b1c2d"
@@ -165,7 +165,7 @@ def test_what_is_no_function_of_cloudformation_is_one_line(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("written", "said"),
-    [("{", "template.yaml cannot be read: ParserError"), ("[]", "template.yaml is no template: it has no Resources")],
+    [("{", "template.yaml is no template: ParserError"), ("[]", "template.yaml is no template: it has no Resources")],
 )
 def test_a_template_that_is_none_is_one_line(tmp_path: Path, written: str, said: str) -> None:
     with pytest.raises(Problem, match=said) as refused:

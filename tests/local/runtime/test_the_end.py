@@ -18,8 +18,8 @@ import pytest
 
 from mcp_functions.local import Harness
 from mcp_functions.local.runtime import Runtime
-from mcp_functions.local.runtime.template import KEYS
-from mcp_functions.local.runtime.warden import Warden
+from mcp_functions.local.runtime.configuration import KEYS
+from mcp_functions.local.runtime.watchdog import Watchdog
 
 from .conftest import PID, is_there, wait_until, write_project
 
@@ -127,7 +127,9 @@ def test_what_a_function_started_does_not_outlive_its_process(tmp_path: Path) ->
 def test_an_environment_that_idles_for_long_is_ended(tmp_path: Path) -> None:
     directory = write_project(tmp_path, {"tells": PID})
     own = {"MCP_AUTH_MODE": "none", KEYS: "arn:aws:kms:us-east-1:123456789012:key/none"}
-    runtime = Runtime(directory, ["tells"], own=own, pointed={}, said=lambda _folder, _line: None, idle_seconds=0.05)
+    runtime = Runtime(
+        directory, ["tells"], settings=own, endpoints={}, on_log=lambda _folder, _line: None, idle_seconds=0.05
+    )
     with runtime:
         first = int(runtime.run("tells", b"{}").payload)
         are_gone([first])
@@ -137,7 +139,7 @@ def test_an_environment_that_idles_for_long_is_ended(tmp_path: Path) -> None:
 def test_a_warden_kills_what_is_left_when_its_harness_is_gone() -> None:
     stays = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"]
     left, released = (subprocess.Popen(stays, start_new_session=True) for _ in range(2))  # noqa: S603
-    warden = Warden()
+    warden = Watchdog()
     warden.watch(left.pid)
     warden.watch(released.pid)
     warden.release(released.pid)

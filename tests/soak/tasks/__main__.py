@@ -1,4 +1,4 @@
-"""`make soak TASKS=300`: tasks whose workers are killed, and what came of them; on loopback only."""
+"""`make soak TASKS=300`: kill the workers of tasks and check how the tasks end; on loopback only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 30  # breaches
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run, check, print; 1 if something was that must not be, and then the run's directory is kept."""
+    """Run, check, print; return 1 after a breach, and then keep the run's directory."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak.tasks", description=__doc__)
     parser.add_argument("--tasks", type=int, default=300)
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     directory = Path(tempfile.mkdtemp(prefix="soak-tasks-"))
     seen = run.run(chosen.tasks, seed=chosen.seed, directory=directory, clients=chosen.clients)
     rows = "\n".join(f"| {what} | {figure} |" for what, figure in checker.figures(seen))
-    sys.stdout.write(f"| what | |\n| :-- | --: |\n{rows}\n")
+    sys.stdout.write(f"| result | |\n| :-- | --: |\n{rows}\n")
     breaches = checker.check(seen)
     for breach in breaches[:SHOWN]:
         sys.stderr.write(f"{breach}\n")

@@ -79,7 +79,7 @@ def _text(end: dict[str, Any]) -> str:
 
 
 def figures(seen: Seen) -> list[tuple[str, str]]:
-    """Say in figures what befell the tasks and how they ended."""
+    """Return the figures of a run: the faults of the tasks and how they ended."""
     ends = Counter(one.ends[0]["status"] if one.ends else "none" for one in seen.heard)
     died = Counter(line["where"] for line in seen.journal if line["kind"] == "dies")
     parts = Counter((line["task"], line["part"]) for line in seen.journal if line["kind"] == "part")
@@ -88,13 +88,13 @@ def figures(seen: Seen) -> list[tuple[str, str]]:
     return [
         ("tasks", f"{len(seen.heard)}"),
         *((f"… that ended {status}", f"{ends[status]}") for status in sorted(ends)),
-        ("begun a second time, by clients that heard nothing of the first", f"{again}"),
+        ("begun a second time, by clients without a first response", f"{again}"),
         ("breaches", f"{len(check(seen))}"),
         ("seconds", f"{seen.seconds:.0f}"),
         ("polls", f"{sum(one.polls for one in seen.heard)}"),
-        ("workers that ended, or died (of the last 1000 invocations)", f"{seen.workers}"),
+        ("workers that ended or died (of the last 1000 invocations)", f"{seen.workers}"),
         *((f"workers killed from inside, {where} a step", f"{died[where]}") for where in sorted(died)),
         ("workers killed from outside", f"{seen.killed}"),
-        ("steps done, and done again before they were written down", f"{len(parts)}, {parts.total() - len(parts)}"),
+        ("steps done, and done again because they had no record yet", f"{len(parts)}, {parts.total() - len(parts)}"),
         *((f"calls of the table: {fault}", f"{seen.faults[fault]}") for fault in sorted(seen.faults)),
     ]

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from mcp_functions.local import Harness, catalog, dynamodb
+from mcp_functions.local import Harness, catalog
+from mcp_functions.local.doubles import dynamodb
 from mcp_functions.local.task_client import ENDED, Refused, TaskClient
 from mcp_functions.protocol.constants import WORKER
-from mcp_functions.store import Refused as NotNow
+from mcp_functions.store import DynamoDbError as NotNow
 from tests.soak import watch
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def run(tasks: int, *, seed: int, directory: Path, clients: int = 8, kills: floa
                 functions,
                 state_dir=directory / "state",
                 runtime=True,
-                said=lambda folder, line: print(folder, line, file=said, flush=True),
+                on_log=lambda folder, line: print(folder, line, file=said, flush=True),
             )
         )
         stop = threading.Event()

@@ -1,8 +1,7 @@
-"""Proposals that were not released, spoken to clients that ask for them: thin translations over the same rounds.
+"""Proposals that were not released, for clients that ask for them: translations over the same rounds.
 
-A deployment turns one on by its name (`MCP_DIALECTS`), a client asks for it on each request by declaring the name among
-its experimental capabilities; whoever does not is answered as the released revision says. A module is a proposal: to
-take one away, delete its file.
+A deployment enables a dialect by its name (`MCP_DIALECTS`). A client asks for it in each request, with an experimental
+capability; other clients get the released revision. Each module is one proposal, and deleting its file removes it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.dialects.speaking import Place
+from mcp_functions.dialects.dialect import DialectContext
 from mcp_functions.handlers import catalog
 from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION, RESUME
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
@@ -21,142 +20,147 @@ from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mcp_functions.dialects.speaking import Dialect
+    from mcp_functions.dialects.dialect import Dialect
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.gateway import Endpoint, Said, Turn
     from mcp_functions.protocol.messages import Forwarded, Request
 
-__all__ = ["AtDoor", "AtFunction", "Place", "at_door", "at_function", "named"]
+__all__ = ["DialectContext", "add_to_front_door", "add_to_function"]
 
 NAME = re.compile(r"sep-\d+(-[a-z]+)*")
-UNHEARD = "unknown_function"
+UNKNOWN_FUNCTION = "unknown_function"
 
 
-def named(names: Iterable[str]) -> list[Dialect]:
-    """Find the dialects of these names.
-
-    Raises:
-        Misconfigured: there is none of such a name.
-
-    """
-    return [_named(name) for name in names]
-
-
-def at_function(endpoint: Endpoint, place: Place) -> Endpoint:
-    """Let a function speak the deployment's dialects too.
+def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
+    """Return the endpoint of a function with the deployment's dialects.
 
     Raises:
-        Misconfigured: the deployment names one that there is not.
+        Misconfigured: a dialect is unknown.
 
     """
-    spoken = AtFunction(named(place.settings.dialects), place, endpoint.answer)
+    spoken = FunctionDialects(_load(context.settings.dialects), context, endpoint.answer)
     return endpoint._replace(answer=spoken.answer, turn=spoken.turn)
 
 
-def at_door(endpoint: Endpoint, offered: Mapping[str, Any], forward: Callable[[str, Request], Forwarded]) -> Endpoint:
-    """Let the endpoint pass the deployment's dialects on.
+def add_to_front_door(
+    endpoint: Endpoint, offered: Mapping[str, Any], forward: Callable[[str, Request], Forwarded]
+) -> Endpoint:
+    """Return the endpoint of a front door that forwards the deployment's dialects.
 
     Args:
-        endpoint: without them.
+        endpoint: without dialects.
         offered: the catalog.
-        forward: passes a request on to a function.
+        forward: sends a request to a function.
 
     Raises:
-        Misconfigured: the deployment names one that there is not.
+        Misconfigured: a dialect is unknown.
 
     """
-    spoken = AtDoor(named(endpoint.settings.dialects), offered, endpoint.answer, forward)
+    spoken = FrontDoorDialects(_load(endpoint.settings.dialects), offered, endpoint.answer, forward)
     return endpoint._replace(answer=spoken.answer, turn=spoken.turn)
 
 
-class AtFunction:
-    """What a function speaks besides the released revision."""
+class FunctionDialects:
+    """The dialects of a function."""
 
-    def __init__(self, dialects: Iterable[Dialect], place: Place, answer: Callable[[Request], Said]) -> None:
-        """Take the dialects, what they need, and what answers a request of the released revision."""
-        self._dialects, self._place = list(dialects), place
+    def __init__(self, dialects: list[Dialect], context: DialectContext, answer: Callable[[Request], Said]) -> None:
+        """Use some dialects; `answer` answers a request of the released revision."""
+        self._dialects, self._context = dialects, context
+        for dialect in dialects:
+            answer = partial(dialect.answer, context, then=answer)
+        self.answer = answer
+
+    def turn(self, http: HttpRequest, body: Any) -> Turn | None:  # noqa: ANN401 - parsed JSON
+        """Return the request that a body continues; None if the body belongs to no dialect.
+
+        Raises:
+            InvalidRequestState: the body's token belongs to another function or principal, or is invalid.
+
+        """
         for dialect in self._dialects:
-            answer = partial(dialect.answer, place, then=answer)
-        self._answer = answer
-
-    def answer(self, request: Request) -> Said:
-        """Answer a request, in the dialect that its client declares.
-
-        Raises:
-            McpError: whatever was wrong with it.
-
-        """
-        return self._answer(request)
-
-    def turn(self, http: HttpRequest, value: Any) -> Turn | None:  # noqa: ANN401 - JSON is any value
-        """Read what is no message of the released revision: the request that it continues, or None.
-
-        Raises:
-            InvalidRequestState: it continues nothing that this function began, or somebody else's conversation.
-
-        """
-        heard = (dialect for dialect in self._dialects if dialect.token(http, value) is not None)
-        dialect = next(heard, None)
-        return dialect.turn(self._place, http, value) if dialect else None
+            if dialect.token(http, body) is not None:
+                return dialect.turn(self._context, http, body)
+        return None
 
 
-class AtDoor:
-    """What the endpoint passes on besides: it opens nothing, and reads no further than the name of a function."""
+class FrontDoorDialects:
+    """The dialects of a front door. It opens no token, and reads only the function's name before the seal."""
 
     def __init__(
         self,
-        dialects: Iterable[Dialect],
+        dialects: list[Dialect],
         offered: Mapping[str, Any],
         answer: Callable[[Request], Said],
         forward: Callable[[str, Request], Forwarded],
     ) -> None:
-        """Take the dialects, the catalog, what answers else, and what passes a request on to a function."""
-        self._dialects, self._offered = list(dialects), offered
-        self._answer, self._forward = answer, forward
+        """Use some dialects.
+
+        Args:
+            dialects: that the deployment enables.
+            offered: the catalog.
+            answer: answers a request of the released revision.
+            forward: sends a request to a function.
+
+        """
+        self._dialects, self._offered, self._answer, self._forward = dialects, offered, answer, forward
         self._functions = {folder for listed in offered["functions"].values() for folder in listed.values()}
 
     def answer(self, request: Request) -> Said:
-        """Answer a request, or pass it on.
+        """Answer a request, or forward it.
 
         Raises:
-            McpError: the catalog has no such name, or the function could not be reached.
+            McpError: the catalog lacks the name, or the function could not be reached.
 
         """
         if request.message["id"] is None:
             return self._forward(request.params["function"], request)
         for dialect in self._dialects:
-            if (task_id := dialect.task(request)) is not None:
+            task_id = dialect.task(request)
+            if task_id is not None:
                 return self._forward(catalog.keeping(self._offered, "tasks/get", {"taskId": task_id}), request)
         return self._answer(request)
 
-    def turn(self, http: HttpRequest, value: Any) -> Turn | None:  # noqa: ANN401 - JSON is any value
-        """Read which function goes on with what is no message of the released revision; None if it is nothing at all.
+    def turn(self, http: HttpRequest, body: Any) -> Turn | None:  # noqa: ANN401 - parsed JSON
+        """Return a message for the function that continues a body; None if the body belongs to no dialect.
 
-        The function stands in clear before the seal, which only that function opens. What the door hands to itself has
-        the id null, which no request can have.
+        The message has the id null, which no client's request can have, so `answer` forwards it.
 
         Raises:
-            InvalidRequestState: there is no such function.
+            InvalidRequestState: the catalog lacks the function.
 
         """
-        tokens = (dialect.token(http, value) for dialect in self._dialects)
-        token = next((found for found in tokens if found is not None), None)
+        token = self._token(http, body)
         if token is None:
             return None
         function = token.partition(".")[0]
         if function not in self._functions:
-            raise InvalidRequestState(UNHEARD)
+            raise InvalidRequestState(UNKNOWN_FUNCTION)
         meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
         message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": function, "_meta": meta}}
         return http._replace(headers={**http.headers, "mcp-method": RESUME}), message
 
+    def _token(self, http: HttpRequest, body: object) -> str | None:
+        for dialect in self._dialects:
+            token = dialect.token(http, body)
+            if token is not None:
+                return token
+        return None
 
-def _named(name: str) -> Dialect:
-    module = name.replace("-", "_")
+
+def _load(names: Iterable[str]) -> list[Dialect]:
+    """Return the dialects of these names.
+
+    Raises:
+        Misconfigured: a name is unknown.
+
+    """
     known = {found.name for found in iter_modules(__path__) if found.name.startswith("sep_")}
-    if not NAME.fullmatch(name) or module not in known:
-        listed = ", ".join(sorted(one.replace("_", "-") for one in known))
-        message = f"MCP_DIALECTS names {name!r}: there are {listed}"
-        raise Misconfigured(message)
-    dialect: Dialect = import_module(f"{__name__}.{module}").DIALECT
-    return dialect
+    dialects: list[Dialect] = []
+    for name in names:
+        module = name.replace("-", "_")
+        if not NAME.fullmatch(name) or module not in known:
+            listed = ", ".join(sorted(one.replace("_", "-") for one in known))
+            message = f"MCP_DIALECTS names {name!r}: there are {listed}"
+            raise Misconfigured(message)
+        dialects.append(import_module(f"{__name__}.{module}").DIALECT)
+    return dialects

@@ -1,20 +1,21 @@
-"""SEP-1685, `state` beside the server's request: the client sends it back with its response, and nothing is stored.
+"""SEP-1685, `state` beside the server's request: the client returns it with its response, and no server stores it.
 
-The proposal has three wires, and a client says which is its own (`option`, among its experimental capabilities):
-none, a request of the server with `state`, answered by a response with `state`; 1, `dependent_requests` with one state
-for all requests of a round; 2, the same with one for each. A state is a string, or an object (`"state": "object"`).
+The proposal has three wires, and a client chooses one with `option`, among its experimental capabilities.
+Without it, the server's request has a `state`, and so has the response. 1: `dependent_requests` has one state for all
+requests of a round. 2: it has one state for each request.
+A state is a string, or an object if the client declares `"state": "object"`.
 
-A response that does not bring the state back still brings the id of its request, as JSON-RPC has it: so the id is the
-same sealed text. That is what there is to fall back to, where the proposal has a server look into its database.
+A response without the state still has the id of its request, as JSON-RPC requires. So the id is the same sealed text,
+where the proposal's server looks into its database.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.dialects import carrying
-from mcp_functions.dialects.carrying import Asked, Carried
-from mcp_functions.dialects.speaking import Dialect, asks, declared, event
+from mcp_functions.dialects import turn_state
+from mcp_functions.dialects.dialect import Dialect, declaration, is_unfinished, stream_event
+from mcp_functions.dialects.turn_state import TurnQuestion, TurnState
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, StateTooLarge
 from mcp_functions.protocol.jsonrpc import dumps
 from mcp_functions.protocol.messages import Answer, Body
@@ -22,182 +23,195 @@ from mcp_functions.protocol.messages import Answer, Body
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.dialects.speaking import Place, Then
+    from mcp_functions.dialects.dialect import DialectContext, Next
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.gateway import Said, Turn
     from mcp_functions.protocol.messages import Request
 
 NAME = "sep-1685"
-SEALED = "sealed"  # what a state that is an object holds
-PING: tuple[str, Mapping[str, Any]] = ("", {"method": "ping"})  # carries a state where nothing is asked
+SEALED = "sealed"  # the member of a state that is an object
+PING: tuple[str, Mapping[str, Any]] = ("", {"method": "ping"})  # carries a state in a round without questions
 SHARED, EACH = 1, 2
-WISHES = 'experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
-SHAPE = 'dependent_responses must be {"responses": [{"result": …}, …]}, with the "state" that the round came with'
+INVALID_OPTIONS = 'experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
+INVALID_RESPONSES = (
+    'dependent_responses must be {"responses": [{"result": …}, …]}, with the "state" that the round came with'
+)
 
 
-class Wish(NamedTuple):
-    """What a client says of itself: which wire it speaks, and whether its states are objects."""
+class Options(NamedTuple):
+    """The client's choices: its wire, and whether its states are objects."""
 
     option: int
-    objects: bool
+    has_objects: bool
 
 
-def answer(place: Place, request: Request, *, then: Then) -> Said:
-    """Answer a request; if it asks, and its client declares this dialect, in the words of that.
+def answer(context: DialectContext, request: Request, *, then: Next) -> Said:
+    """Answer a request; a call that asks a client of this dialect becomes a turn.
 
     Raises:
-        InvalidParams: the client says something of itself that means nothing, or its answers have no shape.
-        InvalidRequestState: a state is none of this conversation.
+        InvalidParams: the client's options or its answers are malformed.
+        InvalidRequestState: a state is invalid.
 
     """
-    if (told := declared(request, NAME)) is None:
+    declared = declaration(request, NAME)
+    if declared is None:
         return then(request)
-    wish = _wish(told)
-    if wish.option:
-        request = _retried(place, request, wish)
-    said = then(request)
-    if not asks(request, said) or not isinstance(said, Answer):
-        return said
+    options = _options(declared)
+    if options.option:
+        request = _modern_retry(context, request, options)
+    modern = then(request)
+    if not is_unfinished(request, modern) or not isinstance(modern, Answer):
+        return modern
+    write = _write_round if options.option else _write_request
     try:
-        return _round(place, request, said, wish) if wish.option else _server_request(place, request, said, wish)
+        return write(context, request, modern, options)
     except StateTooLarge as error:
-        return carrying.too_much(place, request, error)
+        return turn_state.too_large(context, request, error)
 
 
-def token(_http: HttpRequest, value: Any) -> str | None:  # noqa: ANN401 - JSON is any value
-    """Read the state that a response brings back, or what stands in for it.
-
-    Raises:
-        InvalidRequestState: it brings back something that was never given out.
-
-    """
-    match value:
-        case {"jsonrpc": "2.0", "id": str(id_)} if "method" not in value and {"result", "error"} & value.keys():
-            # "servers that need state can detect its absence in the response and fall back gracefully"
-            return _unpacked(value["state"]) if "state" in value else id_
-    return None
-
-
-def turn(place: Place, http: HttpRequest, value: Any) -> Turn:  # noqa: ANN401 - JSON is any value
-    """Read a response of the client as the call that it continues.
+def token(_http: HttpRequest, body: object) -> str | None:
+    """Return the state of a response, or its id if it has no state.
 
     Raises:
-        InvalidRequestState: its state is none of this conversation, or of another request.
+        InvalidRequestState: the state is not one that this server has sent.
 
     """
-    found = token(http, value)
-    if found is None or value["id"] != found:
+    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or "method" in body:
+        return None
+    if not isinstance(body.get("id"), str) or not ("result" in body or "error" in body):
+        return None
+    # "servers that need state can detect its absence in the response and fall back gracefully"
+    return _unpack(body["state"]) if "state" in body else str(body["id"])
+
+
+def continue_turn(context: DialectContext, http: HttpRequest, body: Any) -> Turn:  # noqa: ANN401 - parsed JSON
+    """Return the call that a response continues.
+
+    Raises:
+        InvalidRequestState: the state is invalid, or belongs to another request.
+
+    """
+    sealed = token(http, body)
+    if sealed is None or body["id"] != sealed:
         reason = "another_request"
         raise InvalidRequestState(reason)
-    carried = carrying.opened(place, NAME, found, http)
-    (asked,) = carried.asked.values()
-    return carrying.again(http, carried, _heard({asked.key: carrying.answer(value, asked)}))
+    turn = turn_state.open_turn(context, NAME, sealed, http)
+    (question,) = turn.asked.values()
+    answers = {question.key: turn_state.response_result(body, question)}
+    return turn_state.repeat_call(http, turn, _without_ping(answers))
 
 
-def _server_request(place: Place, request: Request, said: Answer, wish: Wish) -> Answer:
-    """Write one request of the server, as an event, and end the stream.
+def _write_request(context: DialectContext, request: Request, modern: Answer, options: Options) -> Answer:
+    """Write the first question as a request of the server, and end the stream.
 
-    Only one of a round: each response is a POST of its own, and nobody is there to put two of them together. What was
-    asked besides is asked in the next turn.
+    Each response is a separate POST, and no server joins two of them. So the other questions follow in later turns.
     """
-    requests: Mapping[str, Any] = said.result["inputRequests"]
-    key, wanted = next(iter(requests.items()), PING)
-    asked = {"": Asked(key, wanted["method"])}
-    carried = Carried(said.result["requestState"], asked, carrying.call_of(request))
-    sealed = carrying.seal(place, NAME, request, carried)
+    requests: Mapping[str, Any] = modern.result["inputRequests"]
+    key, question = next(iter(requests.items()), PING)
+    asked = {"": TurnQuestion(key, question["method"])}
+    turn = TurnState(modern.result["requestState"], asked, turn_state.call_parts(request))
+    sealed = turn_state.seal_turn(context, NAME, request, turn)
     # "The `state` field is a top-level field of the JSON-RPC message rather than a sub-field of `params`"
-    message = {"jsonrpc": "2.0", "id": sealed, "state": _packed(sealed, wish), **wanted}
-    return said._replace(body=Body("".join(map(event, (*said.notifications, message))), is_stream=True))
+    message = {"jsonrpc": "2.0", "id": sealed, "state": _pack(sealed, options), **question}
+    return modern._replace(body=Body("".join(map(stream_event, (*modern.notifications, message))), is_stream=True))
 
 
-def _round(place: Place, request: Request, said: Answer, wish: Wish) -> Answer:
-    """Write all requests of a round as one answer, and its state once or with each."""
-    requests: Mapping[str, Any] = said.result["inputRequests"]
-    state, bodies = said.result["requestState"], list[dict[str, Any]](map(dict, requests.values()))
-    asked = [Asked(key, wanted["method"]) for key, wanted in requests.items()]
-
-    def packed(*questions: Asked) -> Any:  # noqa: ANN401 - a string or an object
-        numbered = {str(number): question for number, question in enumerate(questions)}
-        return _packed(carrying.seal(place, f"{NAME}/{wish.option}", request, Carried(state, numbered, {})), wish)
-
-    if wish.option == SHARED:
-        told: dict[str, Any] = {"state": packed(*asked), "requests": bodies}
+def _write_round(context: DialectContext, request: Request, modern: Answer, options: Options) -> Answer:
+    """Write all questions of a round as one message, with one state or with a state for each question."""
+    requests: Mapping[str, Any] = modern.result["inputRequests"]
+    if options.option == SHARED:
+        asked = [TurnQuestion(key, question["method"]) for key, question in requests.items()]
+        state = _round_state(context, request, modern, options, asked)
+        dependent: dict[str, Any] = {"state": state, "requests": [dict(question) for question in requests.values()]}
     else:
-        key, ping = PING
-        pairs = list(zip(asked, bodies, strict=True)) or [(Asked(key, ping["method"]), dict(ping))]
-        told = {"requests": [{"state": packed(question), **body} for question, body in pairs]}
-    message = {"jsonrpc": "2.0", "id": request.message["id"], "dependent_requests": told}
-    if said.notifications:
-        return said._replace(body=Body("".join(map(event, (*said.notifications, message))), is_stream=True))
-    return said._replace(body=Body(dumps(message), is_stream=False))
+        dependent = {"requests": []}
+        for key, question in requests.items() or [PING]:
+            state = _round_state(context, request, modern, options, [TurnQuestion(key, question["method"])])
+            dependent["requests"].append({"state": state, **question})
+    message = {"jsonrpc": "2.0", "id": request.message["id"], "dependent_requests": dependent}
+    if modern.notifications:
+        return modern._replace(body=Body("".join(map(stream_event, (*modern.notifications, message))), is_stream=True))
+    return modern._replace(body=Body(dumps(message), is_stream=False))
 
 
-def _retried(place: Place, request: Request, wish: Wish) -> Request:
-    """Read `dependent_responses`, which stand beside the params of the call that is sent again."""
+def _round_state(
+    context: DialectContext, request: Request, modern: Answer, options: Options, asked: list[TurnQuestion]
+) -> str | dict[str, str]:
+    numbered = {str(number): question for number, question in enumerate(asked)}
+    turn = TurnState(modern.result["requestState"], numbered, {})
+    return _pack(turn_state.seal_turn(context, f"{NAME}/{options.option}", request, turn), options)
+
+
+def _modern_retry(context: DialectContext, request: Request, options: Options) -> Request:
+    """Return a call with the answers of `dependent_responses`, a member beside the params of a repeated call."""
     message: dict[str, Any] = dict(request.message)
-    told = message.pop("dependent_responses", None)
-    kept = {name: value for name, value in request.params.items() if name not in ("inputResponses", "requestState")}
-    if told is not None:
-        responses = told.get("responses") if isinstance(told, dict) else None
+    dependent = message.pop("dependent_responses", None)
+    params = {name: value for name, value in request.params.items() if name not in ("inputResponses", "requestState")}
+    if dependent is not None:
+        responses = dependent.get("responses") if isinstance(dependent, dict) else None
         if not isinstance(responses, list) or not all(isinstance(response, dict) for response in responses):
-            raise InvalidParams(SHAPE)
-        read = _shared if wish.option == SHARED else _each
-        kept |= read(place, request, told, responses)
-    return request._replace(message={**message, "params": kept})  # type: ignore[typeddict-item]
+            raise InvalidParams(INVALID_RESPONSES)
+        read = _read_shared if options.option == SHARED else _read_each
+        params |= read(context, request, dependent, responses)
+    return request._replace(message={**message, "params": params})  # type: ignore[typeddict-item]
 
 
-def _shared(place: Place, request: Request, told: Mapping[str, Any], responses: list[dict[str, Any]]) -> dict[str, Any]:
-    if "state" not in told:
-        return {}  # what was answered to nobody knows which question: all is asked again
-    carried = _opened(place, request, told["state"], SHARED)
-    pairs = zip(carried.asked.values(), responses, strict=False)
-    answers = {asked.key: carrying.answer(response, asked) for asked, response in pairs}
-    return {"inputResponses": _heard(answers), "requestState": carried.state}
+def _read_shared(
+    context: DialectContext, request: Request, dependent: Mapping[str, Any], responses: list[dict[str, Any]]
+) -> dict[str, Any]:
+    if "state" not in dependent:  # the answers match no question, so the round asks again
+        return {}
+    turn = _open(context, request, dependent["state"], SHARED)
+    pairs = zip(turn.asked.values(), responses, strict=False)
+    answers = {question.key: turn_state.response_result(response, question) for question, response in pairs}
+    return {"inputResponses": _without_ping(answers), "requestState": turn.state}
 
 
-def _each(place: Place, request: Request, _told: Mapping[str, Any], responses: list[dict[str, Any]]) -> dict[str, Any]:
+def _read_each(
+    context: DialectContext, request: Request, _dependent: Mapping[str, Any], responses: list[dict[str, Any]]
+) -> dict[str, Any]:
     states, answers = set[str](), dict[str, Any]()
     for response in responses:
-        if "state" not in response:
-            continue  # asked again, as if it had not come
-        carried = _opened(place, request, response["state"], EACH)
-        (asked,) = carried.asked.values()
-        states.add(carried.state)
-        answers[asked.key] = carrying.answer(response, asked)
+        if "state" not in response:  # matches no question, so the round asks it again
+            continue
+        turn = _open(context, request, response["state"], EACH)
+        (question,) = turn.asked.values()
+        states.add(turn.state)
+        answers[question.key] = turn_state.response_result(response, question)
     if len(states) > 1:
         reason = "two_conversations"
         raise InvalidRequestState(reason)
-    return {"inputResponses": _heard(answers), "requestState": states.pop()} if states else {}
+    return {"inputResponses": _without_ping(answers), "requestState": states.pop()} if states else {}
 
 
-def _opened(place: Place, request: Request, state: object, option: int) -> Carried:
-    return carrying.opened_for(place, f"{NAME}/{option}", _unpacked(state), request.principal, request.address)
+def _open(context: DialectContext, request: Request, state: object, option: int) -> TurnState:
+    wire = f"{NAME}/{option}"
+    return turn_state.open_turn_for(context, wire, _unpack(state), request.principal, request.address)
 
 
-def _heard(answers: Mapping[str, Any]) -> dict[str, Any]:
+def _without_ping(answers: Mapping[str, Any]) -> dict[str, Any]:
     return {key: answer for key, answer in answers.items() if key != PING[0]}
 
 
-def _packed(sealed: str, wish: Wish) -> str | dict[str, str]:
-    return {SEALED: sealed} if wish.objects else sealed
+def _pack(sealed: str, options: Options) -> str | dict[str, str]:
+    return {SEALED: sealed} if options.has_objects else sealed
 
 
-def _unpacked(state: Any) -> str:  # noqa: ANN401 - JSON is any value
-    # "Clients MUST echo back the exact `state` value": an object that holds more is not the one that was given out
-    match state:
-        case str():
-            return state
-        case {"sealed": str(sealed)} if len(state) == 1:
-            return sealed
+def _unpack(state: object) -> str:
+    if isinstance(state, str):
+        return state
+    # "Clients MUST echo back the exact `state` value": an object with more members is not one that this server sent.
+    if isinstance(state, dict) and state.keys() == {SEALED} and isinstance(state[SEALED], str):
+        return str(state[SEALED])
     reason = "shape"
     raise InvalidRequestState(reason)
 
 
-def _wish(told: Mapping[str, Any]) -> Wish:
-    option, form = told.get("option", 0), told.get("state", "string")
+def _options(declared: Mapping[str, Any]) -> Options:
+    option, form = declared.get("option", 0), declared.get("state", "string")
     if type(option) is not int or option not in (0, SHARED, EACH) or form not in ("string", "object"):
-        raise InvalidParams(WISHES)
-    return Wish(option, form == "object")
+        raise InvalidParams(INVALID_OPTIONS)
+    return Options(option, form == "object")
 
 
-DIALECT = Dialect(answer, token=token, turn=turn)
+DIALECT = Dialect(answer, token=token, turn=continue_turn)

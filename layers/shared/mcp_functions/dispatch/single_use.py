@@ -15,7 +15,7 @@ from mcp_functions import observability
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.request_state import SKEW_MS, digest_of, longest
-from mcp_functions.store import Conflict, ItemTooLarge, Key, Unreadable
+from mcp_functions.store import Conflict, ItemTooLarge, Key, UnreadableItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -122,7 +122,7 @@ def _claim(table: Table, mode: Mode, request: Presented, *, now: Callable[[], fl
     for _ in range(ATTEMPTS):
         try:
             found = table.get(request.key)
-        except Unreadable:
+        except UnreadableItem:
             reason = "used_unreadable"
             raise InvalidRequestState(reason) from None
         if found and (answered := _look(found.payload, mode, request, now())):

@@ -6,7 +6,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 
-from mcp_functions.seal.forgetting import forgetful
+from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class Vault:
         self._making, self._made = Lock(), cast("Keys | None", None)
         self.states = lru_cache(self._states)
         self.table = lru_cache(self._table)
-        forgetful(self)
+        register_for_reset(self)
 
     def reset(self) -> None:
         """Make another lock: in a forked child the old one may be held by a thread that is not there."""
@@ -78,8 +78,8 @@ class Vault:
     def _table(self, max_age: int) -> Table:
         from mcp_functions import store  # noqa: PLC0415 - of few functions
 
-        seal = self._codec or store.envelope(self._keys, max_age=max_age)
-        rows = store.DynamoDb(self._found.table, store.make_call)
+        seal = self._codec or store.item_envelope(self._keys, max_age=max_age)
+        rows = store.DynamoDbTable(self._found.table, store.make_call)
         blobs = self._blobs(max_age) if self._found.blobs else None
         return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
 
@@ -87,7 +87,7 @@ class Vault:
         from mcp_functions import store  # noqa: PLC0415 - of few functions
         from mcp_functions.store.s3 import S3  # noqa: PLC0415 - of fewer
 
-        seal = self._codec or store.envelope(self._keys, max_age=max_age, label=store.BLOB_LABEL)
+        seal = self._codec or store.item_envelope(self._keys, max_age=max_age, label=store.BLOB_LABEL)
         return S3(self._found.blobs), seal
 
     def seal(self, label: bytes, *, max_age: int, max_chars: int) -> Codec:

@@ -1,12 +1,13 @@
-"""The legacy era: clients of 2025 over the same functions, with nothing that remembers them.
+"""Clients of 2025 use the same functions through this translation layer; no server keeps a session.
 
-A translation over the modern core: a request of an earlier revision becomes one of 2026-07-28, and what comes back is
-told as far as that revision knows it. A session is a sealed token; a question is an event that ends the body, and its
-answer comes as a request of its own. The modern path does not import this package: deleting it is deleting files.
+A request of an earlier revision becomes one of 2026-07-28. Its result is translated back as far as possible.
+A session is a sealed token. A question ends the response body, and its answer arrives as a separate request.
+The path of 2026-07-28 does not import this package, so deleting these files removes the feature.
 """
 
 from __future__ import annotations
 
-from mcp_functions.legacy.door import Legacy
+from mcp_functions.legacy.runner import ModernServer
+from mcp_functions.legacy.server import LegacyServer
 
-__all__ = ["Legacy"]
+__all__ = ["LegacyServer", "ModernServer"]

@@ -1,44 +1,48 @@
-"""What waits for a client to come for it: one item for each call that asks, sealed, for minutes.
+"""The mailbox stores one sealed item for each call that asks, for minutes: the messages that its client fetches next.
 
-It holds outgoing messages, and how far the call has come; so an answer that is delivered twice counts once, whoever
-brings it. Only a call that has to go on without a question is in there itself: a header could not carry it.
+The item also says how far the call has come, so an answer that arrives twice counts once.
+The call itself is in the item only if it continues without a question, because an event id is too short for it.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from mcp_functions import observability
-from mcp_functions.legacy.running import Call
+from mcp_functions.legacy.runner import Call
 from mcp_functions.protocol.errors import TemporarilyUnavailable
-from mcp_functions.store import Conflict, Key, Unreadable
+from mcp_functions.store import Conflict, Key, UnreadableItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.legacy.tickets import Stream
+    from mcp_functions.legacy.stream_ids import CallStream
     from mcp_functions.store import Item, Table
 
-KIND = "mailbox"
-LEASE_MARGIN = 2  # seconds after the end of a function at which nobody waits for it any more
-ATTEMPTS, PAUSE_SECONDS = 5, 0.2  # at a table that has trouble; each pause is twice the one before
+T = TypeVar("T")
 
-# asked: the client's turn. running: a function's. working: whoever comes next runs it. over: nothing follows.
+KIND = "mailbox"
+LEASE_MARGIN = 2  # seconds after the end of a function at which its lease ends
+ATTEMPTS, PAUSE_SECONDS = 5, 0.2  # while the table is unavailable; each pause is twice the one before
+
+# asked: the client must answer. running: a function runs the round. working: the next poll runs another round.
+# over: the call has ended.
 Phase: TypeAlias = Literal["asked", "running", "working", "over"]
 
 
-class Letter(NamedTuple):
-    """What the mailbox holds of one call.
+class CallRecord(NamedTuple):
+    """The stored progress of one call. The item's format depends on these names.
 
     Attributes:
-        nonce: of its stream.
-        step: how many times it has stopped for the client.
-        phase: whose turn it is.
-        messages: what the client has not seen before this step.
-        call: that goes on when the client comes, if it is `working`.
-        until: unix seconds until which an answer counts, or after which whoever runs it is no more.
-        by: who runs it: a write that nobody confirmed can be told from somebody else's.
+        nonce: of the call's stream.
+        step: how many times the call has stopped for the client.
+        phase: see `Phase`.
+        messages: those that the client has not seen before this step.
+        call: continues at the next poll, in the phase `working`.
+        until: unix seconds until which an answer counts, or until which a running function holds its lease.
+        by: a random name of the function that runs the call, by which it recognizes an unconfirmed write.
 
     """
 
@@ -51,123 +55,125 @@ class Letter(NamedTuple):
     by: str = ""
 
 
-class Found(NamedTuple):
-    """A letter, and the item that it was in."""
+class StoredRecord(NamedTuple):
+    """A record and the item that holds it."""
 
-    letter: Letter
+    record: CallRecord
     item: Item
 
 
 class Mailbox:
-    """Keeps letters, each for as long as its client may come for it."""
+    """Stores call records."""
 
     def __init__(
         self, table: Table, *, seconds: int, now: Callable[[], float], sleep: Callable[[float], object]
     ) -> None:
-        """Take the table, and how many seconds a letter is kept after it was last written."""
+        """Use a table that keeps each record for `seconds` after its last write; `now` is in unix seconds."""
         self._table, self._seconds, self._now, self._sleep = table, seconds, now, sleep
 
-    def open(self, stream: Stream, letter: Letter) -> None:
-        """Begin with a letter; what an earlier call of the same id left is forgotten.
+    def create(self, stream: CallStream, record: CallRecord) -> None:
+        """Store the first record of a call; it replaces a record of an earlier call with the same id.
 
         Raises:
-            ItemTooLarge: it does not fit.
-            TemporarilyUnavailable, Misconfigured: the table cannot take it.
+            ItemTooLarge: the record does not fit into an item.
+            TemporarilyUnavailable, Misconfigured: the table or KMS is unavailable.
 
         """
-        key, reason = self._key(stream), "mailbox_contended"
+        key, reason = _key(stream), "mailbox_contended"
+        with suppress(Conflict):
+            self._table.create(key, record._asdict(), expires=self._expires())
+            return
         try:
-            self._table.create(key, letter._asdict(), expires=self._ends())
+            item = self._table.get(key)
+            if item:
+                self._write(item, record)
+                return
         except Conflict:
-            try:
-                if found := self._table.get(key):
-                    self._replace(found, letter)
-                    return
-            except Conflict:
-                pass
-            except Unreadable:
-                reason = "mailbox_unreadable"
-            raise TemporarilyUnavailable(reason) from None
+            pass
+        except UnreadableItem:
+            reason = "mailbox_unreadable"
+        raise TemporarilyUnavailable(reason)
 
-    def find(self, stream: Stream) -> Found | None:
-        """Read the letter of a stream; None if it is gone, or another call's of the same id.
+    def find(self, stream: CallStream) -> StoredRecord | None:
+        """Return the record of a stream; None if it is gone or belongs to another call with the same id.
 
         Raises:
-            TemporarilyUnavailable, Misconfigured: the table cannot tell.
+            TemporarilyUnavailable, Misconfigured: the table or KMS is unavailable.
 
         """
         try:
-            item = self._table.get(self._key(stream))
-        except Unreadable:
+            item = self._table.get(_key(stream))
+        except UnreadableItem:
             return None
         if item is None or item.payload["nonce"] != stream.nonce:
             return None
         call = item.payload["call"]
-        return Found(Letter(**{**item.payload, "call": Call(*call) if call else None}), item)
+        return StoredRecord(CallRecord(**{**item.payload, "call": Call(*call) if call else None}), item)
 
-    def claim(self, found: Found, ends: float, *, by: str) -> Found | None:
-        """Take a call on, until a function ends; None if somebody else was faster.
+    def claim(self, stored: StoredRecord, ends: float, *, by: str) -> StoredRecord | None:
+        """Reserve a call for one function; None if another function was faster.
 
         Args:
-            found: as it was read.
+            stored: from `find`.
             ends: unix seconds at which the function ends.
-            by: who claims, however often: a name that nobody else has.
+            by: a random name of this claim; a repeated claim uses it again.
 
         Raises:
-            TemporarilyUnavailable, Misconfigured: the table cannot take it, and nothing may run.
+            TemporarilyUnavailable, Misconfigured: the table is unavailable, and the caller must not run the call.
 
         """
         until = math.ceil(ends) + LEASE_MARGIN
-        letter = found.letter._replace(phase="running", messages=(), until=until, by=by)
-        return self.replace(found, letter) or self._ours(found, letter)
+        record = stored.record._replace(phase="running", messages=(), until=until, by=by)
+        return self.replace(stored, record) or self._own_claim(stored, record)
 
-    def _ours(self, found: Found, letter: Letter) -> Found | None:
-        """Find out whether it was this claim that came first: it may have been taken, and nobody said so."""
+    def _own_claim(self, stored: StoredRecord, record: CallRecord) -> StoredRecord | None:
+        """Return the claim if an unconfirmed write of it succeeded."""
         try:
-            item = self._table.get(found.item.key)
-        except Unreadable:
+            item = self._table.get(stored.item.key)
+        except UnreadableItem:
             return None
-        return Found(letter, item) if item and item.payload["by"] == letter.by else None
+        return StoredRecord(record, item) if item and item.payload["by"] == record.by else None
 
-    def replace(self, found: Found, letter: Letter) -> Found | None:
-        """Write a letter in the place of the one that was read; None if somebody else was faster."""
+    def replace(self, stored: StoredRecord, record: CallRecord) -> StoredRecord | None:
+        """Replace a record by another; None if another writer was faster."""
         try:
-            return Found(letter, self._replace(found.item, letter))
+            return StoredRecord(record, self._write(stored.item, record))
         except Conflict:
             return None
 
-    def patiently(self, attempt: Callable[[], Any], deadline: float) -> Any:  # noqa: ANN401 - whatever it returns
-        """Try again while the table or KMS has trouble, as long as somebody waits.
+    def retry(self, attempt: Callable[[], T], deadline: float) -> T:
+        """Return what `attempt` returns; repeat it while the table or KMS is unavailable, until the deadline.
 
         Raises:
-            TemporarilyUnavailable: it had no end.
+            TemporarilyUnavailable: every attempt failed.
 
         """
-        for number in range(ATTEMPTS):
+        for number in range(ATTEMPTS - 1):
             pause = PAUSE_SECONDS * 2**number
             try:
                 return attempt()
             except TemporarilyUnavailable:
-                if number == ATTEMPTS - 1 or self._now() + pause > deadline:
+                if self._now() + pause > deadline:
                     raise
                 self._sleep(pause)
-        return None
+        return attempt()
 
-    def forget(self, name: str, principal: str | None) -> None:
-        """Remove what is kept under a name: its client cancelled. Who runs it now keeps its result to itself."""
-        key = Key(KIND, name, principal)
+    def delete(self, name: str, principal: str | None) -> None:
+        """Delete the record of a cancelled call. A function that still runs the call then cannot store its result."""
         try:
-            if found := self._table.get(key):
-                self._table.delete(found)
+            item = self._table.get(Key(KIND, name, principal))
+            if item:
+                self._table.delete(item)
                 observability.current().reason = "cancelled"
-        except (Conflict, Unreadable):
+        except (Conflict, UnreadableItem):
             observability.current().reason = "not_cancelled"
 
-    def _replace(self, item: Item, letter: Letter) -> Item:
-        return self._table.replace(item, letter._asdict(), expires=self._ends())
+    def _write(self, item: Item, record: CallRecord) -> Item:
+        return self._table.replace(item, record._asdict(), expires=self._expires())
 
-    def _key(self, stream: Stream) -> Key:
-        return Key(KIND, stream.item, stream.principal)
-
-    def _ends(self) -> int:
+    def _expires(self) -> int:
         return int(self._now()) + self._seconds
+
+
+def _key(stream: CallStream) -> Key:
+    return Key(KIND, stream.item_name, stream.principal)

@@ -1,28 +1,30 @@
-"""A session is what `initialize` said, sealed into the Mcp-Session-Id: no server remembers it.
+"""A session holds what the client sent in `initialize`. It is sealed into the Mcp-Session-Id; no server stores it.
 
-"MCP Servers MUST NOT use sessions for authentication" (security best practices): who calls is checked on each request
-as ever, and must be who began the session.
+2025-11-25, basic/security_best_practices, "Session Hijacking": "MCP Servers MUST NOT use sessions for authentication".
+Each request authenticates its caller, who must be the caller that started the session.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.legacy import revisions
-from mcp_functions.legacy.codes import SessionNotFound
+from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from mcp_functions.legacy.sealing import Sealer
+    from mcp_functions.legacy.token_seals import TokenSeal
 
-MAX_NAME = 64  # characters of what a client calls itself
-DEFAULT_LEVEL = "info"  # "the server MAY decide which messages to send automatically"; a tool decides what it says
+MAX_NAME = 64  # characters of a client's name and version
+# 2025-11-25, server/utilities/logging: "the server MAY decide which messages to send automatically"
+DEFAULT_LEVEL = "info"
 _NONCE_BYTES = 16
 
-# What a client may declare, as the session remembers it: the path in its capabilities, and the first revision with it.
+# One letter for each capability: its family, its member, and the feature that a revision needs for it.
 DECLARABLE = {
     "f": ("elicitation", "form", "elicitation"),
     "u": ("elicitation", "url", "elicitation.url"),
@@ -32,22 +34,21 @@ DECLARABLE = {
     "r": ("roots", None, ""),
 }
 
-
-# Clients that speak 2025-11-25 and never come back to a stream that ended, so that a call which asks would hang:
-# Vercel's AI SDK (1.0, tried), and Visual Studio Code, which resumes no stream of a POST (its source, read).
-NEVER_COME_BACK = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
+# These clients speak 2025-11-25 and never resume a stream that ended, so a call that asks would hang: Vercel's AI SDK
+# (1.0, tried), and Visual Studio Code, which resumes no stream of a POST (from its source).
+NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
 
 
 class Session(NamedTuple):
-    """What is known of a client, and for how long.
+    """The facts that a session token holds. The token's format depends on these names.
 
     Attributes:
-        id: 16 random bytes, the same for all of the session.
-        revision: that was negotiated.
+        id: 16 random bytes as base64url; it stays the same for the whole session.
+        revision: the negotiated revision.
         declared: letters of `DECLARABLE`.
-        client: what it calls itself; only told to functions.
-        level: the least log message that it wants.
-        principal: digest of who began it; None where nobody has to sign in.
+        client: name and version that the client gave; only for the author's functions.
+        level: the lowest level of log messages that the client wants.
+        principal: digest of the caller who started the session; None on a server without sign-in.
         ends: unix seconds.
 
     """
@@ -61,82 +62,87 @@ class Session(NamedTuple):
     ends: int
 
     @property
-    def comes_back(self) -> bool:
-        """Whether this client is none of those that are known to leave a stream for good."""
-        return not self.client[0].startswith(NEVER_COME_BACK)
+    def resumes_streams(self) -> bool:
+        """Whether this client may resume a stream that ended."""
+        return not self.client[0].startswith(NON_RESUMING_CLIENTS)
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """What it declared, in the words of 2026-07-28."""
-        found: dict[str, Any] = {}
-        for letter, (family, member, _since) in DECLARABLE.items():
+        """The declared capabilities, in the form of 2026-07-28."""
+        declared: dict[str, Any] = {}
+        for letter, (family, member, _feature) in DECLARABLE.items():
             if letter in self.declared:
-                found.setdefault(family, {}).update({member: {}} if member else {})
-        return found
+                declared.setdefault(family, {}).update({member: {}} if member else {})
+        return declared
 
 
-def begun(
-    params: Mapping[str, Any],
-    revision: str,
-    principal: str | None,
-    *,
-    ends: int,
-    rand: Callable[[int], bytes],
-) -> Session:
-    """Begin a session with what `initialize` said, as far as anybody here will ask for it."""
-    told = params.get("clientInfo")
-    info: dict[str, Any] = told if isinstance(told, dict) else {}
-    client = (_pruned(info.get("name")), _pruned(info.get("version")))
-    id_ = base64url(rand(_NONCE_BYTES))
-    letters = declared(params.get("capabilities"), revision)
-    return Session(id_, revision, letters, client, DEFAULT_LEVEL, principal, ends)
+def new_session(params: Mapping[str, Any], revision: str, principal: str | None, *, ends: int) -> Session:
+    """Return a session with the params of `initialize`, shortened to what this server uses."""
+    info = params.get("clientInfo")
+    named: dict[str, Any] = info if isinstance(info, dict) else {}
+    return Session(
+        id=base64url(os.urandom(_NONCE_BYTES)),
+        revision=revision,
+        declared=_declared_letters(params.get("capabilities"), revision),
+        client=(_shortened(named.get("name")), _shortened(named.get("version"))),
+        level=DEFAULT_LEVEL,
+        principal=principal,
+        ends=ends,
+    )
 
 
-def declared(capabilities: object, revision: str) -> str:
-    """Write what a client declared as letters: nothing but what its revision knows."""
-    known: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
-    letters = ""
-    for letter, (family, member, since) in DECLARABLE.items():
-        told = known.get(family)
-        if isinstance(told, dict) and revisions.knows(revision, since) and (_says(told, member) if member else True):
-            letters += letter
-    return letters
-
-
-def _says(family: Mapping[str, Any], member: str) -> bool:
-    # "an empty capabilities object is equivalent to declaring support for form mode only"; before, there was no other
-    return isinstance(family.get(member), dict) or (member == "form" and not isinstance(family.get("url"), dict))
-
-
-def sealed(session: Session, seal: Sealer) -> str:
-    """Write a session as its id.
+def seal_session(session: Session, seal: TokenSeal) -> str:
+    """Return the session id that holds a session.
 
     Raises:
-        TemporarilyUnavailable, Misconfigured: there is no key.
+        TemporarilyUnavailable, Misconfigured: no key is available.
 
     """
     return seal.seal({"v": 1, **session._asdict()})
 
 
-def opened(token: str, seal: Sealer, principal: str | None, *, caller: str, now: float) -> Session:
-    """Read a session's id.
+def open_session(token: str, seal: TokenSeal, principal: str | None, *, payer: str, now: float) -> Session:
+    """Return the session that a session id holds.
 
     Raises:
-        SessionNotFound: it is none, or is over, or somebody else's: nobody can tell these apart.
-        TemporarilyUnavailable, Misconfigured: nobody can tell now.
+        SessionNotFound: the id is invalid, expired, or belongs to another caller. The client cannot tell which.
+        TemporarilyUnavailable, Misconfigured: no key is available.
 
     """
     try:
-        claims = seal.open(token, caller)
+        claims = seal.open(token, payer)
     except InvalidRequestState as error:
-        reason = f"session_{error.reason}"
-    else:
-        session = Session(**{name: claims[name] for name in Session._fields})._replace(client=tuple(claims["client"]))
-        if session.principal == principal and now < session.ends:
-            return session
-        reason = "session_expired" if session.principal == principal else "session_principal"
-    raise SessionNotFound(reason=reason)
+        raise SessionNotFound(reason=f"session_{error.reason}") from None
+    session = Session(**{name: claims[name] for name in Session._fields})
+    if session.principal != principal:
+        reason = "session_principal"
+        raise SessionNotFound(reason=reason)
+    if now >= session.ends:
+        reason = "session_expired"
+        raise SessionNotFound(reason=reason)
+    return session._replace(client=tuple(claims["client"]))
 
 
-def _pruned(name: object) -> str:
+def _declared_letters(capabilities: object, revision: str) -> str:
+    """Return the letters of those declared capabilities that the revision knows."""
+    families: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
+    letters = ""
+    for letter, (family, member, feature) in DECLARABLE.items():
+        declared = families.get(family)
+        if not isinstance(declared, dict) or not revisions.supports(revision, feature):
+            continue
+        if member is None or _has_member(declared, member):
+            letters += letter
+    return letters
+
+
+def _has_member(family: Mapping[str, Any], member: str) -> bool:
+    if isinstance(family.get(member), dict):
+        return True
+    # 2025-11-25, client/elicitation, "Capabilities": "an empty capabilities object is equivalent to declaring support
+    # for form mode only"
+    return member == "form" and not isinstance(family.get("url"), dict)
+
+
+def _shortened(name: object) -> str:
     return name[:MAX_NAME] if isinstance(name, str) else ""

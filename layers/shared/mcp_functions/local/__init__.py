@@ -1,7 +1,6 @@
-"""The local harness: API Gateway, Lambda and KMS on this machine's loopback, in front of the same functions.
+"""The local harness: API Gateway, Lambda, KMS and DynamoDB on loopback, with the same functions behind them.
 
-Not a fake of the toolkit but of its surroundings: no branch in shipped code knows that it runs here. It is not in the
-deployed layer.
+It replaces AWS and never the toolkit: deployed code has no branch for it. The deployed layer does not contain it.
 """
 
 from __future__ import annotations

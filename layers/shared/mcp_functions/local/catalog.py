@@ -1,6 +1,6 @@
-"""`catalog`: writes what all functions offer to functions/mcp/catalog.json.
+"""`catalog`: writes the tools, prompts and resources of all functions to functions/mcp/catalog.json.
 
-From it the front door answers the lists without calling anybody, and knows which function to call.
+From it the front door answers lists without a call to a function, and finds the function of a name.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers import catalog
 from mcp_functions.local import environment
-from mcp_functions.local.functions import FRONT_DOOR, Function, Functions
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, Function, Functions
 from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:
@@ -21,16 +21,16 @@ FILE = "catalog.json"
 
 
 def generate(directory: Path) -> dict[str, Any]:
-    """Import every function and describe what they offer.
+    """Import every function and describe its handlers.
 
     Args:
-        directory: that holds a folder for each function.
+        directory: with a folder for each function.
 
     Returns:
-        tools, prompts, resources, resourceTemplates as the lists show them, and `functions`: the folder of each name.
+        tools, prompts, resources and resourceTemplates as in the lists, and `functions`: the folder of each name.
 
     Raises:
-        Problem: a function does not load, or two offer the same name.
+        Problem: a function does not load, or two have the same name.
 
     """
     with environment.applied(environment.CREDENTIALS), Functions(directory, without=frozenset({FRONT_DOOR})) as loaded:
@@ -38,10 +38,10 @@ def generate(directory: Path) -> dict[str, Any]:
 
 
 def describe(functions: Iterable[Function]) -> dict[str, Any]:
-    """Describe what loaded functions offer; the front door's own folder offers nothing.
+    """Describe the handlers of loaded functions, without the front door's.
 
     Raises:
-        Problem: two offer the same name.
+        Problem: two have the same name.
 
     """
     offering = [function for function in functions if function.folder != FRONT_DOOR]
@@ -52,43 +52,46 @@ def describe(functions: Iterable[Function]) -> dict[str, Any]:
 
 
 def text(catalog_: Mapping[str, Any]) -> str:
-    """Write a catalog the same way every time."""
+    """Return a catalog as text; equal catalogs have equal texts."""
     return json.dumps(catalog_, indent=2, ensure_ascii=False) + "\n"
 
 
 def read(directory: Path) -> dict[str, Any]:
-    """Read the catalog that is there; empty if there is none, or none that can be read."""
+    """Read the catalog; it is empty if the file is missing or unreadable."""
     try:
-        there = json.loads((directory / FRONT_DOOR / FILE).read_text(encoding="utf-8"))
+        catalog_ = json.loads((directory / FRONT_DOOR / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return there if isinstance(there, dict) else {}
+    return catalog_ if isinstance(catalog_, dict) else {}
 
 
 def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
     """Write a catalog beside the front door's app.py.
 
     Raises:
-        Problem: there is no front door.
+        Problem: the project has no front door.
 
     """
     folder = directory / FRONT_DOOR
     if not folder.is_dir():
-        missing = f"there is no {folder}: the catalog lives beside the front door's app.py"
+        missing = f"there is no {folder}: the catalog belongs beside the front door's app.py"
         raise Problem(missing)
     (folder / FILE).write_text(text(catalog_), encoding="utf-8")
     return folder / FILE
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Say what differs, one line a name: "+ tools add", "- prompts plan", "~ tools add" (its entry or its folder)."""
+    """Return one line for each different name: "+ tools add", "- prompts plan", "~ tools add" (entry or folder)."""
     lines = []
     for listed in catalog.KINDS.values():
         before, after = _named(old, listed), _named(new, listed)
         for name in sorted(before.keys() | after.keys()):
-            if before.get(name) != after.get(name):
-                sign = "~" if name in before and name in after else "+" if name in after else "-"
-                lines.append(f"{sign} {listed} {name}")
+            if name not in before:
+                lines.append(f"+ {listed} {name}")
+            elif name not in after:
+                lines.append(f"- {listed} {name}")
+            elif before[name] != after[name]:
+                lines.append(f"~ {listed} {name}")
     others = (old.keys() | new.keys()) - {"functions", *catalog.KINDS.values()}
     return lines + [f"~ {name}" for name in sorted(others) if name not in old or old[name] != new.get(name)]
 
@@ -98,7 +101,7 @@ def _named(catalog_: Mapping[str, Any], listed: str) -> dict[str, Any]:
         folders = catalog_["functions"][listed]
         return {_key(entry): (folders.get(_key(entry)), entry) for entry in catalog_[listed]}
     except (KeyError, TypeError, AttributeError):
-        return {}  # no catalog of ours
+        return {}  # not a catalog
 
 
 def _key(entry: Mapping[str, Any]) -> str:

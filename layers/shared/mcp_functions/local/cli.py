@@ -1,6 +1,6 @@
-"""The command line: `serve`, `demo`, `next`, `catalog`, `kms`, `open`, `init`, `new`.
+"""The command line: `serve`, `demo`, `next`, `catalog`, `kms`, `open`, `init`, `new`, `block`.
 
-Whatever its user can put right is one line on stderr and exit code 2; SIGINT and SIGTERM end it quietly.
+An error that the user can correct is one line on stderr and exit code 2. SIGINT and SIGTERM end every command quietly.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from mcp_functions.http.identity import NOBODY
-from mcp_functions.local import catalog, following, greeting, keyfile, opening_command, scaffold
-from mcp_functions.local.exchange import HOST
+from mcp_functions.local import banner, catalog, next_event, scaffold
+from mcp_functions.local.doubles import keyfile
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.harness import STATE_DIR, Harness
-from mcp_functions.local.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.loopback import Loopback
-from mcp_functions.local.problems import Problem, Surprise, first_line, not_installed
+from mcp_functions.local.inspection import command as open_command
+from mcp_functions.local.loopback import HOST, Loopback
+from mcp_functions.local.problems import DemoError, Problem, first_line, not_installed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mcp_functions.local.lambdas import Invocation
 
-USAGE = 2  # exit code for what the user can put right
-INTERRUPTED = 130  # exit code of what Ctrl-C ended before it was done
+USAGE = 2  # exit code for an error that the user can correct
+INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
 DEFAULT_PORT = 8000
 KMS_PORT = 8001
 LOOK_SECONDS = 0.2
@@ -44,11 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        argv: its words, without the program's own.
+        argv: its arguments, without the program's name.
 
     Returns:
-        The exit code: 0; 1 for `catalog --check` that found a difference, a `demo` that went wrong, and an `open` that
-        found a reason to refuse the token; 2 for a problem.
+        The exit code: 0; 1 if `catalog --check` finds a difference, a `demo` fails, or `open` finds a reason to refuse
+        the token; 2 for a problem.
 
     """
     options = _parser().parse_args(argv)
@@ -98,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     where = f"of this machine, where its containers reach it, e.g. 172.17.0.1; default: {HOST}"
     kms.add_argument("--address", type=_address, default=HOST, metavar="A", help=where)
     kms.set_defaults(run=_kms)
-    opening_command.add_command(commands, project)
+    open_command.add_command(commands, project)
     scaffold.add_commands(commands, common)
     return parser
 
@@ -109,72 +110,73 @@ def _address(text: str) -> str:
     except AddressValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if address.is_unspecified:
-        everywhere = "that is every address of this machine, and beyond it nobody may use the key"
+        everywhere = "that is every address of this machine: other machines must not reach the key"
         raise argparse.ArgumentTypeError(everywhere)
     return text
 
 
 def _serve(options: argparse.Namespace) -> int:
-    how = {"runtime": options.runtime, "reuse": not options.no_reuse, "said": _log, "auth": options.auth}
+    how = {"runtime": options.runtime, "reuse": not options.no_reuse, "on_log": _log, "auth": options.auth}
     with (
         contextlib.redirect_stdout(_ReadableOutput(sys.stdout)),
         _until_stopped() as stopped,
-        Harness(options.functions, port=options.port, debug=options.debug, ended=_tell, **how) as harness,
+        Harness(options.functions, port=options.port, debug=options.debug, on_invocation=_report, **how) as harness,
     ):
         logging.basicConfig(stream=sys.stderr, format="  %(message)s")
         logging.getLogger("mcp_functions").setLevel(logging.INFO)
         logging.getLogger("mcp_functions").addFilter(_is_news)
-        _say(greeting.text(harness.url, harness.functions, harness.issuer))
+        _say(banner.text(harness.url, harness.functions, harness.issuer))
         offered = catalog.describe(harness.functions.values())
         if changed := catalog.differences(catalog.read(options.functions), offered):
-            _say(greeting.stale(changed))
-        while not stopped.wait(LOOK_SECONDS):
-            pass
+            _say(banner.stale(changed))
+        while not stopped():
+            time.sleep(LOOK_SECONDS)
     return 0
 
 
-def _tell(invocation: Invocation) -> None:
-    with contextlib.suppress(OSError):  # whoever read these lines may have gone; the function answers all the same
+def _report(invocation: Invocation) -> None:
+    with contextlib.suppress(OSError):  # the reader of these lines may have ended; the function still answers
         _say(f"  {invocation.error or invocation.status}  {invocation.folder}  {invocation.milliseconds:.0f} ms")
 
 
-def _is_news(said: logging.LogRecord) -> bool:
-    # the greeting says who may call, and `_tell` that a request was answered
-    return said.msg != NOBODY and not said.getMessage().endswith(ANSWERED)
+def _is_news(record: logging.LogRecord) -> bool:
+    # the banner explains authentication, and `_report` writes a line for every answer
+    return record.msg != NOBODY and not record.getMessage().endswith(ANSWERED)
 
 
 def _log(folder: str, line: str) -> None:
-    if (text := _readable(line)) is not None:
+    text = _readable(line)
+    if text is not None:
         with contextlib.suppress(OSError):
             _say(f"  {folder}  {text}")
 
 
 class _ReadableOutput(io.TextIOBase):
-    """Standard output for functions in this process, of which an author's Powertools Logger writes JSON."""
+    """Standard output for functions in this process, whose Powertools Logger may write JSON."""
 
     def __init__(self, out: TextIO) -> None:
         """Write to `out`."""
         self._out = out
 
     def write(self, text: str) -> int:
-        """Write the toolkit's own lines as `_readable` has them, and all else as it is."""
+        """Write the toolkit's lines readably, and other text unchanged."""
         line = _readable(text)
         if line is not None:
             self._out.write(line if line == text else f"  {line}\n")
         return len(text)
 
     def flush(self) -> None:
-        """Write what was kept back."""
+        """Flush the output."""
         self._out.flush()
 
 
 def _readable(line: str) -> str | None:
-    """Say what the toolkit's lines say to a person, and what metrics say not at all; others are left as they are."""
+    """Return the message of the toolkit's JSON lines, None instead of metrics, and every other line unchanged."""
     try:
-        told = json.loads(line)
+        record = json.loads(line)
     except ValueError:
         return line
-    match told:
+    match record:
         case {"_aws": {"CloudWatchMetrics": _}}:
             return None
         case {"logger": "mcp_functions", "message": str(message)}:
@@ -184,13 +186,17 @@ def _readable(line: str) -> str | None:
 
 def _demo(options: argparse.Namespace) -> int:
     try:
-        from mcp_functions.local import demo, pause, task_demo  # noqa: PLC0415 - only this needs the official client
+        from mcp_functions.local.demo import pause, question, task  # noqa: PLC0415 - they need the official client
     except ModuleNotFoundError as error:
         raise not_installed(error, "demo") from error
-    shown = task_demo if options.task else pause if options.pause else demo
     try:
-        shown.run(options.functions, sys.stdout, runtime=options.runtime)
-    except Surprise as surprise:
+        if options.task:
+            task.run(options.functions, sys.stdout)
+        elif options.pause:
+            pause.run(options.functions, sys.stdout, runtime=options.runtime)
+        else:
+            question.run(options.functions, sys.stdout, runtime=options.runtime)
+    except DemoError as surprise:
         if options.debug:
             traceback.print_exception(surprise)
         sys.stderr.write(f"mcp-functions: the demo went wrong: {surprise}\n")
@@ -204,7 +210,7 @@ def _next(options: argparse.Namespace) -> int:
     if options.response == options.event == "-":
         both = "only one of RESPONSE and EVENT can be -"
         raise Problem(both)
-    sys.stdout.write(following.follow(_read(options.response), _read(options.event)))
+    sys.stdout.write(next_event.follow(_read(options.response), _read(options.event)))
     return 0
 
 
@@ -220,7 +226,7 @@ def _catalog(options: argparse.Namespace) -> int:
     made = catalog.generate(options.functions)
     if options.check:
         changed = catalog.differences(catalog.read(options.functions), made)
-        _say(greeting.stale(changed) if changed else "the catalog is up to date")
+        _say(banner.stale(changed) if changed else "the catalog is up to date")
         return 1 if changed else 0
     written = catalog.write(options.functions, made)
     count = sum(len(entries) for entries in made["functions"].values())
@@ -229,53 +235,42 @@ def _catalog(options: argparse.Namespace) -> int:
 
 
 def _kms(options: argparse.Namespace) -> int:
-    names = [greeting.HOST_OF_CONTAINERS]
+    names = [banner.HOST_OF_CONTAINERS]
     with (
         _until_stopped() as stopped,
         Loopback(port=options.port, max_body=MAX_REQUEST, address=options.address, names=names) as kms,
     ):
         api = KmsApi(keyfile.load(STATE_DIR))
         kms.start(api.answer)
-        _say(greeting.kms(kms.url, api.arn))
-        while not stopped.wait(LOOK_SECONDS):
-            pass
+        _say(banner.kms(kms.url, api.arn))
+        while not stopped():
+            time.sleep(LOOK_SECONDS)
     return 0
 
 
-class _Stopping:
-    """Whether somebody asked to stop; without a lock, for a handler that met its own thread holding it never ended."""
-
-    def __init__(self) -> None:
-        self.asked = False
-
-    def wait(self, seconds: float) -> bool:
-        """Wait so long, or until somebody asks; say whether anybody did."""
-        if not self.asked:
-            time.sleep(seconds)
-        return self.asked
-
-
 class _Stopped(BaseException):
-    """A signal asks to stop: no exception of a function, so that nothing on the way catches it."""
+    """A signal asks to stop. It is no `Exception`, so that no function catches it."""
 
 
 @contextlib.contextmanager
-def _until_stopped() -> Iterator[_Stopping]:
-    """Run until SIGINT or SIGTERM, from wherever the block is then; a second one changes nothing.
+def _until_stopped() -> Iterator[Callable[[], bool]]:
+    """Run the block until SIGINT or SIGTERM; a second signal does nothing.
 
-    It is noted too: in a finalizer an exception is heard by nobody.
+    The signal raises an exception where the block is, and sets a flag too, because an exception in a finalizer is lost.
+    There is no lock: a handler that interrupts the holder of a lock would wait for ever.
     """
-    stopped = _Stopping()
+    stopped = False
 
     def stop(_number: int, _frame: object) -> None:
+        nonlocal stopped
         for number in STOPPING:
             signal.signal(number, signal.SIG_IGN)
-        stopped.asked = True
+        stopped = True
         raise _Stopped
 
     before = {number: signal.signal(number, stop) for number in STOPPING}
     try:
-        yield stopped
+        yield lambda: stopped
     except _Stopped:
         pass
     finally:

@@ -1,4 +1,4 @@
-"""The environment that template.yaml gives a function on AWS, and what points boto3 at the harness instead."""
+"""Environment variables: those that template.yaml sets on AWS, and those that send AWS clients to the harness."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.context import REGION
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+ACCOUNT = "123456789012"
+REGION = "us-east-1"
 STACK = "local"
 TABLE = f"{STACK}-table"
 LOOPBACK = "127.0.0.1,localhost,::1"
 
-# No account of the developer's may be reached by mistake: these credentials are nobody's, and no file of theirs counts.
+# These credentials belong to no account, and no file of the developer is read: so no call can reach AWS by mistake.
 CREDENTIALS: dict[str, str | None] = {
     "AWS_ACCESS_KEY_ID": "local",
     "AWS_SECRET_ACCESS_KEY": "local",
@@ -31,13 +31,18 @@ CREDENTIALS: dict[str, str | None] = {
 }
 
 
+def arn(name: str) -> str:
+    """Return the ARN of a function."""
+    return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
+
+
 def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
-    """Write what the template sets, for one stack on this machine.
+    """Return the variables that the template sets, for one stack on this machine.
 
     Args:
-        port: that clients connect to; pages served from it may call, no others.
-        name: what the server calls itself.
-        key_arn: the key that seals.
+        port: for clients; only web pages from this port may call.
+        name: of the server.
+        key_arn: of the key that seals.
 
     """
     return {
@@ -48,22 +53,22 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
         "MCP_AUTH_MODE": "none",
         "MCP_SERVER_NAME": name,
         "MCP_SERVER_VERSION": "local",
-        "MCP_TASK_LEASE_SECONDS": "3",  # who kills a worker at a desk will not wait for half a minute
-        "MCP_DIALECTS": os.environ.get("MCP_DIALECTS"),  # as the developer's shell has it
-        "MCP_AWS_CLIENT": os.environ.get("MCP_AWS_CLIENT"),  # as the developer's shell has it, too
+        "MCP_TASK_LEASE_SECONDS": "3",  # half a minute is long for a developer who kills a worker
+        "MCP_DIALECTS": os.environ.get("MCP_DIALECTS"),  # from the developer's shell
+        "MCP_AWS_CLIENT": os.environ.get("MCP_AWS_CLIENT"),
         "MCP_ALLOWED_ORIGINS": f"http://localhost:{port},http://127.0.0.1:{port}",
         "POWERTOOLS_SERVICE_NAME": STACK,
         "POWERTOOLS_METRICS_NAMESPACE": "mcp-functions",
-        "POWERTOOLS_METRICS_DISABLED": "true",  # CloudWatch alone reads them
+        "POWERTOOLS_METRICS_DISABLED": "true",  # only CloudWatch reads them
     }
 
 
 def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
-    """Write what the template sets for AuthMode jwt.
+    """Return the variables that the template sets for AuthMode jwt.
 
     Args:
-        issuer: of the tokens.
-        resource: URL that clients connect to; tokens are for it.
+        issuer: URL of the issuer.
+        resource: URL of the endpoint, the audience of the tokens.
 
     """
     return {
@@ -75,17 +80,10 @@ def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
 
 
 def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, s3: str | None = None) -> dict[str, str | None]:
-    """Point boto3's clients at the harness, past any proxy.
-
-    Args:
-        kms: URL of the KMS endpoint.
-        invoke: URL of the Lambda endpoint.
-        dynamodb: URL of the DynamoDB endpoint, if there is one.
-        s3: URL of the S3 endpoint, if there is one.
-
-    """
-    around = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
-    without_proxy = f"{around},{LOOPBACK}" if around and LOOPBACK not in around else around or LOOPBACK
+    """Return the variables that send AWS clients to these URLs, without a proxy."""
+    without_proxy = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or LOOPBACK
+    if LOOPBACK not in without_proxy:
+        without_proxy = f"{without_proxy},{LOOPBACK}"
     return {
         "AWS_ENDPOINT_URL_DYNAMODB": dynamodb,
         "AWS_ENDPOINT_URL_KMS": kms,
@@ -98,7 +96,7 @@ def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, s3: str | N
 
 @contextmanager
 def applied(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """Set variables (None: unset) until the end of the block, then put back what was there."""
+    """Set variables (None: unset) until the end of the block, then restore the old values."""
     before = {name: os.environ.get(name) for name in variables}
     _set(variables)
     try:

@@ -1,4 +1,4 @@
-"""The harness as a whole: endpoints, a key, a table, the functions. All of it starts and ends together."""
+"""The whole harness: its endpoints, a key, a table and the functions. They all start and end together."""
 
 from __future__ import annotations
 
@@ -7,98 +7,87 @@ import os
 import sys
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Literal, Self
 
-from mcp_functions.local import dynamodb, environment, keyfile, s3
-from mcp_functions.local.api import MAX_BODY, Api
-from mcp_functions.local.authorizer import JwtAuthorizer
-from mcp_functions.local.dynamodb import DynamoDbApi, Moto, table
-from mcp_functions.local.functions import FRONT_DOOR, Function, Functions, find
-from mcp_functions.local.in_process import InProcess
-from mcp_functions.local.invoke import InvokeApi
+from mcp_functions.local import environment
+from mcp_functions.local.api_gateway.api import MAX_BODY, Api
+from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
+from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
+from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
 from mcp_functions.local.issuer import MAX_REQUEST as MAX_FORM
 from mcp_functions.local.issuer import Issuer
-from mcp_functions.local.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas
-from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, Function, Functions, find
+from mcp_functions.local.lambdas.in_process import InProcess
+from mcp_functions.local.lambdas.invoke_api import InvokeApi
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
 from mcp_functions.local.runtime import Runtime
-from mcp_functions.local.tablefile import KeptTable, TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.local.exchange import HttpRequest, HttpResponse
-    from mcp_functions.local.lambdas import Run
+    from mcp_functions.local.lambdas.service import Run
 
 STATE_DIR = Path(".mcp-functions")
+Variables = dict[str, str | None]
 
 
+def _write_log(folder: str, line: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # the reader of stderr may have ended
+        sys.stderr.write(f"{folder}  {line}\n")
+
+
+@dataclass(eq=False)
 class Harness:
-    """API Gateway, Lambda and KMS for one directory of functions, from the start of its block to the end of it.
+    """API Gateway, Lambda, KMS and DynamoDB for one directory of functions, while its block runs.
 
-    The environment is the whole process's, so one at a time.
+    It changes the environment of the whole process, so only one harness can run at a time.
 
     Attributes:
-        issuer: with `auth="jwt"`, the authorization server; it also makes tokens for tests.
+        directory: with a folder for each function.
+        port: for clients; 0 for any free port.
+        state_dir: keeps the KMS key and the table between runs.
+        debug: tracebacks of functions include the toolkit's own frames.
+        on_invocation: called after every invocation of a function.
+        runtime: run functions as processes of the real Lambda runtime, not in this process.
+        reuse: with `runtime`, a process takes a second invocation.
+        on_log: with `runtime`, called with a function's folder and each line of its log; default: to stderr.
+        auth: "jwt" requires an access token of a local issuer, like a deployment with AuthMode jwt.
+        url: for clients, e.g. "http://127.0.0.1:8000/mcp".
+        issuer: with `auth="jwt"`, the authorization server, which also makes tokens for tests.
 
     """
 
-    def __init__(  # noqa: PLR0913 - what its user may decide
-        self,
-        functions: Path = Path("functions"),
-        *,
-        port: int = 0,
-        state_dir: Path = STATE_DIR,
-        debug: bool = False,
-        ended: Callable[[Invocation], None] = lambda _: None,
-        runtime: bool = False,
-        reuse: bool = True,
-        said: Callable[[str, str], None] | None = None,
-        auth: Literal["none", "jwt"] = "none",
-    ) -> None:
-        """Remember what to serve; nothing is opened before the block.
-
-        Args:
-            functions: the directory that holds a folder for each function.
-            port: for clients, 0 for any free one.
-            state_dir: keeps the KMS key and the table between runs.
-            debug: write the whole tracebacks of functions that raise to stderr, the toolkit's own frames too.
-            ended: called after every invocation of a function.
-            runtime: run functions as processes of the real Lambda runtime, not in this one.
-            reuse: with `runtime`, whether a process takes a second invocation.
-            said: with `runtime`, called with a function's folder and each line of its log; else they go to stderr.
-            auth: "jwt" requires an access token of a local issuer, as a deployment with AuthMode jwt does.
-
-        """
-        self._directory, self._port, self._state_dir = functions, port, state_dir
-        self._debug, self._ended = debug, ended
-        self._runtime, self._reuse, self._said = runtime, reuse, said or _say
-        self._auth = auth
-        self.issuer: Issuer | None = None
-        self._running = ExitStack()
-        self._lambdas: Lambdas | None = None
-        self._functions: Mapping[str, Function] | None = None
-        self._url = ""
-        self._runtimes: Runtime | None = None
-
-    @property
-    def url(self) -> str:
-        """What a client connects to, e.g. "http://127.0.0.1:8000/mcp"."""
-        return self._url
+    directory: Path = Path("functions")
+    port: int = field(default=0, kw_only=True)
+    state_dir: Path = field(default=STATE_DIR, kw_only=True)
+    debug: bool = field(default=False, kw_only=True)
+    on_invocation: Callable[[Invocation], None] = field(default=lambda _: None, kw_only=True)
+    runtime: bool = field(default=False, kw_only=True)
+    reuse: bool = field(default=True, kw_only=True)
+    on_log: Callable[[str, str], None] = field(default=_write_log, kw_only=True)
+    auth: Literal["none", "jwt"] = field(default="none", kw_only=True)
+    url: str = field(default="", init=False)
+    issuer: Issuer | None = field(default=None, init=False)
+    _running: ExitStack = field(default_factory=ExitStack, init=False)
+    _lambdas: Lambdas | None = field(default=None, init=False)
+    _functions: Mapping[str, Function] | None = field(default=None, init=False)
+    _runtime: Runtime | None = field(default=None, init=False)
 
     @property
     def functions(self) -> Mapping[str, Function]:
-        """The loaded functions by folder; with `runtime`, they are loaded when somebody asks, to describe them.
+        """The loaded functions by folder. With `runtime` they are loaded now, in this process too.
 
         Raises:
-            Problem: one of them does not load.
+            Problem: a function does not load.
 
         """
         if self._functions is None:
-            self._functions = self._running.enter_context(Functions(self._directory)).by_folder
+            self._functions = self._running.enter_context(Functions(self.directory)).by_folder
         return self._functions
 
     @property
@@ -107,20 +96,20 @@ class Harness:
         return self._lambdas.invocations if self._lambdas else []
 
     def kill(self, folder: str, *, alone: bool = False) -> int:
-        """With `runtime`, kill the processes that run a request of a function now; say how many.
+        """With `runtime`, kill the processes that run a request of a function; return their number.
 
         Args:
-            folder: of the function; with WORKER behind it, of its worker.
-            alone: only if there is just one.
+            folder: of the function; with the suffix WORKER, of its worker.
+            alone: kill only if there is exactly one process.
 
         """
-        return self._runtimes.kill(folder, alone=alone) if self._runtimes else 0
+        return self._runtime.kill(folder, alone=alone) if self._runtime else 0
 
     def __enter__(self) -> Self:
         """Start everything.
 
         Raises:
-            Problem: the user has to put something right first.
+            Problem: the user has to correct something first.
 
         """
         with ExitStack() as starting:
@@ -129,86 +118,86 @@ class Harness:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Stop everything, and put the environment back."""
+        """Stop everything, and restore the environment."""
         self._running.close()
 
     def _start(self, starting: ExitStack) -> None:
-        # the commonest mistake is the wrong directory: say so before anything is opened
-        folders = [app.parent.name for app in find(self._directory)]
-        api = starting.enter_context(Loopback(port=self._port, max_body=MAX_BODY))
-        kms = starting.enter_context(Loopback(max_body=MAX_REQUEST))
+        # The most frequent mistake is the wrong directory: report it before anything is opened.
+        folders = [app.parent.name for app in find(self.directory)]
+        api = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
-        kms_api = KmsApi(keyfile.load(self._state_dir))
-        file = starting.enter_context(TableFile(self._state_dir, now=time.time()))
-        items = starting.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
-        tables = DynamoDbApi(partial(KeptTable, file, environment.TABLE, partial(Moto, table(environment.TABLE))))
-        items.start(tables.answer)
-        kms.start(kms_api.answer)
-        own = environment.settings(port=api.port, name=self._name(), key_arn=kms_api.arn)
-        authorizer = self._authorizer(starting, own, f"{api.url}/{FRONT_DOOR}") if self._auth == "jwt" else None
-        objects = _objects(starting)
-        s3_url, warm_objects = objects or (None, None)
-        at = environment.endpoints(kms=kms.url, invoke=invoke.url, dynamodb=items.url, s3=s3_url)
-        pointed = environment.CREDENTIALS | at
-        starting.enter_context(environment.applied(own | pointed))
-        run = self._started(starting, folders, own, pointed)
-        warming = Thread(target=_warm, args=(kms_api.warm, tables.warm, warm_objects), daemon=True)
-        warming.start()
-        starting.callback(warming.join)
-        lambdas = self._lambdas = Lambdas(folders, run, stack=environment.STACK, ended=self._ended)
+        services = _Services(starting, self.state_dir)
+        self.url = f"{api.url}/{FRONT_DOOR}"
+        name = self.directory.resolve().parent.name or "mcp-functions"
+        settings = environment.settings(port=api.port, name=name, key_arn=services.key_arn)
+        authorizer = self._authorizer(starting, settings) if self.auth == "jwt" else None
+        endpoints = environment.CREDENTIALS | services.endpoints(invoke.url)
+        starting.enter_context(environment.applied(settings | endpoints))
+        run = self._run(starting, folders, settings, endpoints)
+        services.warm(starting)
+        lambdas = self._lambdas = Lambdas(folders, run, stack=environment.STACK, ended=self.on_invocation)
         invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
         answer = Api(lambdas, folders, authorizer=authorizer).answer
 
-        def in_time(request: HttpRequest) -> HttpResponse:
-            warming.join()  # a client has more patience than functions have with KMS and DynamoDB
+        def answer_when_warm(request: HttpRequest) -> HttpResponse:
+            services.warming.join()  # a client waits longer than functions wait for KMS and DynamoDB
             return answer(request)
 
-        api.start(in_time)
-        starting.callback(api.stop)  # first of all at the end: nobody may ask while the rest goes away
-        self._url = f"{api.url}/{FRONT_DOOR}"
+        api.start(answer_when_warm)
+        starting.callback(api.stop)  # stops first, so that no client calls while the rest stops
 
-    def _started(
-        self, starting: ExitStack, folders: list[str], own: dict[str, str | None], pointed: dict[str, str | None]
-    ) -> Run:
-        if self._runtime:
-            runtime = Runtime(self._directory, folders, own=own, pointed=pointed, said=self._said, reuse=self._reuse)
-            self._runtimes = runtime
-            return starting.enter_context(runtime).run
-        self._functions = starting.enter_context(Functions(self._directory)).by_folder
-        return InProcess(self._functions, stack=environment.STACK, debug=self._debug).run
+    def _run(self, starting: ExitStack, folders: list[str], settings: Variables, endpoints: Variables) -> Run:
+        if self.runtime:
+            self._runtime = Runtime(
+                self.directory, folders, settings=settings, endpoints=endpoints, on_log=self.on_log, reuse=self.reuse
+            )
+            return starting.enter_context(self._runtime).run
+        self._functions = starting.enter_context(Functions(self.directory)).by_folder
+        return InProcess(self._functions, stack=environment.STACK, debug=self.debug).run
 
-    def _authorizer(self, starting: ExitStack, own: dict[str, str | None], resource: str) -> JwtAuthorizer:
-        door = starting.enter_context(Loopback(max_body=MAX_FORM))
-        made = self.issuer = Issuer(door.url, resource)
-        door.start(made.answer)
-        own |= environment.for_tokens(issuer=door.url, resource=resource)
-        return JwtAuthorizer(door.url, [resource], lambda: made.jwks)
-
-    def _name(self) -> str:
-        return self._directory.resolve().parent.name or "mcp-functions"
+    def _authorizer(self, starting: ExitStack, settings: Variables) -> JwtAuthorizer:
+        loopback = starting.enter_context(Loopback(max_body=MAX_FORM))
+        issuer = self.issuer = Issuer(loopback.url, self.url)
+        loopback.start(issuer.answer)
+        settings |= environment.for_tokens(issuer=issuer.url, resource=self.url)
+        return JwtAuthorizer(issuer.url, [self.url], lambda: issuer.jwks)
 
 
-def _warm(*services: Callable[[], object] | None) -> None:
-    """Have moto imported before anybody waits for it: that takes longer than functions wait for AWS."""
-    for warm in services:
-        with contextlib.suppress(Exception):  # whoever asks will hear it
-            if warm:
+class _Services:
+    """KMS, DynamoDB, and S3 if the shell's MCP_BLOBS names a bucket."""
+
+    def __init__(self, starting: ExitStack, state_dir: Path) -> None:
+        self._kms = starting.enter_context(Loopback(max_body=kms.MAX_REQUEST))
+        kms_api = kms.KmsApi(keyfile.load(state_dir))
+        self._kms.start(kms_api.answer)
+        self.key_arn = kms_api.arn
+        file = starting.enter_context(TableFile(state_dir, now=time.time()))
+        table = dynamodb.table(environment.TABLE)
+        tables = dynamodb.DynamoDbApi(partial(StoredTable, file, environment.TABLE, partial(dynamodb.Moto, table)))
+        self._dynamodb = starting.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
+        self._dynamodb.start(tables.answer)
+        self._warm = [kms_api.warm, tables.warm]
+        self._s3: Loopback | None = None
+        bucket = os.environ.get("MCP_BLOBS")
+        if bucket:
+            objects = s3.S3Api(bucket, partial(s3.Moto, bucket))
+            self._s3 = starting.enter_context(Loopback(max_body=s3.MAX_OBJECT))
+            self._s3.start(objects.answer)
+            self._warm.append(objects.warm)
+        self.warming = Thread(target=self._import_moto, daemon=True)
+
+    def endpoints(self, invoke: str) -> Variables:
+        s3_url = self._s3.url if self._s3 else None
+        return environment.endpoints(kms=self._kms.url, invoke=invoke, dynamodb=self._dynamodb.url, s3=s3_url)
+
+    def warm(self, starting: ExitStack) -> None:
+        self.warming.start()
+        starting.callback(self.warming.join)
+
+    def _import_moto(self) -> None:
+        """Import moto before the first request, because the import takes longer than functions wait for AWS."""
+        for warm in self._warm:
+            with contextlib.suppress(Exception):  # the first request gets the same error
                 warm()
-
-
-def _objects(starting: ExitStack) -> tuple[str, Callable[[], object]] | None:
-    """Serve the bucket that the shell names, if it names one: without it, what does not fit is refused, as deployed."""
-    name = os.environ.get("MCP_BLOBS")
-    if not name:
-        return None
-    objects = starting.enter_context(Loopback(max_body=s3.MAX_OBJECT))
-    api = s3.S3Api(name, partial(s3.Moto, name))
-    objects.start(api.answer)
-    return objects.url, api.warm
-
-
-def _say(folder: str, line: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # whoever reads stderr may have gone
-        sys.stderr.write(f"{folder}  {line}\n")

@@ -1,7 +1,7 @@
-"""events/<function>/: a conversation as files, an API Gateway event for each round; `sam local invoke` takes them.
+"""events/<function>/: a conversation as files, one API Gateway event for each round, for `sam local invoke`.
 
-Where a state stands in a round, a file says {{requestState}}, which `next` fills in. Every conversation begins at one
-moment, under one id, so that a file changes only where the conversation does.
+A file has {{requestState}} in the place of a state, and `next` replaces it. Every conversation has the same time and
+the same ids, so that a file changes only if the conversation changes.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.events import Moment, event
-from mcp_functions.local.exchange import HttpRequest
-from mcp_functions.local.following import PLACEHOLDER
+from mcp_functions.local.api_gateway.events import Moment, event
+from mcp_functions.local.loopback import HttpRequest
+from mcp_functions.local.next_event import PLACEHOLDER
 from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ OUTDATED = "is out of date: pytest --update-events"
 def check(
     directory: Path, function: str, sent: Sequence[Mapping[str, Any]], names: Sequence[str], *, update: bool = False
 ) -> list[str]:
-    """Say what of a conversation the files do not say; or write them.
+    """Compare a conversation with its files, and return one line for each difference.
 
     Args:
         directory: events/, with a folder for each function.
         function: the folder.
         sent: the event of every round.
-        names: what each round is called; `1-<name>.json` is the first.
-        update: whether to write the files.
+        names: of the rounds; the first file is `1-<name>.json`.
+        update: write the files first.
 
     """
     if len(names) != len(sent):
@@ -52,18 +52,18 @@ def check(
 
 
 def files(folder: Path, sent: Iterable[Mapping[str, Any]], names: Iterable[str]) -> list[tuple[Path, str]]:
-    """Write every round down: the path of its file, and its text."""
+    """Return path and text of every round's file."""
     numbered = enumerate(zip(names, sent, strict=True), start=1)
     return [(folder / f"{number}-{name}.json", text(event_)) for number, (name, event_) in numbered]
 
 
 def text(sent: Mapping[str, Any]) -> str:
-    """Write one event the same way every time."""
+    """Return one event as text, with a fixed time and fixed ids."""
     return json.dumps(_at_one_moment(_without_state(dict(sent))), indent=2, ensure_ascii=False) + "\n"
 
 
 def round_of(function: str, number: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the event of one round, as a client sends it that can be asked everything.
+    """Make the event of one round, from a client with every capability.
 
     Args:
         function: its folder.
@@ -98,7 +98,7 @@ def _without_state(sent: dict[str, Any]) -> dict[str, Any]:
 
 def _at_one_moment(sent: dict[str, Any]) -> dict[str, Any]:
     path = sent["rawPath"]
-    still = event(HttpRequest("POST", path, (), None), path, MOMENT)["requestContext"]
-    times = {name: still[name] for name in ("requestId", "time", "timeEpoch")}
+    fixed = event(HttpRequest("POST", path, (), None), path, MOMENT)["requestContext"]
+    times = {name: fixed[name] for name in ("requestId", "time", "timeEpoch")}
     headers = {**sent["headers"], "x-amzn-trace-id": MOMENT.trace_id}
     return {**sent, "headers": headers, "requestContext": {**sent["requestContext"], **times}}

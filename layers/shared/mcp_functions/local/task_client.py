@@ -1,6 +1,6 @@
-"""A small client that knows tasks, over HTTP: it calls, polls, answers and cancels. The official clients have none yet.
+"""A small HTTP client that supports tasks: it calls, polls, answers and cancels. The official clients do not yet.
 
-It also goes through rounds, so that a call is seen to its end whatever the server makes of it.
+It supports rounds too, so it follows a call to its end in either form.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Refused(Exception):
     """The server answered with a JSON-RPC error, or a task failed with one; `code` and `data` are the error's."""
 
     def __init__(self, error: Mapping[str, Any]) -> None:
-        """Take the error."""
+        """Read message, code and data of a JSON-RPC error."""
         super().__init__(str(error.get("message")))
         self.code, self.data = error.get("code"), error.get("data")
 
@@ -58,27 +58,27 @@ class TaskClient:
         told: Callable[[Mapping[str, Any]], object] = lambda _task: None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Remember the server; nothing is sent.
+        """Configure the client.
 
         Args:
             url: of the endpoint, "https://…/mcp".
-            headers: of every request, an access token among them.
-            capabilities: what the client declares.
+            headers: of every request, e.g. with an access token.
+            capabilities: that the client declares.
             timeout: seconds for one request.
-            told: called with every task that a poll of `run` brought.
-            sleep: waits, for seconds.
+            told: called with the task of every poll.
+            sleep: waits for a number of seconds.
 
         """
         self._url, self._headers, self._capabilities = urlsplit(url), dict(headers or {}), capabilities
-        self._timeout, self._told, self._sleep, self._ids = timeout, told, sleep, count(1)
+        self._timeout, self._on_poll, self._sleep, self._ids = timeout, told, sleep, count(1)
 
     def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
-        """Call a tool and see it to its end, through rounds and as a task.
+        """Call a tool and follow it to its end, through rounds and as a task.
 
         Args:
             name: of the tool.
             arguments: by wire name.
-            answer: says what to answer to a question, by its key and request; without it nothing may be asked.
+            answer: returns the answer to a question, from its key and request; without it the tool may not ask.
 
         Returns:
             The tool's result.
@@ -94,10 +94,10 @@ class TaskClient:
         return self.follow(result, answer) if result["resultType"] == "task" else result
 
     def follow(self, task: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
-        """See a task to its end: poll as often as the server likes, and answer what it asks.
+        """Follow a task to its end: poll at the server's interval, and answer its questions.
 
         Raises:
-            Refused: it failed, or was cancelled.
+            Refused: the task failed, or was cancelled.
 
         """
         while task["status"] not in ENDED:
@@ -106,33 +106,33 @@ class TaskClient:
             else:
                 self._sleep(task.get("pollIntervalMs", 1000) / 1000)
             task = self.get(task["taskId"])
-            self._told(task)
+            self._on_poll(task)
         if task["status"] == "completed":
             return dict(task["result"])
         raise Refused(task.get("error", {"message": f"the task was {task['status']}"}))
 
-    def call(self, name: str, arguments: Mapping[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    def call(self, name: str, arguments: Mapping[str, Any], **more: object) -> dict[str, Any]:
         """Call a tool once (`tools/call`), with `inputResponses` and `requestState` if it is a further round."""
         return self.request("tools/call", {"name": name, "arguments": dict(arguments), **more})
 
     def get(self, task_id: str) -> dict[str, Any]:
-        """Ask how a task is (`tasks/get`)."""
+        """Get a task's status (`tasks/get`)."""
         return self.request("tasks/get", {"taskId": task_id})
 
     def update(self, task_id: str, responses: Mapping[str, Any]) -> None:
-        """Answer some of what a task asks (`tasks/update`)."""
+        """Answer questions of a task (`tasks/update`)."""
         self.request("tasks/update", {"taskId": task_id, "inputResponses": dict(responses)})
 
     def cancel(self, task_id: str) -> None:
-        """Say that a task is not wanted any more (`tasks/cancel`)."""
+        """Cancel a task (`tasks/cancel`)."""
         self.request("tasks/cancel", {"taskId": task_id})
 
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Send one request.
 
         Raises:
-            Refused: the answer is an error.
-            OSError: there is no answer.
+            Refused: the server answered with an error.
+            OSError: the server did not answer.
 
         """
         meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: dict(self._capabilities)}
@@ -169,5 +169,5 @@ class TaskClient:
 def _answers(asking: Mapping[str, Any], answer: Answer | None) -> dict[str, Any]:
     requests: Mapping[str, Any] = asking.get("inputRequests", {})
     if requests and answer is None:
-        raise Refused({"message": f"nobody here knows an answer to {', '.join(requests)}"})
+        raise Refused({"message": f"this client has no answer to {', '.join(requests)}"})
     return {key: dict(answer(key, request)) for key, request in requests.items()} if answer else {}

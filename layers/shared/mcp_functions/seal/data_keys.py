@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.budgets import Budgets, Flights, Limits, OpenedKeys
-from mcp_functions.seal.forgetting import forgetful
 from mcp_functions.seal.key_choice import (
     KEY_BYTES,
     MAX_WRAPPED,
@@ -36,13 +35,14 @@ from mcp_functions.seal.key_choice import (
     rank,
 )
 from mcp_functions.seal.kms import KmsKey, Wrapping, kms_client
+from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 __all__ = [
     "MAX_WRAPPED", "Choice", "DataKey", "Header", "Keys", "KmsKey", "Limits", "Reason", "Rules", "Scope", "Wrapping",
-    "choose", "forgetful", "kek_hint", "kms_client", "name_of",
+    "choose", "kek_hint", "kms_client", "name_of",
 ]  # fmt: skip
 
 PURPOSE = "mcp-request-state"
@@ -102,7 +102,7 @@ class Keys:
         self._wrappings, self._limits, self._now, self._rand = tuple(wrappings), limits, now, rand
         self._primary = kek_hint(wrappings[0].id)
         self._state = _State(limits)
-        forgetful(self)
+        register_for_reset(self)
 
     def reset(self) -> None:
         """Forget every key, budget, lock and client; a call under way ends in the state it began with."""

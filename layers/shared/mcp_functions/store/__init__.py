@@ -1,19 +1,19 @@
-"""One table for what must outlive a request: tasks, and which rounds of a conversation were used.
+"""One table for data that outlives a request: tasks, and the used rounds of a conversation.
 
-An item has a key, a version and an end; what it says is sealed, and bound to all three. Every write names the version
-that it replaces, so of two writers one fails: leases, owners and counters need nothing more, and stand in what is
-sealed. Only an item's own key finds it: nothing here lists, scans or counts.
+An item has a key, a version and an expiry time; its payload is sealed and bound to all three. Every write names the
+version that it replaces, so one of two writers fails. Leases, owners and counters need no other mechanism.
+An item is found only by its key: this package never lists, scans or counts items.
 """
 
 from __future__ import annotations
 
-from mcp_functions.store.blobs import Bucket, Missing
-from mcp_functions.store.dynamodb import DynamoDb, Refused, make_call
-from mcp_functions.store.items import Conflict, Item, ItemTooLarge, Key, Table, Unreadable
-from mcp_functions.store.sealed import SealedTable
-from mcp_functions.store.seals import BLOB_LABEL, LABEL, envelope
+from mcp_functions.store.blobs import Bucket, ObjectNotFound
+from mcp_functions.store.dynamodb import DynamoDbError, DynamoDbTable, make_call
+from mcp_functions.store.item_seal import BLOB_LABEL, LABEL, item_envelope
+from mcp_functions.store.sealed_table import SealedTable
+from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, Table, UnreadableItem
 
 __all__ = [
-    "BLOB_LABEL", "LABEL", "Bucket", "Conflict", "DynamoDb", "Item", "ItemTooLarge", "Key", "Missing", "Refused",
-    "SealedTable", "Table", "Unreadable", "envelope", "make_call",
+    "BLOB_LABEL", "LABEL", "Bucket", "Conflict", "DynamoDbError", "DynamoDbTable", "Item", "ItemTooLarge", "Key",
+    "ObjectNotFound", "SealedTable", "Table", "UnreadableItem", "item_envelope", "make_call",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
-"""What does not fit into an item goes to a bucket, sealed; the item keeps where it is and its digest (§12.3).
+"""A payload that does not fit into an item is sealed into an object of a bucket (envelope.md, section 12.3).
 
-An object is written before the item that names it, and never over another: who loses the race for the item leaves an
-object that nobody names. Removing those is tidiness; the bucket's lifecycle rule removes whatever was left.
+The item keeps the object's key and digest. An object is written before the item that names it, and never overwritten.
+A writer that loses the race for the item leaves an unused object, which the bucket's lifecycle rule removes.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mcp_functions.protocol.errors import McpError, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.store.items import ItemTooLarge, Unreadable
+from mcp_functions.store.table import ItemTooLarge, UnreadableItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_functions.store.dynamodb import Row
-    from mcp_functions.store.seals import Seal
+    from mcp_functions.store.item_seal import ItemSeal
 
 log = logging.getLogger("mcp_functions")
 
 MARK = "blob"
-TOO_LARGE = "{} bytes to keep, more than an object is sealed with: keep references instead of documents"
+TOO_LARGE = "the payload has {} bytes, more than an object can hold: keep references instead of documents"
 _NAME_BYTES = 32
 
 
-class Missing(Exception):
-    """There is no such object, or nobody may tell: S3 says 403 to whoever may not list."""
+class ObjectNotFound(Exception):
+    """The object does not exist, or S3 hides whether it exists: it returns 403 to a role that may not list."""
 
 
 class Bucket(Protocol):
-    """Where objects are kept. Every method may also raise these, and then nothing is known to have happened.
+    """Stores objects. Every method may also raise these errors.
 
     Raises:
-        TemporarilyUnavailable: it cannot answer now.
-        Misconfigured: it will not, until the operator acts.
+        TemporarilyUnavailable: the bucket cannot answer now. A write may have happened.
+        Misconfigured: the operator must act.
 
     """
 
@@ -46,89 +46,89 @@ class Bucket(Protocol):
         """Write an object."""
 
     def get(self, key: str) -> bytes:
-        """Read an object.
+        """Return an object.
 
         Raises:
-            Missing: there is none.
+            ObjectNotFound: the object does not exist.
 
         """
 
     def delete(self, key: str) -> None:
-        """Remove an object; one that is gone already is fine."""
+        """Delete an object, if it exists."""
 
 
-class Reference(NamedTuple):
-    """What an item keeps of an object: its key, and the digest of what it holds."""
+class BlobReference(NamedTuple):
+    """The payload of an item whose data is in an object: the object's key and the digest of its body."""
 
     mark: str
     key: str
     digest: str
 
 
-class Blobs:
+class BlobStore:
     """The objects of one scope."""
 
-    def __init__(self, bucket: Bucket, seal: Seal, service: str, rand: Callable[[int], bytes]) -> None:
-        """Remember where they are; no call is made.
+    def __init__(self, bucket: Bucket, seal: ItemSeal, service: str, rand: Callable[[int], bytes]) -> None:
+        """Use a bucket.
 
         Args:
-            bucket: that keeps them.
-            seal: with the label of blobs.
-            service: the beginning of every key, by which a role's policy keeps functions apart.
-            rand: `n` random bytes, for keys that nobody guesses.
+            bucket: stores the objects.
+            seal: with BLOB_LABEL.
+            service: the first part of every key, by which a role's policy separates functions.
+            rand: `n` random bytes, for keys that cannot be guessed.
 
         """
         self._bucket, self._seal, self._service, self._rand = bucket, seal, service, rand
-        self._last = ("", b"")  # the object that was written or read last: a worker reads what it wrote
+        self._last = ("", b"")  # key and body of the last object, which a worker reads after it wrote it
 
-    def put(self, row: Row, written: bytes) -> Reference:
-        """Write an object for a row.
+    def put(self, row: Row, plaintext: bytes) -> BlobReference:
+        """Write the payload of a row into a new object.
 
         Raises:
-            ItemTooLarge: it cannot be sealed.
-            TemporarilyUnavailable, Misconfigured: as `Bucket` says.
+            ItemTooLarge: the payload is larger than a token can be.
+            TemporarilyUnavailable, Misconfigured: see `Bucket`.
 
         """
         try:
-            body = self._seal.seal(row, written).encode()
+            body = self._seal.seal(row, plaintext).encode()
         except StateTooLarge:
-            raise ItemTooLarge(TOO_LARGE.format(len(written))) from None
+            raise ItemTooLarge(TOO_LARGE.format(len(plaintext))) from None
         key = f"{self._service}/{base64url(self._rand(_NAME_BYTES))}"
         self._bucket.put(key, body)
         self._last = (key, body)
-        return Reference(MARK, key, _digest(body))
+        return BlobReference(MARK, key, _digest(body))
 
-    def get(self, row: Row, reference: Reference) -> bytes:
-        """Read what a row's object holds.
+    def get(self, row: Row, reference: BlobReference) -> bytes:
+        """Return the payload in a row's object.
 
         Raises:
-            Missing: it is gone.
-            Unreadable: it is not what was written.
-            InvalidRequestState: its seal does not open.
-            TemporarilyUnavailable, Misconfigured: as `Bucket` says.
+            ObjectNotFound: the object is gone.
+            UnreadableItem: the object has changed.
+            InvalidRequestState: the object's seal does not open.
+            TemporarilyUnavailable, Misconfigured: see `Bucket`.
 
         """
-        last, body = self._last
-        if last != reference.key:
+        key, body = self._last
+        if key != reference.key:
             body = self._bucket.get(reference.key)
         if not hmac.compare_digest(_digest(body), reference.digest):
-            log.error("an item's object is not what was written")
-            raise Unreadable
+            log.error("an item's object has changed since it was written")
+            raise UnreadableItem
         self._last = (reference.key, body)
         return self._seal.unseal(row, body.decode())
 
-    def remove(self, key: str | None) -> None:
-        """Remove an object that no item names any more, if the bucket will have it."""
+    def delete(self, key: str | None) -> None:
+        """Delete an object that no item names any more; an error has no effect, because the lifecycle rule remains."""
         if key:
             with suppress(McpError):
                 self._bucket.delete(key)
 
 
-def referred(payload: object) -> Reference | None:
-    """Read a reference; None for a payload that is there itself, which is an object of JSON and no array."""
+def blob_reference(payload: object) -> BlobReference | None:
+    """Return the reference in a payload; None for a payload that is a JSON object."""
     match payload:
         case [str(mark), str(key), str(digest)] if mark == MARK:
-            return Reference(mark, key, digest)
+            return BlobReference(mark, key, digest)
     return None
 
 

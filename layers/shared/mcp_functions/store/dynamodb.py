@@ -1,7 +1,6 @@
-"""Rows of one DynamoDB table: read, written and removed by their key, each write on a condition.
+"""The rows of a DynamoDB table, found by their key; each write has a condition.
 
-The only code that knows DynamoDB's words. A write that nobody answered may have happened: it carries a nonce, so that
-whoever asks again, the client or this module, knows its own write from somebody else's.
+A write without a response may have happened. Each write has a nonce, so that a retry recognizes its own earlier write.
 """
 
 from __future__ import annotations
@@ -11,18 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import aws
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.data_keys import forgetful
-from mcp_functions.store.items import Conflict
+from mcp_functions.seal.resets import register_for_reset
+from mcp_functions.store.table import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # operation, request in DynamoDB's JSON -> response
 
-MAX_BYTES = 400_000  # "The maximum item size in DynamoDB is 400 KB", names of attributes included; moto's are shorter
-
-# What each attribute is called in the table, and in expressions (where some names are DynamoDB's own words).
-NAMES = {"#key": "key", "#version": "version", "#expires": "expires"}
+# AWS, "Constraints in Amazon DynamoDB": "The maximum item size in DynamoDB is 400 KB", with the names of attributes
+MAX_BYTES = 400_000
 OUTAGE = {
     "ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException", "Throttling",
     "LimitExceededException", "InternalServerError", "InternalFailure", "ServiceUnavailable", "RequestTimeout",
@@ -35,7 +32,7 @@ CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 0.5, 1.0, 3
 
 
 class Row(NamedTuple):
-    """An item as the table holds it: its `expires` is in unix seconds, its `sealed` says the rest."""
+    """An item as the table stores it; `expires` is in unix seconds, and `sealed` holds the payload."""
 
     key: str
     version: int
@@ -45,50 +42,50 @@ class Row(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes that DynamoDB counts, or one or two more: names and values as UTF-8, numbers by their digits."""
+        """The bytes that DynamoDB counts, or one or two more: names and values as UTF-8, numbers by their digits."""
         numbers = 2 * sum(isinstance(part, int) for part in self)
         return numbers + sum(len(part.encode()) for part in [*self._fields, *map(str, self)])
 
 
-class Refused(Exception):
-    """DynamoDB's answer if it is no yes: its `code`, HTTP's `status` (0: no answer at all), and the item in the way."""
+class DynamoDbError(Exception):
+    """A failed request: DynamoDB's `code`, the HTTP `status` (0: no response), and the conflicting item."""
 
     def __init__(self, code: str, status: int = BAD_REQUEST, item: Mapping[str, Any] | None = None) -> None:
-        """Remember what it said."""
+        """Hold the parts of the response."""
         super().__init__(code)
         self.code, self.status, self.item = code, status, item
 
 
-class DynamoDb:
+class DynamoDbTable:
     """The rows of one table."""
 
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
-        """Remember the table; no call is made, no client is built.
+        """Use a table; no request is sent, and no client is built.
 
         Args:
             name: of the table.
-            make_call: builds what asks DynamoDB, and raises `Refused` if that says no.
+            make_call: returns a function that sends a request and raises `DynamoDbError`.
 
         """
         self._name, self._make_call = name, make_call
         self._call: Call | None = None
-        forgetful(self)
+        register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget the client: its sockets and credentials belong to the process that made them."""
+        """Discard the client: its sockets and credentials belong to the process that made them."""
         self._call = None
 
     def read(self, key: str) -> Row | None:
-        """Read a row as the last write left it.
+        """Return a row as the last write left it (strongly consistent).
 
         Raises:
-            TemporarilyUnavailable, Misconfigured: as `Table` says.
+            TemporarilyUnavailable, Misconfigured: see `Table`.
 
         """
         try:
             answer = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True)
-        except Refused as refused:
-            raise _verdict(refused) from None
+        except DynamoDbError as error:
+            raise _translated(error) from None
         return row_of(answer["Item"]) if answer.get("Item") else None
 
     def write(self, row: Row, *, over: int | None, now: int) -> None:
@@ -96,51 +93,51 @@ class DynamoDb:
 
         Args:
             row: with a nonce that no other write has.
-            over: the version that it replaces; None: there must be none, or one that has ended.
+            over: the version that it replaces; None if the row must be absent or expired.
             now: unix seconds.
 
         Raises:
             Conflict: the table holds another version.
-            TemporarilyUnavailable, Misconfigured: as `Table` says.
+            TemporarilyUnavailable, Misconfigured: see `Table`.
 
         """
-        condition = _absent(now) if over is None else _version(over)
+        condition = _is_absent(now) if over is None else _has_version(over)
         try:
             self._ask("PutItem", Item=_item(row), ReturnValuesOnConditionCheckFailure="ALL_OLD", **condition)
-        except Refused as refused:
-            self._explain(row, refused)
+        except DynamoDbError as error:
+            self._check_written(row, error)
 
-    def remove(self, key: str, version: int) -> None:
-        """Remove a row of this version; one that is gone already is fine.
+    def delete(self, key: str, version: int) -> None:
+        """Delete a row of this version, if it exists.
 
         Raises:
             Conflict: the table holds another version.
-            TemporarilyUnavailable, Misconfigured: as `Table` says.
+            TemporarilyUnavailable, Misconfigured: see `Table`.
 
         """
-        condition = _version(version)
+        condition = _has_version(version)
         condition["ConditionExpression"] = f"attribute_not_exists(#key) OR {condition['ConditionExpression']}"
         condition["ExpressionAttributeNames"] |= {"#key": "key"}
         try:
             self._ask("DeleteItem", Key={"key": {"S": key}}, **condition)
-        except Refused as refused:
-            raise _verdict(refused) from None
+        except DynamoDbError as error:
+            raise _translated(error) from None
 
-    def _explain(self, row: Row, refused: Refused) -> None:
-        """Find out whether a refused write has happened all the same; return if it has.
+    def _check_written(self, row: Row, error: DynamoDbError) -> None:
+        """Return if a write has happened in spite of an error; otherwise raise.
 
-        A client repeats a request that nobody answered. If the first one came through, its repetition fails on the
-        condition; and if none was answered, nobody knows. In both cases the table does.
+        The client repeats a request without a response. If the first request was executed, its repetition fails on the
+        condition. If no response arrived, only the table knows.
         """
-        verdict = _verdict(refused)
-        if isinstance(verdict, Misconfigured):
-            raise verdict
+        translated = _translated(error)
+        if isinstance(translated, Misconfigured):
+            raise translated
         try:
-            found = row_of(refused.item) if refused.item else self.read(row.key)
+            stored = row_of(error.item) if error.item else self.read(row.key)
         except McpError:
-            raise verdict from None
-        if not found or found.nonce != row.nonce:
-            raise verdict
+            raise translated from None
+        if not stored or stored.nonce != row.nonce:
+            raise translated
 
     def _ask(self, operation: str, **request: object) -> Mapping[str, Any]:
         call = self._call = self._call or self._make_call()
@@ -148,7 +145,7 @@ class DynamoDb:
 
 
 def make_call() -> Call:
-    """Build what asks DynamoDB, within API Gateway's time: our own where the environment says all it needs."""
+    """Return a function that sends requests to DynamoDB: with the small client if the environment is sufficient."""
     target = aws.find_endpoint(os.environ, "dynamodb")
     if target is None:
         return boto3_call()
@@ -161,16 +158,16 @@ def make_call() -> Call:
         try:
             return client.call(operation, request)
         except ClientError as error:
-            raise _refused(error.response) from None
+            raise _error(error.response) from None
         except HTTPClientError as error:
-            raise Refused(type(error).__name__, UNANSWERED) from None
+            raise DynamoDbError(type(error).__name__, UNANSWERED) from None
 
     return call
 
 
 def boto3_call() -> Call:
-    """Build boto3's, where the environment does not say all that our own needs."""
-    from botocore import xform_name  # noqa: PLC0415 - only where our own calls will not do
+    """Return a function that sends requests with boto3, which reads configuration that the small client does not."""
+    from botocore import xform_name  # noqa: PLC0415 - boto3 takes 0.4 s to import
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
     from mcp_functions.aws import by_boto3  # noqa: PLC0415
@@ -181,32 +178,32 @@ def boto3_call() -> Call:
         try:
             answer: Mapping[str, Any] = getattr(client, xform_name(operation))(**request)
         except ClientError as error:
-            raise _refused(dict(error.response)) from None
+            raise _error(dict(error.response)) from None
         except (BotoCoreError, OSError) as error:
             name = type(error).__name__
-            raise Refused(name, BAD_REQUEST if name in UNSENT else UNANSWERED) from None
+            raise DynamoDbError(name, BAD_REQUEST if name in UNSENT else UNANSWERED) from None
         return answer
 
     return call
 
 
-def _refused(said: Mapping[str, Any]) -> Refused:
-    status = said.get("ResponseMetadata", {}).get("HTTPStatusCode", UNANSWERED)
-    return Refused(str(said.get("Error", {}).get("Code", "Unknown")), status, said.get("Item"))
+def _error(response: Mapping[str, Any]) -> DynamoDbError:
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", UNANSWERED)
+    return DynamoDbError(str(response.get("Error", {}).get("Code", "Unknown")), status, response.get("Item"))
 
 
-def _verdict(refused: Refused) -> Exception:
-    """Sort what DynamoDB says: another's write, its own day, or the operator's work."""
-    if refused.code == "ConditionalCheckFailedException":
+def _translated(error: DynamoDbError) -> Exception:
+    """Return the toolkit's error: a conflict, a temporary failure, or a task for the operator."""
+    if error.code == "ConditionalCheckFailedException":
         return Conflict()
-    reason = f"table:{refused.code}"
-    if refused.code in OUTAGE or refused.status >= SERVER_FAULT or refused.status == UNANSWERED:
+    reason = f"table:{error.code}"
+    if error.code in OUTAGE or error.status >= SERVER_FAULT or error.status == UNANSWERED:
         return TemporarilyUnavailable(reason)
     return Misconfigured(reason)
 
 
-def _absent(now: int) -> dict[str, Any]:
-    # "DynamoDB automatically deletes expired items within a few days of their expiration time": until then, not here
+def _is_absent(now: int) -> dict[str, Any]:
+    # DynamoDB deletes expired items only after days (see SealedTable.get), so an expired row counts as absent.
     return {
         "ConditionExpression": "attribute_not_exists(#key) OR #expires <= :now",
         "ExpressionAttributeNames": {"#key": "key", "#expires": "expires"},
@@ -214,7 +211,7 @@ def _absent(now: int) -> dict[str, Any]:
     }
 
 
-def _version(version: int) -> dict[str, Any]:
+def _has_version(version: int) -> dict[str, Any]:
     return {
         "ConditionExpression": "#version = :version",
         "ExpressionAttributeNames": {"#version": "version"},
@@ -233,7 +230,7 @@ def _item(row: Row) -> dict[str, Any]:
 
 
 def row_of(item: Mapping[str, Any]) -> Row:
-    """Read a row from DynamoDB JSON."""
+    """Return the row in DynamoDB JSON."""
     try:
         return Row(
             key=item["key"]["S"],

@@ -1,4 +1,4 @@
-"""A bucket of S3, asked through boto3: its client is made with the first object, which few functions ever have."""
+"""A bucket of S3. Its boto3 client is made for the first object, which few functions have."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.data_keys import forgetful
-from mcp_functions.store.blobs import Missing
+from mcp_functions.seal.resets import register_for_reset
+from mcp_functions.store.blobs import ObjectNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,34 +18,35 @@ OUTAGE = {
     "Throttling", "ThrottlingException", "TooManyRequestsException", "ExpiredToken", "ExpiredTokenException",
     "RequestExpired", "BadDigest", "IncompleteBody",
 }  # fmt: skip
-# "If you don't have s3:ListBucket, Amazon S3 returns an HTTP status code 403" of an object that does not exist
+# AWS, "GetObject": "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for an
+# object that does not exist
 MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjectState"}
 UNSENT = {"NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError"}
 SERVER_FAULT = 500
 
 
 class S3:
-    """The objects of one bucket. It is a `Bucket`."""
+    """The objects of one bucket. It implements `Bucket`."""
 
     def __init__(self, name: str, make_client: Callable[[], Any] | None = None) -> None:
-        """Remember the bucket; no call is made, no client is built."""
+        """Use a bucket; no request is sent, and no client is built."""
         self._name, self._make_client = name, make_client or s3_client
-        forgetful(self)
+        register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget the client: its sockets and credentials belong to the process that made them."""
+        """Discard the client: its sockets and credentials belong to the process that made them."""
         self.__dict__.pop("_client", None)
 
     def put(self, key: str, body: bytes) -> None:
-        """Write an object, as `Bucket` says."""
+        """Write an object; see `Bucket`."""
         self._ask("put_object", Key=key, Body=body, ContentType="application/octet-stream")
 
     def get(self, key: str) -> bytes:
-        """Read an object, as `Bucket` says."""
+        """Return an object; see `Bucket`."""
         return bytes(self._ask("get_object", Key=key))
 
     def delete(self, key: str) -> None:
-        """Remove an object, as `Bucket` says."""
+        """Delete an object; see `Bucket`."""
         self._ask("delete_object", Key=key)
 
     @cached_property
@@ -56,26 +57,26 @@ class S3:
         try:
             answer = getattr(self._client, operation)(Bucket=self._name, **request)
             return answer["Body"].read() if "Body" in answer else b""
-        except Exception as error:  # noqa: BLE001 - botocore's and urllib3's classes are not imported; sorted below
-            raise _verdict(error, reading=operation == "get_object") from None
+        except Exception as error:  # noqa: BLE001 - botocore's and urllib3's classes are not imported
+            raise _translated(error, reading=operation == "get_object") from None
 
 
-def s3_client() -> Any:  # noqa: ANN401 - as above
-    """Build boto3's client, bounded in time."""
-    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only where something does not fit into an item
+def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
+    """Return boto3's client with limits for time."""
+    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - few functions have objects
 
     return by_boto3.client(
         "s3",
         connect_seconds=CONNECT_SECONDS,
         read_seconds=READ_SECONDS,
         attempts=ATTEMPTS,
-        request_checksum_calculation="when_required",  # the item keeps a digest of its own
+        request_checksum_calculation="when_required",  # the item keeps a digest
         response_checksum_validation="when_required",
     )
 
 
-def _verdict(error: Exception, *, reading: bool) -> Exception:
-    """Sort what S3 says: no such object, its own day, or the operator's work."""
+def _translated(error: Exception, *, reading: bool) -> Exception:
+    """Return the toolkit's error: a missing object, a temporary failure, or a task for the operator."""
     response = getattr(error, "response", None)
     if not isinstance(response, dict):
         name = type(error).__name__
@@ -86,7 +87,7 @@ def _verdict(error: Exception, *, reading: bool) -> Exception:
     code = str(response.get("Error", {}).get("Code", "Unknown"))
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if reading and code in MISSING:
-        return Missing()
+        return ObjectNotFound()
     if code in OUTAGE or status >= SERVER_FAULT:
         return TemporarilyUnavailable(f"blobs:{code}")
     return Misconfigured(f"blobs:{code}")

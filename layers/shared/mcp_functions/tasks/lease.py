@@ -1,4 +1,4 @@
-"""A task that a worker holds: its lease is renewed while the work lasts, and whoever lost it writes nothing more."""
+"""A task that a worker has leased. A thread renews the lease; a worker that lost its lease writes nothing more."""
 
 from __future__ import annotations
 
@@ -9,33 +9,35 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import McpError, TemporarilyUnavailable, UnknownTask
-from mcp_functions.tasks.task import Lost, Task, progressed, renewed
+from mcp_functions.tasks import transitions
+from mcp_functions.tasks.transitions import LeaseLost, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mcp_functions.rounds.round import AuditRecord, Round
-    from mcp_functions.tasks.store import Store
+    from mcp_functions.tasks.task import Task
+    from mcp_functions.tasks.task_store import TaskStore
 
 log = logging.getLogger("mcp_functions")
 
-PATIENCE = (0.1, 0.5, 2.0)  # seconds between tries to write, when the table does not answer
+WRITE_PAUSES = (0.1, 0.5, 2.0)  # seconds between the attempts to write while the table is unavailable
 
 
-class Held:
-    """A task and the worker that holds it: one thread works, another renews the lease, and they write in turn.
+class LeasedTask:
+    """A task and its worker: one thread works, another renews the lease, and a lock orders their writes.
 
     Attributes:
         task_id: of the task.
-        owner: digest of its principal.
+        owner: digest of the principal.
         epoch: of this worker.
-        tool: what was called.
+        tool: name of the tool.
 
     """
 
-    def __init__(  # noqa: PLR0913 - who holds what, for how long
+    def __init__(  # noqa: PLR0913 - the task's key, its state, the lease and the sources that tests replace
         self,
-        store: Store,
+        store: TaskStore,
         task_id: str,
         owner: str | None,
         task: Task,
@@ -44,16 +46,16 @@ class Held:
         now: Callable[[], float],
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Hold a task that was just taken.
+        """Hold a task that the worker has just taken.
 
         Args:
             store: of the tasks.
             task_id: of the task.
-            owner: digest of its principal.
-            task: as it is now.
-            lease: milliseconds for which it is held without a word.
+            owner: digest of the principal.
+            task: its present state.
+            lease: milliseconds.
             now: unix seconds.
-            sleep: waits, for seconds.
+            sleep: waits some seconds.
 
         """
         self.task_id, self.owner, self.epoch, self.tool = task_id, owner, task.epoch, task.tool
@@ -61,67 +63,51 @@ class Held:
         self._round: Round | None = None
         self._lost, self._lock, self._done = False, Lock(), Event()
 
-    def playing(self, round_: Round) -> None:
-        """Have a round write down its steps, and ask before each whether it may go on."""
+    def attach(self, round_: Round) -> None:
+        """Let a round save each step, and ask before each step whether it must stop."""
         self._round = round_
-        round_.kept, round_.stopped = self._progressed, self.stopped
+        round_.kept, round_.stopped = self._save, self.must_stop
 
-    def change(self, to: Callable[[Task], Task]) -> Task:
-        """Write, as the only worker.
+    def change(self, transition: Callable[[Task], Task]) -> Task:
+        """Write the next state of the task and return it.
 
         Raises:
-            Lost: it is not.
+            LeaseLost: the worker has lost its task.
 
         """
         with self._lock:
             if self._lost:
-                raise Lost
+                raise LeaseLost
             try:
-                self._task = self._write(to)
-            except Lost:
+                self._task = self._write(transition)
+            except LeaseLost:
                 self._lost = True
                 raise
             return self._task
 
-    def stopped(self) -> bool:
-        """Say whether nothing more may be done: another worker has the task, or the client wants it to end."""
+    def must_stop(self) -> bool:
+        """Return whether the worker must stop: another worker has the task, or the client has cancelled it."""
         try:
-            return self.change(self._renewed).cancel
-        except Lost:
+            return self.change(self._renew).cancel
+        except LeaseLost:
             return True
 
-    def _renewed(self, task: Task) -> Task:
-        """Look whether it is still ours; write only where the lease grows old, or there is something to say."""
-        until, told = self._until(), self._told()
-        fresh = until - task.until < self._lease // 2
-        return renewed(task, self.epoch, task.until if fresh else until, told)
+    def audit(self, report: Callable[[AuditRecord], object], round_: Round, *, asks: bool) -> bool:
+        """Report a round to the author's audit; return whether the report has its questions.
 
-    def _progressed(self) -> None:
-        """Write down what the round has left so far, or end it: nobody may act on what is not written down."""
-        if not self._round:
-            return
-        record = left(self._round)
-        try:
-            self.change(lambda task: progressed(task, self.epoch, self._until(), record, self._told()))
-        except Lost:
-            self._round.end()
-
-    def audit(self, tell: Callable[[AuditRecord], object], round_: Round, *, asks: bool) -> bool:
-        """Tell the author's audit of a round, before anybody can see its questions; say whether it heard of them.
-
-        Whether a question was seen whose write nobody confirmed, nobody can say: so it is told first. A worker that
-        lost its task tells nothing, because another plays this round.
+        The report precedes the write that publishes the questions, because an unconfirmed write may publish them.
+        A worker that lost its task reports nothing, because another worker runs this round.
         """
-        stopped = self.stopped()
+        stopped = self.must_stop()
         if self._lost:
             return False
-        tell(round_.audit(self.tool, self.owner, sent=asks and not stopped))
+        report(round_.audit(self.tool, self.owner, sent=asks and not stopped))
         return asks and not stopped
 
     @contextmanager
-    def beating(self, seconds: float) -> Iterator[None]:
+    def renewing(self, seconds: float) -> Iterator[None]:
         """Renew the lease every so many seconds, until the end of the block."""
-        thread = Thread(target=self._beat, args=(seconds,), daemon=True)
+        thread = Thread(target=self._renew_until_done, args=(seconds,), daemon=True)
         thread.start()
         try:
             yield
@@ -129,35 +115,51 @@ class Held:
             self._done.set()
             thread.join()
 
-    def _beat(self, seconds: float) -> None:
+    def _renew_until_done(self, seconds: float) -> None:
         while not self._done.wait(seconds):
             try:
-                self.stopped()
+                self.must_stop()
             except McpError as error:
                 log.warning("a lease was not renewed: %s", error.reason)
 
-    def _told(self) -> str:
+    def _renew(self, task: Task) -> Task:
+        """Renew the lease in its second half; before that, only check that the worker still has the task."""
+        end = self._lease_end()
+        if end - task.until < self._lease // 2:
+            end = task.until
+        return transitions.renew(task, self.epoch, end, self._message())
+
+    def _save(self) -> None:
+        """Save the round's record, or end the round: a step without a saved record must not be followed by another."""
+        if not self._round:
+            return
+        progress = Progress(self.epoch, self._lease_end(), round_record(self._round), self._message())
+        try:
+            self.change(lambda task: transitions.save_progress(task, progress))
+        except LeaseLost:
+            self._round.end()
+
+    def _message(self) -> str:
         return self._round.told if self._round and self._round.told else self._task.message
 
-    def _until(self) -> int:
+    def _lease_end(self) -> int:
         return int(self._now() * 1000) + self._lease
 
-    def _write(self, to: Callable[[Task], Task]) -> Task:
-        """Change the task, and try again for a while if the table does not answer."""
-        for pause in PATIENCE:
+    def _write(self, transition: Callable[[Task], Task]) -> Task:
+        for pause in WRITE_PAUSES:
             try:
-                return self._change(to)
+                return self._write_once(transition)
             except TemporarilyUnavailable:
                 self._sleep(pause)
-        return self._change(to)
+        return self._write_once(transition)
 
-    def _change(self, to: Callable[[Task], Task]) -> Task:
+    def _write_once(self, transition: Callable[[Task], Task]) -> Task:
         try:
-            return self._store.change(self.task_id, self.owner, to)
+            return self._store.change(self.task_id, self.owner, transition)
         except UnknownTask:
-            raise Lost from None
+            raise LeaseLost from None
 
 
-def left(round_: Round) -> dict[str, Any]:
-    """Say what a round leaves, but for how often the work was interrupted: of a task, nobody counts that."""
+def round_record(round_: Round) -> dict[str, Any]:
+    """Return a round's record without `sheds`: a task may be interrupted any number of times."""
     return {name: value for name, value in round_.leave().items() if name != "sheds"}

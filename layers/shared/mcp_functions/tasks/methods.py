@@ -1,7 +1,6 @@
-"""The calls that become tasks, and `tasks/get`, `tasks/update`, `tasks/cancel` (io.modelcontextprotocol/tasks).
+"""The methods of the tasks extension: calls become tasks, and `tasks/get`, `tasks/update` and `tasks/cancel`.
 
-Who polls also looks after the task: one that has to go on while nobody has it is given to a worker here, so that
-nothing else has to watch over it.
+A poll also invokes a worker for a task that has none, so no other process needs to watch tasks.
 """
 
 from __future__ import annotations
@@ -18,25 +17,15 @@ from mcp_functions.protocol.messages import complete
 from mcp_functions.rounds.input_requests import in_words, missing
 from mcp_functions.seal.request_state import payer, principal_digest
 from mcp_functions.store import ItemTooLarge
-from mcp_functions.tasks.lease import left
-from mcp_functions.tasks.store import Store, TooMany
-from mcp_functions.tasks.task import (
-    COMPLETED,
-    FAILED,
-    INPUT_REQUIRED,
-    LONGEST_POLL_MS,
-    POLL_MS,
-    SUMMONS_MS,
-    Task,
-    answered,
-    cancelled,
-    cancelling,
-    principal_of,
-    summoned,
-)
+from mcp_functions.tasks import transitions
+from mcp_functions.tasks.lease import round_record
+from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, Task
+from mcp_functions.tasks.task_call import TaskCall
+from mcp_functions.tasks.task_store import TaskStore, TooManyTasks
+from mcp_functions.tasks.transitions import INVOCATION_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mcp_functions.handlers import Handler, Tool
     from mcp_functions.handlers.playing import Playable
@@ -46,85 +35,89 @@ if TYPE_CHECKING:
     from mcp_functions.store import Table
 
 FLOW_BYTES = 16
-TOO_LARGE = "The call has more to remember than a task can keep. Call with less."
+MIN_POLL_MS, MAX_POLL_MS = 1000, 30_000
+TOO_LARGE = "The call has more data than a task can keep. Call with less."
 
 
 class Tasks:
-    """The tasks of one function, as its clients see them.
+    """The tasks of one function, as its clients use them.
 
     Attributes:
-        store: keeps them.
-        tools: those of the function whose calls may become tasks, by name.
+        store: of the tasks.
+        tools: the function's tools whose calls may become tasks, by name.
 
     """
 
-    def __init__(  # noqa: PLR0913 - what tasks consist of
+    def __init__(  # noqa: PLR0913 - handlers, settings, storage, worker and the sources that tests replace
         self,
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
         function: str,
         table: Table,
-        summon: Callable[[str, str | None], None],
+        invoke_worker: Callable[[str, str | None], None],
         *,
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        """Remember what there is; no call is made.
+        """Use the parts of a deployment; no request is sent.
 
         Args:
             handlers: of the function.
-            settings: what the deployment decided.
-            function: the folder it lives in; the ids of its tasks begin with it.
-            table: keeps the tasks.
-            summon: calls a worker for a task, by its id and the digest of its principal.
-            now: the clock, unix seconds.
+            settings: of the deployment.
+            function: folder of the function; the first part of its task ids.
+            table: stores the tasks.
+            invoke_worker: takes a task id and the digest of the principal.
+            now: unix seconds.
             rand: `n` random bytes.
 
         """
         self.tools: dict[str, Tool[..., Any]] = {tool.name: tool for tool in handlers if tool.task}  # type: ignore[misc]
-        self.store = Store(table, function, most=settings.max_open_tasks, now=now, rand=rand)
-        self._settings, self._summon, self._now, self._rand = settings, summon, now, rand
+        self.store = TaskStore(table, function, most=settings.max_open_tasks, now=now, rand=rand)
+        self._settings, self._invoke_worker, self._now, self._rand = settings, invoke_worker, now, rand
 
     def instead_of(self, handler: Handler[..., Any], request: Request) -> Playable:
-        """Return what plays this round of a call: the handler, or the beginning of a task in its place."""
-        return _Call(self, self.tools[handler.name], request)
+        """Return what runs this round of a call: the tool itself, or the beginning of a task."""
+        return TaskCall(self.tools[handler.name], request, self._begin)
 
-    def begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> dict[str, Any]:
-        """Turn a call into a task; what rounds before it brought goes with it (CreateTaskResult)."""
-        now = self._ms()
-        task = Task(
-            tool=tool.name,
-            arguments=request.params.get("arguments") or {},
-            principal=principal_of(request.principal),
-            scopes=tuple(sorted(request.scopes)),
-            declared=request.capabilities,
-            flow=round_.flow or self._rand(FLOW_BYTES).hex(),
-            created=now,
-            ttl=min(tool.task_ttl * 1000, self._settings.max_task_ttl * 1000, request.task_ttl or tool.task_ttl * 1000),
-            updated=now,
-            # It names the conversation from its first step on: a repetition is no other conversation.
-            record={**left(round_), "began": round_.began},
-            until=now + SUMMONS_MS,
-            summons=1,
-        )
-        owner = principal_digest(request.principal)
+    def _begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> dict[str, Any]:
+        """Turn a call into a task with the record of its rounds, and return a CreateTaskResult."""
+        owner, task = principal_digest(request.principal), self._new_task(tool, request, round_)
         try:
             task_id = self.store.create(task, owner)
-        except TooMany:
+        except TooManyTasks:
             most = self._settings.max_open_tasks
             return tool.failed(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # for the author
             return tool.failed(TOO_LARGE)
-        self._summon(task_id, owner)
-        return {"resultType": "task", **_shown(task_id, task, now)}
+        self._invoke_worker(task_id, owner)
+        return {"resultType": "task", **_description(task_id, task, task.created)}
+
+    def _new_task(self, tool: Tool[..., Any], request: Request, round_: Round) -> Task:
+        now, ttl = self._now_ms(), tool.task_ttl * 1000
+        return Task(
+            tool=tool.name,
+            arguments=request.params.get("arguments") or {},
+            principal=None if request.principal is None else tuple(request.principal),
+            scopes=tuple(sorted(request.scopes)),
+            declared=request.capabilities,
+            flow=round_.flow or self._rand(FLOW_BYTES).hex(),
+            created=now,
+            ttl=min(ttl, self._settings.max_task_ttl * 1000, request.task_ttl or ttl),
+            updated=now,
+            # The name of the conversation's first round must not change in a repeated round.
+            record={**round_record(round_), "began": round_.began},
+            until=now + INVOCATION_MS,
+            summons=1,
+        )
 
     def answer(self, request: Request) -> dict[str, Any]:
         """Answer one of the three methods.
 
         Raises:
-            UnknownTask: "-32602 if the taskId is invalid or not found", or expired, or somebody else's.
-            McpError: whatever else is wrong with the request.
+            UnknownTask: this principal has no task with this id (tasks extension: "-32602 if the taskId is invalid or
+                not found").
+            McpError: the request is invalid.
 
         """
         task_id = request.params.get("taskId")
@@ -135,122 +128,83 @@ class Tasks:
         owner, method = principal_digest(request.principal), request.message["method"]
         task = self.store.get(task_id, owner)
         observability.current().handler = task.tool
-        self._permit(task, request)
+        self._check_scopes(task, request)
         if method == "tasks/get":
             return self._get(task_id, owner, task, request)
-        return (self._update if method == "tasks/update" else self._cancel)(task_id, owner, request)
+        if method == "tasks/update":
+            return self._update(task_id, owner, request)
+        self.store.change(task_id, owner, lambda task: transitions.request_cancel(task, self._now_ms()))
+        return {}
 
-    def _permit(self, task: Task, request: Request) -> None:
-        # "authorization on every task request": what the call needed, its task needs
+    def _check_scopes(self, task: Task, request: Request) -> None:
+        """Refuse a token without the tool's scopes (tasks extension: "authorization on every task request")."""
         if task.tool not in self.tools:
-            raise UnknownTask  # another release offers it no more
+            raise UnknownTask  # this release of the function no longer has the tool
         access_tokens.permit(task.tool, self.tools[task.tool].scopes, request.scopes, self._settings)
 
     def _get(self, task_id: str, owner: str | None, task: Task, request: Request) -> dict[str, Any]:
-        if task.abandoned(self._ms()):
-            task = self._looked_after(task_id, owner)
-        # "MUST NOT send an inputRequests that the client has not declared support for in its capabilities"
-        if lacking := missing((asked for _key, asked in task.requests.values()), request.capabilities):
-            asks = {key: in_words(asked) for key, (_own, asked) in task.requests.items()}
-            raise MissingRequiredClientCapability(lacking, asks)
-        shown = _shown(task_id, task, self._ms())
-        match task.status:
-            case status if status == INPUT_REQUIRED:
-                return {**shown, "inputRequests": {key: asked for key, (_own, asked) in task.requests.items()}}
-            case status if status == COMPLETED:
-                return {**shown, "result": complete(task.outcome["result"], self._settings.server_info)}
-            case status if status == FAILED:
-                return {**shown, **task.outcome}
-        return shown
+        if task.needs_worker(self._now_ms()):
+            task = self._replace_worker(task_id, owner)
+        questions = {key: asked for key, (_engine_key, asked) in task.requests.items()}
+        # Tasks extension: "MUST NOT send an inputRequests that the client has not declared support for in its
+        # capabilities"
+        lacking = missing(questions.values(), request.capabilities)
+        if lacking:
+            raise MissingRequiredClientCapability(lacking, {key: in_words(asked) for key, asked in questions.items()})
+        description = _description(task_id, task, self._now_ms())
+        if task.status == INPUT_REQUIRED:
+            return {**description, "inputRequests": questions}
+        if task.status == COMPLETED:
+            return {**description, "result": complete(task.outcome["result"], self._settings.server_info)}
+        if task.status == FAILED:
+            return {**description, **task.outcome}
+        return description
 
     def _update(self, task_id: str, owner: str | None, request: Request) -> dict[str, Any]:
         responses = request.params.get("inputResponses")
         if not isinstance(responses, dict) or not all(isinstance(value, dict) for value in responses.values()):
             text = "params.inputResponses must be an object of objects"
             raise InvalidParams(text)
-        resumed = False
+        was_resumed = False
 
-        def to(task: Task) -> Task:
-            nonlocal resumed
-            after = answered(task, responses, self._ms())
-            resumed = after.status != task.status
+        def transition(task: Task) -> Task:
+            nonlocal was_resumed
+            after = transitions.apply_answers(task, responses, self._now_ms())
+            was_resumed = after.status != task.status
             return after
 
         try:
-            self.store.change(task_id, owner, to)
+            self.store.change(task_id, owner, transition)
         except ItemTooLarge:
             raise ContentTooLarge(reason="task_item") from None
-        if resumed:
-            self._summon(task_id, owner)
+        if was_resumed:
+            self._invoke_worker(task_id, owner)
         return {}
 
-    def _cancel(self, task_id: str, owner: str | None, _request: Request) -> dict[str, Any]:
-        self.store.change(task_id, owner, lambda task: cancelling(task, self._ms()))
-        return {}
+    def _replace_worker(self, task_id: str, owner: str | None) -> Task:
+        """Invoke a worker for a task that has none, or end the task if its client has cancelled it."""
+        is_awaited = False
 
-    def _looked_after(self, task_id: str, owner: str | None) -> Task:
-        """Have a task gone on with that nobody has."""
-        called = False
-
-        def to(task: Task) -> Task:
-            nonlocal called
-            now = self._ms()
-            called = task.abandoned(now) and not task.cancel
-            if not task.abandoned(now):
+        def transition(task: Task) -> Task:
+            nonlocal is_awaited
+            now = self._now_ms()
+            is_awaited = task.needs_worker(now) and not task.cancel
+            if not task.needs_worker(now):
                 return task
-            return cancelled(task, now) if task.cancel else summoned(task, now)
+            return transitions.cancel(task, now) if task.cancel else transitions.await_worker(task, now)
 
-        task = self.store.change(task_id, owner, to)
-        if called:
-            self._summon(task_id, owner)
+        task = self.store.change(task_id, owner, transition)
+        if is_awaited:
+            self._invoke_worker(task_id, owner)
         return task
 
-    def _ms(self) -> int:
+    def _now_ms(self) -> int:
         return int(self._now() * 1000)
 
 
-class _Call:
-    """Stands in for a tool whose calls may become tasks: decides, and then asks what the signature declares."""
-
-    def __init__(self, tasks: Tasks, tool: Tool[..., Any], request: Request) -> None:
-        self._tasks, self._tool, self._request = tasks, tool, request
-        self.label = tool.label
-
-    def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Run the round, or begin the task, once all that is asked before it has its answer.
-
-        "A server MUST NOT return CreateTaskResult to a client that did not declare the extension on the request."
-
-        Raises:
-            MissingRequiredClientCapability: the call must become a task, and this client knows none.
-            InputRequired: the round ends with a question.
-
-        """
-        try:
-            support = self._tool.support(params)
-            if support == "required":
-                self._request.must_take_tasks()
-            if not support or not self._request.takes_tasks:
-                return self._tool.call(params, round_)
-            self._tool.ask_first(params, round_)
-        except Exception as error:
-            if (text := self._tool.told(error)) is None:
-                raise
-            return self._tool.failed(text)
-        return self._tasks.begin(self._tool, self._request, round_)
-
-    def failed(self, reason: str) -> dict[str, Any]:
-        """Say that the call cannot be completed."""
-        return self._tool.failed(reason)
-
-    def told(self, error: BaseException) -> str | None:
-        """Return the text of an exception that is meant for the model; None if it is not."""
-        return self._tool.told(error)
-
-
-def _shown(task_id: str, task: Task, now: int) -> dict[str, Any]:
-    # The older a task, the less often one need ask: a tenth of its age, within limits.
-    poll = min(max(POLL_MS, (now - task.created) // 10), LONGEST_POLL_MS)
+def _description(task_id: str, task: Task, now: int) -> dict[str, Any]:
+    """Return a task's members for the client. Clients poll an older task less often: after a tenth of its age."""
+    poll = min(max(MIN_POLL_MS, (now - task.created) // 10), MAX_POLL_MS)
     return {
         "taskId": task_id,
         "status": task.status,

@@ -1,13 +1,14 @@
-"""A worker goes on with one task: it takes the lease, plays rounds of the handler, and writes down what becomes of it.
+"""A worker continues one task: it takes the lease, runs one round of the handler, and saves the outcome.
 
-Each step is written down as it ends. Before each step the worker looks whether the task is still its own, and still
-wanted: so one that slept through its lease does nothing more, and a cancellation is seen at the next step or question.
+Each step is saved when it ends. Before each step the worker checks its lease, and whether the client has cancelled the
+task. So a worker that lost its lease runs no further step.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import observability
 from mcp_functions.handlers.playing import crashed, play, words
@@ -28,179 +29,136 @@ from mcp_functions.protocol.messages import Principal
 from mcp_functions.rounds.input_requests import in_words, missing
 from mcp_functions.rounds.round import Round
 from mcp_functions.store import ItemTooLarge
-from mcp_functions.tasks.lease import Held, left
-from mcp_functions.tasks.task import (
-    COMPLETED,
-    FAILED,
-    INPUT_REQUIRED,
-    LEASE_MS,
-    MAX_ATTEMPTS,
-    WORKING,
-    Lost,
-    Task,
-    asking,
-    cancelled,
-    exhausted,
-    finished,
-    paused,
-    renewed,
-    taken,
-)
+from mcp_functions.tasks import transitions
+from mcp_functions.tasks.lease import LeasedTask, round_record
+from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task
+from mcp_functions.tasks.transitions import LEASE_MS, LeaseLost, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers import Tool
     from mcp_functions.rounds.round import AuditRecord
-    from mcp_functions.tasks.store import Store
+    from mcp_functions.tasks.task_store import TaskStore
 
-NO_LIMIT = 1 << 31  # on rounds without a question: a task has no client that gives up
-TOO_MUCH = "This call has more to remember than a task can keep. Answer more briefly."
+MAX_ATTEMPTS = 5  # workers in a row that took a task without progress
+NO_LIMIT = 1 << 31  # of rounds without a question: a task has no client that gives up
+TOO_LARGE = "This call has more data than a task can keep. Answer more briefly."
+
+
+class Context(Protocol):
+    """Lambda's context object."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return the time until Lambda ends the function."""
 
 
 class Worker:
-    """Goes on with the tasks of one function, one at a time."""
+    """Continues the tasks of one function, one at a time."""
 
-    def __init__(  # noqa: PLR0913 - what a worker works with
+    def __init__(  # noqa: PLR0913 - tools, storage, worker, lease and the sources that tests replace
         self,
         tools: Mapping[str, Tool[..., Any]],
-        store: Store,
-        summon: Callable[[str, str | None], None],
+        store: TaskStore,
+        invoke_worker: Callable[[str, str | None], None],
         *,
         now: Callable[[], float] = time.time,
         lease_seconds: float = LEASE_MS / 1000,
         audit: Callable[[AuditRecord], object] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Remember what there is.
+        """Use the parts of a deployment.
 
         Args:
             tools: of the function, by name.
-            store: of its tasks.
-            summon: calls the next worker.
-            now: the clock, unix seconds.
-            lease_seconds: for which a task is held without a word.
-            audit: is told of every round of a handler that may ask.
-            sleep: waits, for seconds.
+            store: of the tasks.
+            invoke_worker: takes a task id and the digest of the principal.
+            now: unix seconds.
+            lease_seconds: a worker that does not renew its lease in this time loses the task.
+            audit: the author's audit, called in every round of a tool that may ask.
+            sleep: waits some seconds.
 
         """
-        self._tools, self._store, self._summon, self._now = tools, store, summon, now
+        self._tools, self._store, self._invoke_worker, self._now = tools, store, invoke_worker, now
         self._lease, self._audit, self._sleep = int(lease_seconds * 1000), audit, sleep
 
-    def work(self, order: Mapping[str, Any], context: Any) -> None:  # noqa: ANN401 - Lambda's context object
-        """Play one round of a task, if it is there to be had; otherwise do nothing.
+    def work(self, order: Mapping[str, Any], context: Context) -> None:
+        """Run one round of a task, if the task is available.
 
         Args:
             order: `id` of the task, and `owner`, the digest of its principal.
-            context: Lambda's.
+            context: Lambda's context.
 
         Raises:
-            McpError: the table does not answer. What was done is written down as far as it went; the lease ends, and
-                the next poll calls another worker.
+            McpError: the table does not answer. Saved steps remain; the lease ends, and the next poll invokes another
+                worker.
 
         """
         task_id, owner = str(order["id"]), order["owner"]
         deadline = self._now() + context.get_remaining_time_in_millis() / 1000
         try:
-            task = self._store.change(task_id, owner, self._taken)
-        except (Lost, UnknownTask):
-            return  # another has it, or it waits, or it is over
+            task = self._store.change(task_id, owner, self._take)
+        except (LeaseLost, UnknownTask):
+            return  # another worker has the task, it waits for the client, or it has ended
         if task.held:
             notes = observability.current()
             notes.handler, notes.round, notes.flow = task.tool, task.rounds + 1, task.flow
-            self._played(self._hold(task_id, owner, task), task, deadline)
+            leased = LeasedTask(self._store, task_id, owner, task, lease=self._lease, now=self._now, sleep=self._sleep)
+            self._run_round(leased, task, deadline)
 
-    def _taken(self, task: Task) -> Task:
-        after = taken(task, self._ms(), self._lease)
+    def _take(self, task: Task) -> Task:
+        after = transitions.take(task, self._now_ms(), self._lease)
         if after.held and task.attempts >= MAX_ATTEMPTS:
-            return exhausted(task, self._ms(), _error(WorkerGaveUp()))
+            return transitions.give_up(task, self._now_ms(), _error(WorkerGaveUp()))
         return after
 
-    def _hold(self, task_id: str, owner: str | None, task: Task) -> Held:
-        return Held(self._store, task_id, owner, task, lease=self._lease, now=self._now, sleep=self._sleep)
-
-    def _played(self, held: Held, task: Task, deadline: float) -> None:
+    def _run_round(self, leased: LeasedTask, task: Task, deadline: float) -> None:
         tool, round_ = self._tools.get(task.tool), self._round(task, deadline)
-        held.playing(round_)
-        told = False
-        with held.beating(self._lease / 3000):
-            outcome = self._outcome(tool, lambda: _result(tool, task, round_))
+        leased.attach(round_)
+        was_reported = False
+        with leased.renewing(self._lease / 3000):
+            outcome = _outcome(tool, partial(_play, tool, task, round_))
             if self._audit and tool and tool.asks:
-                told, outcome = self._audited(self._audit, tool, held, round_, outcome)
-        after = self._left(held, round_, outcome)
-        if told and after and after.status != INPUT_REQUIRED and self._audit:
-            self._audit(round_.audit(held.tool, held.owner, sent=False))  # it was cancelled meanwhile, or is too large
+                was_reported, outcome = _report(self._audit, tool, leased, round_, outcome)
+        after = self._save(leased, round_, outcome)
+        # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
+        if was_reported and after and after.status != INPUT_REQUIRED and self._audit:
+            self._audit(round_.audit(leased.tool, leased.owner, sent=False))
 
-    def _audited(
-        self,
-        audit: Callable[[AuditRecord], object],
-        tool: Tool[..., Any],
-        held: Held,
-        round_: Round,
-        outcome: dict[str, Any] | None,
-    ) -> tuple[bool, dict[str, Any] | None]:
-        """Tell the author's audit how a round ended; what that raises is how it ended, and no question is seen."""
-        told = False
-
-        def tell() -> dict[str, Any] | None:
-            nonlocal told
-            told = held.audit(audit, round_, asks=outcome is None and bool(round_.requests))
-            return outcome
-
-        after = self._outcome(tool, tell)
-        return told, after
-
-    def _outcome(self, tool: Tool[..., Any] | None, ends: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
-        """Say how a round ended: with a result or an error, as the call would have; None if it goes on."""
+    def _save(self, leased: LeasedTask, round_: Round, outcome: Mapping[str, Any] | None) -> Task | None:
+        """Save the outcome of a round and return the task; None if the worker has lost its lease."""
         try:
-            return ends()
-        except TemporarilyUnavailable:
-            raise
-        except ItemTooLarge as error:
-            observability.current().reason = error.reason  # for the author
-            return {"result": tool.failed(TOO_MUCH)} if tool else None
-        except Crash as crash:  # "isError" completes a task, as every other result of a tool does
-            return {"result": crashed(tool, crash)} if tool else None
-        except McpError as error:
-            return {"error": _noted(error)}
-        except BaseException as error:  # of the author's audit
-            if is_ctrl_c(error):
-                raise
-            observability.current().crash(error)
-            return {"error": _error(InternalError())}
-
-    def _left(self, held: Held, round_: Round, outcome: Mapping[str, Any] | None) -> Task | None:
-        """Write down how a round ended; where the item cannot hold that, say so in its place. None: it was lost."""
-        try:
-            after = self._written(held, round_, outcome)
-        except Lost:
+            after = self._write(leased, round_, outcome)
+        except LeaseLost:
             return None
-        _note_end(after)
+        _note_outcome(after)
         if after.status == WORKING and not after.held:
-            self._summon(held.task_id, held.owner)
+            self._invoke_worker(leased.task_id, leased.owner)
         return after
 
-    def _written(self, held: Held, round_: Round, outcome: Mapping[str, Any] | None) -> Task:
+    def _write(self, leased: LeasedTask, round_: Round, outcome: Mapping[str, Any] | None) -> Task:
+        """Write the outcome, or an error in its place if it does not fit into the item or is not JSON."""
         try:
-            return held.change(lambda task: self._after(task, held.epoch, round_, outcome))
+            return leased.change(lambda task: self._next(task, leased.epoch, round_, outcome))
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # for the author
-            too_much = {"result": self._tools[held.tool].failed(TOO_MUCH)}
-            instead = too_much if outcome is None else {"error": _error(TaskResultTooLarge())}
+            too_large = {"result": self._tools[leased.tool].failed(TOO_LARGE)}
+            instead = too_large if outcome is None else {"error": _error(TaskResultTooLarge())}
         except DeveloperError as error:
-            tool = self._tools[held.tool]
+            tool = self._tools[leased.tool]
             instead = {"result": crashed(tool, Crash(words(tool), error))}
-        return held.change(lambda task: self._after(task, held.epoch, round_, instead))
+        return leased.change(lambda task: self._next(task, leased.epoch, round_, instead))
 
-    def _after(self, task: Task, epoch: int, round_: Round, outcome: Mapping[str, Any] | None) -> Task:
-        now = self._ms()
+    def _next(self, task: Task, epoch: int, round_: Round, outcome: Mapping[str, Any] | None) -> Task:
+        now = self._now_ms()
         if outcome is not None:
-            return finished(task, epoch, now, FAILED if "error" in outcome else COMPLETED, outcome)
+            return transitions.finish(task, epoch, now, FAILED if "error" in outcome else COMPLETED, outcome)
+        progress = Progress(epoch, now, round_record(round_), round_.told)
         if round_.requests:
-            return asking(task, epoch, now, left(round_), round_.requests, round_.leave_asked())
+            return transitions.ask(task, progress, round_.requests, round_.leave_asked())
         if task.cancel:
-            return cancelled(renewed(task, epoch, now, round_.told), now)
-        return paused(task, epoch, now, left(round_), round_.told)
+            return transitions.cancel(transitions.renew(task, epoch, now, round_.told), now)
+        return transitions.pause(task, progress)
 
     def _round(self, task: Task, deadline: float) -> Round:
         return Round(
@@ -217,37 +175,85 @@ class Worker:
             scopes=frozenset(task.scopes),
         )
 
-    def _ms(self) -> int:
+    def _now_ms(self) -> int:
         return int(self._now() * 1000)
 
 
-def _result(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str, Any] | None:
-    """Play a round; return its result as an outcome, None if it goes on."""
+def _outcome(tool: Tool[..., Any] | None, run: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Return the outcome of a round: a result or an error, as the call would have it; None if the task continues."""
+    try:
+        return run()
+    except TemporarilyUnavailable:
+        raise
+    except ItemTooLarge as error:
+        observability.current().reason = error.reason  # for the author
+        return {"result": tool.failed(TOO_LARGE)} if tool else None
+    except Crash as crash:
+        return {"result": crashed(tool, crash)} if tool else None
+    except McpError as error:
+        _note_error(error)
+        return {"error": _error(error)}
+    except BaseException as error:  # of the author's audit
+        if is_ctrl_c(error):
+            raise
+        observability.current().crash(error)
+        return {"error": _error(InternalError())}
+
+
+def _play(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str, Any] | None:
+    """Run a round and return its result as an outcome; None if the task continues."""
     if tool is None:
-        raise UnknownTask  # another release offers it no more
+        raise UnknownTask  # this release of the function no longer has the tool
     round_.camel_case = tool.camel_case
     result = play(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
     if result is not None:
         return {"result": result}
-    if lacking := missing(round_.requests.values(), task.declared):
+    lacking = missing(round_.requests.values(), task.declared)
+    if lacking:
         asks = {key: in_words(asked) for key, asked in round_.requests.items()}
         raise MissingRequiredClientCapability(lacking, asks)
     return None
 
 
-def _note_end(task: Task) -> None:
-    notes, said = observability.current(), {INPUT_REQUIRED: "input_required", WORKING: "shed"}
-    if task.status != FAILED:
-        notes.conclude(said.get(task.status, "complete"))
-        notes.tool_error = task.outcome.get("result", {}).get("isError") is True
+def _report(
+    audit: Callable[[AuditRecord], object],
+    tool: Tool[..., Any],
+    leased: LeasedTask,
+    round_: Round,
+    outcome: dict[str, Any] | None,
+) -> tuple[bool, dict[str, Any] | None]:
+    """Report a round to the author's audit; an exception of the audit becomes the outcome.
+
+    Returns:
+        Whether the report has questions, and the outcome.
+
+    """
+    was_reported = False
+
+    def report() -> dict[str, Any] | None:
+        nonlocal was_reported
+        asks = outcome is None and bool(round_.requests)
+        was_reported = leased.audit(audit, round_, asks=asks)
+        return outcome
+
+    after = _outcome(tool, report)
+    return was_reported, after
 
 
-def _noted(error: McpError) -> dict[str, Any]:
+def _note_outcome(task: Task) -> None:
+    notes = observability.current()
+    if task.status == FAILED:
+        return
+    outcomes = {INPUT_REQUIRED: "input_required", WORKING: "shed"}
+    notes.conclude(outcomes.get(task.status, "complete"))
+    notes.tool_error = task.outcome.get("result", {}).get("isError") is True
+
+
+def _note_error(error: McpError) -> None:
     notes = observability.current()
     notes.conclude("failed" if error.ours else "refused", error.reason)
     notes.code = error.code
     notes.misconfigured = isinstance(error, Misconfigured)
-    return _error(error)
 
 
 def _error(error: McpError) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local import environment
-from mcp_functions.local.events import event
+from mcp_functions.local.api_gateway.events import event
 from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.protocol.constants import (
     CALLS,
@@ -20,7 +20,7 @@ from mcp_functions.protocol.messages import Principal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.local.events import Moment
+    from mcp_functions.local.api_gateway.events import Moment
 
 RESOURCE = "https://mcp.example/mcp"  # the audience of principals' access tokens
 TOKEN_SECONDS = 3600

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local import environment
-from mcp_functions.local.events import Moment
+from mcp_functions.local.api_gateway.events import Moment
 from mcp_functions.protocol.constants import EXTENSION_TASKS, WORKER
 from mcp_functions.testing.caller import Caller, as_principal
 from mcp_functions.testing.containers import Context, TimedFunction

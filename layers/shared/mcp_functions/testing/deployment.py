@@ -11,16 +11,16 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from mcp_functions.local import dynamodb, environment, keyfile, s3
-from mcp_functions.local.exchange import HttpResponse, json_response
-from mcp_functions.local.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.loopback import Loopback
+from mcp_functions.local import environment
+from mcp_functions.local.doubles import dynamodb, keyfile, s3
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.loopback import HttpResponse, Loopback, json_response
 from mcp_functions.testing.dynamodb import MemoryTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.local.loopback import HttpRequest
     from mcp_functions.store import Bucket
     from mcp_functions.store.dynamodb import Call
 

@@ -13,7 +13,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 from mcp_functions.local.environment import TABLE
-from mcp_functions.store import Refused
+from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,17 +58,17 @@ class MemoryTable:
         """Answer one request.
 
         Raises:
-            Refused: with AWS's code.
+            DynamoDbError: with AWS's code.
 
         """
         with self._lock:
             self.calls.append(operation)
             fault = self.weather(operation)
             if fault and fault != "lost":
-                raise Refused(*FAULTS[fault])
+                raise DynamoDbError(*FAULTS[fault])
             answer = self._run(operation, copy.deepcopy(dict(request)))
             if fault:
-                raise Refused(*FAULTS[fault])
+                raise DynamoDbError(*FAULTS[fault])
             return copy.deepcopy(answer)
 
     def expire(self, now: float) -> None:
@@ -85,7 +85,7 @@ class MemoryTable:
             _invalid(f"{operation} is none of {', '.join(operations)}")
         if request.pop("TableName", None) != self.name:
             code = "ResourceNotFoundException"
-            raise Refused(code)
+            raise DynamoDbError(code)
         return operations[operation](request)
 
     def _get(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class MemoryTable:
         item = self.items.get(key)
         if condition and not _holds(item or {}, condition):
             code = "ConditionalCheckFailedException"
-            raise Refused(code, 400, copy.deepcopy(item) if return_item else None)
+            raise DynamoDbError(code, 400, copy.deepcopy(item) if return_item else None)
 
 
 def _holds(item: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
@@ -171,4 +171,4 @@ def _size(item: Mapping[str, Any]) -> int:
 
 def _invalid(message: str) -> NoReturn:
     code = "ValidationException"
-    raise Refused(code) from ValueError(message)
+    raise DynamoDbError(code) from ValueError(message)

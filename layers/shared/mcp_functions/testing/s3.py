@@ -9,7 +9,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
-from mcp_functions.store import Missing
+from mcp_functions.store import ObjectNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,12 +48,12 @@ class MemoryBucket:
         """Read an object.
 
         Raises:
-            Missing: the bucket has no such object.
+            ObjectNotFound: the bucket has no such object.
 
         """
         self._run("get", key, lambda: None)
         if key not in self.objects:
-            raise Missing
+            raise ObjectNotFound
         return self.objects[key]
 
     def delete(self, key: str) -> None:
@@ -71,7 +71,7 @@ class MemoryBucket:
                     reason = "blobs:AccessDenied"
                     raise Misconfigured(reason)
                 case "late":
-                    raise Missing
+                    raise ObjectNotFound
                 case "lost":
                     effect()
                     reason = "blobs:InternalError"

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 MRTR = "basic/patterns/mrtr"
 COLD = (
-    "an answer counts for a question that was asked: a server that leaves a requestState should not complete a call "
-    "that comes without one."
+    "an answer counts only for a question that was asked: a server that issues a requestState should not complete a "
+    "call without one."
 )
 VALID = (
     "Servers SHOULD validate that the data provided by the client is a valid InputResponses object and that the "

@@ -22,7 +22,7 @@ REQUEST = (
 PRINCIPAL = "servers SHOULD include … the authenticated principal, rejecting state presented by a different principal."
 EXPIRY = "servers SHOULD include … a short expiry (TTL), rejecting state presented after it lapses."
 ONCE = (
-    'no seal makes a state single-use; where it must be, the server has to remember (mrtr: "Servers for which a given '
+    'no seal makes a state single-use; only a server that records used states can (mrtr: "Servers for which a given '
     'requestState must be consumed at most once … MUST enforce that invariant server-side").'
 )
 WAITING = 1.0  # seconds beyond the lifetime

@@ -22,18 +22,16 @@ ORIGIN = (
     "invalid, servers MUST respond with HTTP 403 Forbidden."
 )
 METHODS = "HTTP GET or DELETE to the MCP endpoint: respond with 405 Method Not Allowed."
-SIMPLE = (
-    "a page may send text/plain without asking first (a CORS preflight): a server that takes it relies on Origin alone."
-)
-WHOLE = "a message that ended before its Content-Length is incomplete (RFC 9112, 8)."
+SIMPLE = "a page may send text/plain without a CORS preflight: a server that accepts it relies on Origin alone."
+WHOLE = "a message shorter than its Content-Length is incomplete (RFC 9112, 8)."
 SILENT = "Notifications: The receiver MUST NOT send a response."
-CREDENTIALS = "no stranger's page may read answers that a browser's credentials fetched."
+CREDENTIALS = "no page of an unknown origin may read answers that a browser's credentials fetched."
 UNKNOWN = (
     "it MUST respond with 404 Not Found and a JSON-RPC error with code -32601; … 400 and -32022; … 400 and -32602."
 )
 STRANGER = "https://attacker.example"
 STRANGERS = (STRANGER, "null", "http://localhost.attacker.example", "http://127.0.0.1.attacker.example")
-HOST = "a server on this machine that answers to any Host leaves DNS rebinding to the check of Origin."
+HOST = "a local server that accepts any Host relies on the Origin check alone against DNS rebinding."
 FORBIDDEN, NOT_ALLOWED, SUCCESS = 403, 405, range(200, 300)
 METHOD_NOT_FOUND, UNSUPPORTED, INVALID_PARAMS = -32601, -32022, -32602
 

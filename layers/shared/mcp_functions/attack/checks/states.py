@@ -251,16 +251,16 @@ def _edits(value: object, path: str = "the whole") -> Iterator[tuple[str, Any]]:
 
 CHECKS = (
     Check("state-readable", Severity.INFORMATION, Basis.OPINION, MRTR,
-          "a state that nobody encrypted shows the client whatever the server keeps in it.", _readable),
+          "an unencrypted state shows the client all the data that the server keeps in it.", _readable),
     Check("state-forged", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_forged)),
     Check("state-of-another-type", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_wrong_types)),
     Check("state-edited", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_edited)),
     Check("state-oversized", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_oversized)),
     Check("state-respelled", Severity.INFORMATION, Basis.OPINION, MRTR,
-          "a state has one spelling, or a list of used ones can be got round.",
+          "a state needs a single spelling: a second one evades a list of used states.",
           partial(_completes, states=_respelled)),
     Check("state-not-refused", Severity.DEVIATION, Basis.MUST, MRTR, REJECT, _not_refused),
     Check("state-oracle", Severity.DEVIATION, Basis.OPINION, MRTR,
-          "refusals that differ tell a forger how far he came.", _oracle),
+          "refusals that differ show a forger which check failed.", _oracle),
     Check("state-damaged", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_damaged)),
 )  # fmt: skip

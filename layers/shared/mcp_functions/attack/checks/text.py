@@ -20,7 +20,7 @@ BASIC = "basic, Messages"
 JSON = "All messages … MUST follow the JSON-RPC 2.0 specification. JSON-RPC messages MUST be UTF-8 encoded."
 IDS = "Requests MUST include a string or integer ID. Unlike base JSON-RPC, the ID MUST NOT be null."
 ONE = "The body of the HTTP POST MUST be a single JSON-RPC request or notification."
-TWICE = 'a body with the same key twice is two requests: "names within an object SHOULD be unique" (RFC 8259, 4).'
+TWICE = 'parsers disagree on a body with the same key twice: "names within an object SHOULD be unique" (RFC 8259, 4).'
 PROTOTYPE = "one request must not change the answers to the next."
 DEEP = 20_000
 
@@ -152,5 +152,5 @@ CHECKS = (
     Check("ids-that-are-none", Severity.DEVIATION, Basis.MUST, BASIC, IDS, _bad_ids),
     Check("not-one-request", Severity.DEVIATION, Basis.MUST, "basic/transports/streamable-http", ONE, _not_one),
     Check("prototype-pollution", Severity.HOLE, Basis.OPINION, BASIC, PROTOTYPE, _prototype),
-    Check("survives-odd-json", Severity.HOLE, Basis.OPINION, BASIC, "no body may end the server.", _survives),
+    Check("survives-odd-json", Severity.HOLE, Basis.OPINION, BASIC, "no body may crash the server.", _survives),
 )  # fmt: skip

@@ -25,18 +25,16 @@ TRACES = (
     re.compile(rb"(?<![\w./])/(?:home|usr|var|opt|srv|root|Users|private)/[\w@.-]{1,60}/[\w@./-]{1,200}"),
     re.compile(rb"\b[A-Za-z]:\\\\[\w.\\ -]{2,100}"),
 )
-LEAK = "an error says what was wrong with the request, and nothing of the machine."
-CRASH = (
-    "a request that is wrong is the client's fault, and answered as such; a 5xx or -32603 says that the server failed."
-)
-REFLECTED = "an error repeats nothing of what was answered or sealed: it ends up in logs and in a model's context."
+LEAK = "an error describes the mistake in the request, and reveals nothing about the machine."
+CRASH = "an error response blames the client for an invalid request; a 5xx or -32603 means that the server failed."
+REFLECTED = "an error repeats no answers and no sealed data: errors end up in logs and in a model's context."
 SAME_ID = "Error responses MUST include the same ID as the request they correspond to; so MUST results."
 STATUSES = "the response status MUST be 400 (-32020, -32021, -32022) or 404 (-32601)."
 CODES = (
     "Implementations of this protocol version MUST NOT emit -32002, -32042, nor undefined codes of -32020 to -32099."
 )
 UNCACHED = "results of requests that carry inputResponses or requestState MUST NOT be cached: no ttlMs, or 0."
-NO_STORE = "what holds a state, or somebody's result, says Cache-Control: no-store to whatever is in between."
+NO_STORE = "a response with a state or a user's result carries Cache-Control: no-store for all intermediaries."
 TYPED = "The result MUST include a resultType field to indicate the type of the result."
 SESSIONS = "An Mcp-Session-Id header on a request: ignore it, and do not mint or echo session IDs."
 

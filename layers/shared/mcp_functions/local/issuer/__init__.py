@@ -1,13 +1,13 @@
-"""A local authorization server: it signs everybody in at once, and gives out real tokens, for this machine alone.
+"""A local authorization server: it signs every user in without a question, and issues real tokens for this machine.
 
-It is what an official client needs to begin: metadata (RFC 8414), dynamic registration (RFC 7591), the authorization
-code flow with PKCE (RFC 7636) and resource indicators (RFC 8707), refresh tokens that rotate, and a JWKS. Nothing of it
-is a promise: whoever reaches loopback may have a token for anybody.
+It has the parts that an official client needs: metadata (RFC 8414), dynamic registration (RFC 7591), the authorization
+code flow with PKCE (RFC 7636) and resource indicators (RFC 8707), rotating refresh tokens, and a JWKS. It protects
+nothing: every process that reaches loopback can get a token for every user.
 """
 
 from __future__ import annotations
 
-from mcp_functions.local.issuer.server import Issuer
+from mcp_functions.local.issuer.endpoints import Issuer
 
 __all__ = ["MAX_REQUEST", "Issuer"]
 

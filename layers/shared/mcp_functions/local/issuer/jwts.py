@@ -20,18 +20,18 @@ EXPONENT = 65537
 
 
 class BadToken(ValueError):
-    """It is no token, or not signed by a key of the set; the text says which."""
+    """The text is no token, or no key of the set signed it; the message names the reason."""
 
 
 class Signer:
-    """Signs with a key of its own, which lives as long as the object."""
+    """Signs tokens with a key that exists only in memory."""
 
     def __init__(self) -> None:
         """Make a key."""
         self._key = rsa.generate_private_key(public_exponent=EXPONENT, key_size=KEY_BITS)
         public = self._key.public_key().public_numbers()
         modulus, exponent = _number(public.n), _number(public.e)
-        # "kid" by its thumbprint (RFC 7638): another key has another name
+        # the "kid" is the key's thumbprint (RFC 7638), so a new key gets a new one
         thumbprint = json.dumps({"e": exponent, "kty": "RSA", "n": modulus}, separators=(",", ":"))
         self._id = encode(hashlib.sha256(thumbprint.encode()).digest())
         self._public = {"kty": "RSA", "use": "sig", "alg": ALGORITHM, "kid": self._id, "n": modulus, "e": exponent}
@@ -50,20 +50,20 @@ class Signer:
 
 
 def read(token: str, jwks: Mapping[str, Any]) -> dict[str, Any]:
-    """Verify a token's signature, and return its claims; what they say is not judged here.
+    """Verify a token's signature and return its claims, which are not checked.
 
     Args:
         token: in three parts, as a client sent it.
         jwks: the keys of its issuer.
 
     Raises:
-        BadToken: it does not verify.
+        BadToken: the signature cannot be verified.
 
     """
     try:
         signed, _, signature = token.rpartition(".")
         header, claims = (json.loads(decode(part)) for part in signed.split("."))
-        # the algorithm is the verifier's choice: a token that names another one, or none, is not asked twice
+        # the verifier chooses the algorithm: a token with another one, or none, has no key
         wanted = (ALGORITHM, header["alg"], header["kid"])
         key = next(key for key in jwks["keys"] if (key["alg"], ALGORITHM, key["kid"]) == wanted)
         _public_key(key).verify(decode(signature), signed.encode(), padding.PKCS1v15(), SHA256())
@@ -81,15 +81,15 @@ def read(token: str, jwks: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def encode(data: bytes) -> str:
-    """Write base64url without padding."""
+    """Encode as base64url without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def decode(text: str) -> bytes:
-    """Read base64url without padding.
+    """Decode base64url without padding.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not base64url.
 
     """
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -1,10 +1,9 @@
-"""The Lambda Runtime API of one environment: what its process asks, and what it is told (2018-06-01).
+"""The Lambda Runtime API of one environment, version 2018-06-01.
 
-`next` waits for an event; `response` and `error` end an invocation, `init/error` ends the environment. What came in is
-told to the environment in order, one message each.
+The process calls `next` to wait for an event, `response` or `error` to end an invocation, and `init/error` to end the
+environment. Each call becomes an event for the environment, in order.
 
-A page in a browser can send requests to this machine too. So what a browser sends, and what names another host than
-this address, is refused before it can take an event or end an environment.
+A web page can send requests to this machine too. So requests from a browser, or with another Host header, are refused.
 """
 
 from __future__ import annotations
@@ -14,21 +13,20 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeAlias
 
-from mcp_functions.local.exchange import HttpResponse, json_response
-from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.loopback import HttpResponse, Loopback, json_response
 
 if TYPE_CHECKING:
-    from mcp_functions.local.exchange import HttpRequest
+    from mcp_functions.local.loopback import HttpRequest
 
 BASE = "/2018-06-01/runtime"
 ENDED = re.compile(rf"{BASE}/invocation/([^/]+)/(response|error)")
 MAX_RESPONSE = 6_291_556  # bytes, the number in Lambda's own error
-MAX_POSTED = 64 * 1024 * 1024  # bytes that are read, so that who posts too much hears why
+MAX_POSTED = 64 * 1024 * 1024  # bytes that are read, so that the process gets the reason for a 413
 
 
 @dataclass
 class Task:
-    """One event for a process: to be done by `deadline_ms` (unix milliseconds), `taken` once it was handed over."""
+    """One event for a process, with its deadline in unix milliseconds; `taken` is true once the process has it."""
 
     request_id: str
     event: bytes
@@ -40,50 +38,50 @@ class Task:
 
 @dataclass(frozen=True)
 class Ready:
-    """The process asks for an event: its init is over, or its last invocation."""
+    """The process asks for an event, so its init or its last invocation has ended."""
 
 
 @dataclass(frozen=True)
-class Responded:
+class Response:
     """The function returned."""
 
     payload: bytes
 
 
 @dataclass(frozen=True)
-class Raised:
-    """The function failed, in its own words; `at_init` before it was ready."""
+class FunctionError:
+    """The function reported an error, `at_init` before it was ready."""
 
     payload: bytes
     at_init: bool = False
 
 
 @dataclass(frozen=True)
-class TooMuch:
-    """The function returned more than Lambda carries."""
+class ResponseTooLarge:
+    """The function returned more than Lambda allows."""
 
 
 @dataclass(frozen=True)
-class Exited:
-    """The process is gone; `status` as subprocess has it, a signal below zero."""
+class Exit:
+    """The process ended with this status; a negative one is a signal."""
 
     status: int
 
 
-Told: TypeAlias = Ready | Responded | Raised | TooMuch | Exited
+ProcessEvent: TypeAlias = Ready | Response | FunctionError | ResponseTooLarge | Exit
 
 
 class RuntimeApi:
-    """The endpoint that AWS_LAMBDA_RUNTIME_API names, for one process.
+    """The endpoint in AWS_LAMBDA_RUNTIME_API, for one process.
 
     Attributes:
-        told: what the process said, and that it ended.
+        events: of the process, its end included.
 
     """
 
     def __init__(self) -> None:
-        """Listen."""
-        self.told: SimpleQueue[Told] = SimpleQueue()
+        """Start to listen."""
+        self.events: SimpleQueue[ProcessEvent] = SimpleQueue()
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._current: Task | None = None
         self._loopback = Loopback(max_body=MAX_POSTED)
@@ -91,7 +89,7 @@ class RuntimeApi:
 
     @property
     def address(self) -> str:
-        """Host and port."""
+        """Its host and port."""
         return self._loopback.url.removeprefix("http://")
 
     def hand(self, task: Task) -> None:
@@ -99,25 +97,26 @@ class RuntimeApi:
         self._tasks.put(task)
 
     def stop(self) -> None:
-        """Answer nobody any more; the process has ended."""
+        """Stop to answer; the process has ended."""
         self._tasks.put(None)
         self._loopback.stop()
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
-        if _is_of_a_page(request) or _values(request, "host") != [self.address]:
+        if _is_from_browser(request) or _values(request, "host") != [self.address]:
             return _refused(403, "Forbidden", "Only the process of this environment may ask here")
         body = request.body or b""
         if (request.method, request.target) == ("GET", f"{BASE}/invocation/next"):
             return self._next()
         if (request.method, request.target) == ("POST", f"{BASE}/init/error"):
-            self.told.put(Raised(body, at_init=True))
+            self.events.put(FunctionError(body, at_init=True))
             return _accepted()
-        if request.method == "POST" and (ended := ENDED.fullmatch(request.target)):
+        ended = ENDED.fullmatch(request.target)
+        if request.method == "POST" and ended:
             return self._ended(ended[1], ended[2], body)
         return _refused(404, "UnknownOperation", "Only next, response, error and init/error are served here")
 
     def _next(self) -> HttpResponse:
-        self.told.put(Ready())
+        self.events.put(Ready())
         task = self._tasks.get()
         if task is None:
             return _refused(410, "Gone", "The environment has ended")
@@ -136,17 +135,17 @@ class RuntimeApi:
             return _refused(400, "InvalidRequestID", "Invalid request ID")
         self._current = None
         if how == "error":
-            self.told.put(Raised(body))
+            self.events.put(FunctionError(body))
             return _accepted()
         if len(body) > MAX_RESPONSE:
-            self.told.put(TooMuch())
+            self.events.put(ResponseTooLarge())
             exceeded = f"Exceeded maximum allowed payload size ({MAX_RESPONSE} bytes)."
             return _refused(413, "RequestEntityTooLarge", exceeded)
-        self.told.put(Responded(body))
+        self.events.put(Response(body))
         return _accepted()
 
 
-def _is_of_a_page(request: HttpRequest) -> bool:
+def _is_from_browser(request: HttpRequest) -> bool:
     # "none": the request was "explicitly caused by a user's interaction with the user agent" (Fetch Metadata)
     return bool(_values(request, "origin")) or any(site != "none" for site in _values(request, "sec-fetch-site"))
 

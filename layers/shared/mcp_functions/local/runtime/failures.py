@@ -1,6 +1,6 @@
-"""How an init or an invocation goes wrong, in the words of Lambda's Invoke API.
+"""Failures of an init or an invocation, as Lambda's Invoke API reports them.
 
-What the function says itself (its exception, a module that does not import) passes unchanged; what the platform saw is
+The function's own error object passes unchanged. A failure that the platform notices becomes
 {"errorType": …, "errorMessage": "RequestId: … Error: …"}.
 """
 
@@ -13,45 +13,37 @@ from typing import TYPE_CHECKING
 from mcp_functions.local.runtime import api, reports
 
 if TYPE_CHECKING:
-    from mcp_functions.local.runtime.template import Configuration
+    from mcp_functions.local.runtime.configuration import Configuration
 
 
 class FailedError(Exception):
-    """An init or an invocation failed: the error's type, and what the Invoke API returns."""
+    """An init or an invocation failed: the error's type, and the payload of the Invoke API."""
 
     def __init__(self, error: str, payload: bytes) -> None:
-        """Take both."""
+        """Take the error's type and the payload."""
         super().__init__(error)
         self.error, self.payload = error, payload
 
 
 def of(
-    told: api.Told | None, request_id: str, configuration: Configuration, *, too_much_memory: bool = False
+    event: api.ProcessEvent | None, request_id: str, configuration: Configuration, *, too_much_memory: bool = False
 ) -> FailedError:
-    """Name a failure.
-
-    Args:
-        told: the last that was heard of the process; None: nothing in time.
-        request_id: of the invocation, "" before there is one.
-        configuration: of the function.
-        too_much_memory: whether it had more than it may.
-
-    """
+    """Make the failure of a process's last event; None: it timed out. `request_id` is "" before an invocation."""
     if too_much_memory:
         return _platform(reports.OUT_OF_MEMORY, reason(-signal.SIGKILL), request_id)
-    match told:
-        case api.Raised(payload):
+    match event:
+        case api.FunctionError(payload):
             return FailedError(_type(payload), payload)
-        case api.Exited(status):
+        case api.Exit(status):
             return _platform(reports.EXITED, reason(status), request_id)
-        case api.TooMuch():
+        case api.ResponseTooLarge():
             message = f"Response payload size exceeded maximum allowed payload size ({api.MAX_RESPONSE} bytes)."
             return FailedError(reports.TOO_LARGE, _object(reports.TOO_LARGE, message))
     return _platform(reports.TIMED_OUT, f"Task timed out after {configuration.timeout:.2f} seconds", request_id)
 
 
 def reason(status: int) -> str:
-    """Say how a process ended."""
+    """Describe how a process ended."""
     if status == 0:
         return "Runtime exited without providing a reason"
     if status > 0:

@@ -1,7 +1,6 @@
-"""The functions of CloudFormation that may stand where a value is wanted, as far as environment variables need them.
+"""CloudFormation's intrinsic functions, as far as environment variables need them.
 
-What only a deployment knows (an import of another stack, an attribute of a resource that is not here) has no value
-here, and says so.
+A value that only a deployment knows raises `Unknown`: an import of another stack, or most attributes of a resource.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.context import ACCOUNT, REGION, arn
+from mcp_functions.local.environment import ACCOUNT, REGION, arn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,19 +18,19 @@ PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")
 
 
 class Unknown(ValueError):
-    """A value that only a deployment knows; the text is the function or name that asks for it."""
+    """Only a deployment knows this value; the text names the function or the resource."""
 
 
 class Resolver:
     """Resolves the values of one template, for one stack."""
 
     def __init__(self, template: Mapping[str, Any], *, stack: str, key_arn: str, given: Mapping[str, str]) -> None:
-        """Take the template's own defaults.
+        """Read the template's parameters.
 
         Args:
-            template: as YAML has it, its tags in their long form ({"Ref": …}).
+            template: with its tags in their long form ({"Ref": …}).
             stack: its name.
-            key_arn: what every KMS key of the template is here.
+            key_arn: replaces every KMS key of the template.
             given: parameters by name; the others have their defaults.
 
         """
@@ -49,10 +48,10 @@ class Resolver:
             "AWS::StackName": stack,
             "AWS::URLSuffix": "amazonaws.com",
         }
-        for name, said in parameters.items():
-            if name in given or "Default" in said:
-                value = given.get(name, said.get("Default"))
-                listed = str(said.get("Type")).startswith(("CommaDelimitedList", "List<"))
+        for name, declared in parameters.items():
+            if name in given or "Default" in declared:
+                value = given.get(name, declared.get("Default"))
+                listed = str(declared.get("Type")).startswith(("CommaDelimitedList", "List<"))
                 self._names[name] = str(value).split(",") if listed else value
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
@@ -70,29 +69,31 @@ class Resolver:
             "Fn::Sub": self._sub,
         }
 
-    def value(self, written: Any) -> Any:  # noqa: ANN401 - a template holds any JSON
-        """Resolve a value, and whatever is in it.
+    def value(self, written: object) -> Any:  # noqa: ANN401 - a template holds any JSON
+        """Resolve a value and the values inside it.
 
         Raises:
             Unknown: only a deployment knows it.
 
         """
-        match written:
-            case dict() if len(written) == 1 and (name := next(iter(written))) in self._functions:
+        if isinstance(written, list):
+            return [one for one in map(self.value, written) if one is not NO_VALUE]
+        if not isinstance(written, dict):
+            return written
+        if len(written) == 1:
+            (name,) = written
+            if name in self._functions:
                 return self._functions[name](written[name])
-            case dict() if len(written) == 1 and str(next(iter(written))).startswith("Fn::"):
-                raise Unknown(next(iter(written)))
-            case dict():
-                return _kept({name: self.value(one) for name, one in written.items()})
-            case list():
-                return [one for one in map(self.value, written) if one is not NO_VALUE]
-        return written
+            if str(name).startswith("Fn::"):
+                raise Unknown(name)
+        resolved = {name: self.value(one) for name, one in written.items()}
+        return {name: one for name, one in resolved.items() if one is not NO_VALUE}
 
     def holds(self, condition: str) -> bool:
-        """Say whether a condition of the template holds.
+        """Whether a condition of the template is true.
 
         Raises:
-            Unknown: there is none of that name.
+            Unknown: the template has no such condition.
 
         """
         if condition not in self._conditions:
@@ -108,7 +109,7 @@ class Resolver:
                 return self._key_arn.rpartition("/")[2]
             case str(), {"FunctionName": named} | {"TableName": named} | {"BucketName": named} | {"QueueName": named}:
                 return self.value(named)
-        return f"{self._stack}-{name}"  # as CloudFormation names what has no name, without its random end
+        return f"{self._stack}-{name}"  # CloudFormation's generated name, without its random end
 
     def _attribute(self, path: Any) -> Any:  # noqa: ANN401 - "a.b" or ["a", "b"]
         name, _, attribute = (path if isinstance(path, str) else ".".join(map(str, path))).partition(".")
@@ -126,7 +127,7 @@ class Resolver:
         resource: Mapping[str, Any] = self._resources[name]
         return resource
 
-    def _sub(self, written: Any) -> str:  # noqa: ANN401 - a text, or a text and variables
+    def _sub(self, written: str | list[Any]) -> str:
         template, variables = (written, {}) if isinstance(written, str) else written
 
         def named(found: re.Match[str]) -> str:
@@ -147,16 +148,9 @@ class Resolver:
 
 
 def text(value: object) -> str:
-    """Write a resolved value as CloudFormation does where a text is wanted."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case list():
-            return ",".join(map(text, value))
-        case _ if value is NO_VALUE:
-            return ""
-    return str(value)
-
-
-def _kept(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: one for name, one in values.items() if one is not NO_VALUE}
+    """Convert a resolved value to text as CloudFormation does."""
+    if value is NO_VALUE:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(text, value)) if isinstance(value, list) else str(value)

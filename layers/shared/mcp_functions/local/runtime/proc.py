@@ -1,4 +1,4 @@
-"""What Linux tells of a process, under /proc; elsewhere nobody tells, and no memory limit is kept."""
+"""The state of a process in Linux's /proc. Other systems have none, so there the memory limit does not apply."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KILL = 1 << (signal.SIGKILL - 1)
 
 
 def resident(pid: int) -> int | None:
-    """Say how many MB of memory a process has now."""
+    """Return a process's memory in MB; None if unknown."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_bytes().split()[1])
     except (OSError, IndexError, ValueError):
@@ -20,13 +20,13 @@ def resident(pid: int) -> int | None:
 
 
 def peak(pid: int) -> int | None:
-    """Say the most MB that a process ever had."""
+    """Return the peak of a process's memory in MB; None if unknown."""
     high = _status(pid).get("VmHWM")
     return -(-int(high.split()[0]) // 1024) if high else None
 
 
 def is_ending(pid: int) -> bool:
-    """Whether a process that nobody has waited for yet will do nothing more: it was killed, or has exited."""
+    """Whether a process was killed or has exited, although its status was not read yet."""
     status = _status(pid)
     pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
     return bool(status) and (bool(pending & KILL) or "VmHWM" not in status)

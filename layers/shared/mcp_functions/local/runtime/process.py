@@ -1,57 +1,55 @@
-"""One process of a function: in a group of its own, its output line by line, its end told once.
+"""One process of a function, in its own process group. Its output is read line by line.
 
-The harness writes its own lines into the same pipe, so that they stand where they happened among those of the function.
+The harness writes its own lines into the same pipe, so that they keep their order among the function's lines.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.runtime import proc, warden
+from mcp_functions.local.runtime import proc, watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+OUTPUT_SECONDS = 2.0  # for the output of an ended process: a child that left its group may keep the pipe open
 
-LAST_WORDS_SECONDS = 2.0  # that a dead process's output is waited for: what left its group may hold the pipe open
 
-
+@dataclass(eq=False)
 class Process:
-    """A running process, from its start to its end and not a moment longer."""
+    """A running process, started when the object is made.
 
-    def __init__(  # noqa: PLR0913 - what a process is started with
-        self,
-        command: Sequence[str],
-        *,
-        folder: Path,
-        variables: Mapping[str, str],
-        watched: warden.Warden,
-        said: Callable[[str], None],
-        ended: Callable[[int], None],
-    ) -> None:
-        """Start it.
+    Attributes:
+        command: to run.
+        folder: its working directory.
+        variables: its whole environment.
+        watchdog: kills it if the harness is killed.
+        on_line: called with each line of its output, in a separate thread.
+        on_exit: called with its exit status, in a separate thread, after its group has ended.
 
-        Args:
-            command: to run.
-            folder: to run it in.
-            variables: its whole environment.
-            watched: ends it should the harness be killed.
-            said: called with each line of its output, in a thread of its own.
-            ended: called once with its exit status, in a thread of its own, after its group is gone.
+    """
 
-        """
-        self._watched, self._said, self._ended = watched, said, ended
+    command: Sequence[str]
+    folder: Path = field(kw_only=True)
+    variables: Mapping[str, str] = field(kw_only=True)
+    watchdog: watchdog.Watchdog = field(kw_only=True)
+    on_line: Callable[[str], None] = field(kw_only=True)
+    on_exit: Callable[[int], None] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Start it."""
         self._lock = Lock()
         self._out, self._in = os.pipe()
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's own
-                command,
-                cwd=folder,
-                env=variables,
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's
+                self.command,
+                cwd=self.folder,
+                env=self.variables,
                 stdin=subprocess.DEVNULL,
                 stdout=self._in,
                 stderr=subprocess.STDOUT,
@@ -62,53 +60,53 @@ class Process:
             os.close(self._out)
             raise
         self.pid = self._process.pid
-        watched.watch(self.pid)
+        self.watchdog.watch(self.pid)
         self._threads = [Thread(target=target, daemon=True) for target in (self._read, self._wait)]
         for thread in self._threads:
             thread.start()
 
     @property
     def alive(self) -> bool:
-        """Whether it runs at this very moment."""
+        """Whether it is running."""
         return self._process.returncode is None and not proc.is_ending(self.pid)
 
     def write(self, line: str) -> None:
-        """Put a line of the harness's own among those of the function, or after the last of them."""
+        """Put a line of the harness among the function's lines, or after the last of them."""
         with self._lock:
             if self._in >= 0:
                 os.write(self._in, f"{line}\n".encode())
                 return
-        self._threads[0].join(LAST_WORDS_SECONDS)
-        self._said(line)
+        self._threads[0].join(OUTPUT_SECONDS)
+        self.on_line(line)
 
     def memory(self) -> int | None:
-        """Say the MB that it has now."""
+        """Return its memory in MB."""
         return proc.resident(self.pid)
 
     def peak(self) -> int | None:
-        """Say the most MB that it ever had."""
+        """Return the peak of its memory in MB."""
         return proc.peak(self.pid)
 
     def kill(self) -> None:
-        """End it, and what it started; `ended` says when."""
-        if self._process.returncode is None:  # after that the number may be another's
-            warden.end(self.pid)
+        """Kill it and its children; `on_exit` reports the end."""
+        if self._process.returncode is None:  # later the pid may be another process's
+            watchdog.end(self.pid)
 
     def join(self, seconds: float) -> None:
-        """Wait until it is gone, and its last line was told."""
+        """Wait until it has ended and its last line was read."""
         for thread in self._threads:
             thread.join(seconds)
 
     def _wait(self) -> None:
         status = self._process.wait()
-        warden.end(self.pid)  # what it started does not outlive it
-        self._watched.release(self.pid)
+        watchdog.end(self.pid)  # its children end too
+        self.watchdog.release(self.pid)
         with self._lock:
             os.close(self._in)
             self._in = -1
-        self._ended(status)
+        self.on_exit(status)
 
     def _read(self) -> None:
         with open(self._out, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - a descriptor
             for line in lines:
-                self._said(line.rstrip("\r\n"))
+                self.on_line(line.rstrip("\r\n"))

@@ -1,15 +1,15 @@
-"""What Lambda writes around an invocation, as the last lines of its log: START, END, REPORT, and why it failed."""
+"""The lines that Lambda logs around an invocation: START, END, REPORT, and the reason of a failure."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-# What ends an invocation from outside, by Lambda's names; any other error is the function's own.
+# The platform's errors, by Lambda's names; every other error is the function's own.
 EXITED, OUT_OF_MEMORY, TIMED_OUT = "Runtime.ExitError", "Runtime.OutOfMemory", "Sandbox.Timedout"
 TOO_LARGE = "Function.ResponseSizeTooLarge"
 PLATFORM = frozenset({EXITED, OUT_OF_MEMORY, TIMED_OUT, TOO_LARGE})
-OURS = frozenset({"Function", "Runtime", "Sandbox"})  # how the names of Lambda's own errors begin
+LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})  # of the names of Lambda's own errors
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Report:
 
     Attributes:
         request_id: Lambda's.
-        milliseconds: that the function took.
-        size: MB that it may have.
-        used: MB that its environment ever had; None if nobody can tell.
-        init: milliseconds until the process was ready, if this invocation waited for that.
-        error: its type, None if the function returned.
+        milliseconds: duration of the function.
+        size: memory limit in MB.
+        used: peak of the environment's memory in MB; None if unknown.
+        init: milliseconds until the process was ready, if this invocation waited for it.
+        error: its type; None if the function returned.
 
     """
 
@@ -35,11 +35,11 @@ class Report:
 
     @property
     def by_platform(self) -> bool:
-        """Whether it was ended from outside."""
+        """Whether the platform ended it."""
         return self.error in PLATFORM
 
     def text(self) -> str:
-        """Write the REPORT line, with Lambda's tabs."""
+        """Return the REPORT line, with Lambda's tabs."""
         parts = [
             f"REPORT RequestId: {self.request_id}",
             f"Duration: {self.milliseconds:.2f} ms",
@@ -47,24 +47,24 @@ class Report:
             f"Memory Size: {self.size} MB",
             *(() if self.used is None else (f"Max Memory Used: {self.used} MB",)),
             *(() if self.init is None else (f"Init Duration: {self.init:.2f} ms",)),
-            # an exception of the function is its runtime's business, and no error of this line
-            *(_status(self.error) if self.error and self.error.partition(".")[0] in OURS else ()),
+            # Lambda does not write the function's own exceptions into this line
+            *(_status(self.error) if self.error and self.error.partition(".")[0] in LAMBDA_PREFIXES else ()),
         ]
         return "\t".join(parts)
 
 
 def started(request_id: str) -> str:
-    """Write the line before a function's own."""
+    """Return the line before the function's lines."""
     return f"START RequestId: {request_id} Version: $LATEST"
 
 
 def ended(request_id: str) -> str:
-    """Write the line after a function's own."""
+    """Return the line after the function's lines."""
     return f"END RequestId: {request_id}"
 
 
 def init_failed(milliseconds: float, error: str, phase: str) -> str:
-    """Write what became of an init that failed: in its own phase, or in that of the first invocation."""
+    """Return the line of a failed init, in phase "init" or "invoke"."""
     return "\t".join([f"INIT_REPORT Init Duration: {milliseconds:.2f} ms", f"Phase: {phase}", *_status(error)])
 
 

@@ -1,6 +1,6 @@
-"""The environment of a function's process: Lambda's variables, the template's, the harness's, little of the shell's.
+"""The environment of a function's process: variables of Lambda, the template and the harness, and few of the shell.
 
-What a function gets from nowhere else but the developer's shell, it will not get on Lambda: so it does not get it here.
+A variable that only the developer's shell sets would be missing on Lambda, so it is missing here too.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mcp_functions.local.runtime.template import Configuration
+    from mcp_functions.local.runtime.configuration import Configuration
 
-# What a process needs of this machine, and what makes a proxy or a certificate of its owner's work.
-OF_THE_SHELL = (
+# A process needs these to find its libraries, its proxy and its certificates.
+FROM_SHELL = (
     "AWS_CA_BUNDLE",
     "HTTPS_PROXY",
     "HTTP_PROXY",
@@ -38,27 +38,27 @@ def of(
     name: str,
     folder: Path,
     configuration: Configuration,
-    pointed: Mapping[str, str | None],
+    endpoints: Mapping[str, str | None],
     address: str,
 ) -> dict[str, str]:
-    """Write the environment of one process.
+    """Return the environment of one process.
 
     Args:
         name: of the function, "<stack>-<folder>".
         folder: with its code.
-        configuration: what the template says of it.
-        pointed: credentials and endpoints of the harness.
+        configuration: from the template.
+        endpoints: credentials and endpoints of the harness.
         address: of its Runtime API.
 
     """
-    shell = {variable: os.environ[variable] for variable in OF_THE_SHELL if variable in os.environ}
+    shell = {variable: os.environ[variable] for variable in FROM_SHELL if variable in os.environ}
     return {
         **shell,
         "LANG": "en_US.UTF-8",
         "TZ": ":UTC",
-        "PYTHONDONTWRITEBYTECODE": "1",  # the folder is what SAM packages
+        "PYTHONDONTWRITEBYTECODE": "1",  # SAM packages the folder
         **configuration.variables,
-        **{variable: value for variable, value in pointed.items() if value is not None},
+        **{variable: value for variable, value in endpoints.items() if value is not None},
         **_lambda(name, configuration),
         "AWS_LAMBDA_RUNTIME_API": address,
         "LAMBDA_TASK_ROOT": str(folder),

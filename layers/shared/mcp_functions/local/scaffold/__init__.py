@@ -1,7 +1,7 @@
-"""`init` writes a project of one's own, `new` adds a function to it: folder, block, policy, test, events, catalog.
+"""`init` writes a new project, `new` adds a function to it: folder, block, policy, test, events and catalog.
 
-What they write stands beside this file, as text with @placeholders@: project/ is a whole project without a function,
-samples/ are functions with their tests and their conversations, and block.yaml.in is what deploys one.
+The files beside this one are templates with @placeholders@: project/ is a whole project without a function, samples/
+has functions with their tests and conversations, and block.yaml.in deploys a function.
 """
 
 from __future__ import annotations

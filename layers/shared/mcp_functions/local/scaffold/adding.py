@@ -1,11 +1,11 @@
-"""`new KIND NAME`: a function more, everywhere it has to be said; all of it is checked before anything is written."""
+"""`new KIND NAME`: adds a function to a project. It checks everything before it writes anything."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_functions.local import agreement, catalog, template
-from mcp_functions.local.functions import FRONT_DOOR
+from mcp_functions.local import catalog, checks, template
+from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import blocks, files, samples, spelling
 
@@ -29,14 +29,14 @@ def new(root: Path, kind: str, name: str) -> str:
         name: of the function.
 
     Returns:
-        What to say about it.
+        The text for the terminal.
 
     Raises:
-        Problem: the name cannot be, something is there already, or the project is not whole.
+        Problem: the name is not allowed, a file exists already, or the project has no endpoint.
 
     """
     sample = samples.sample(kind, spelling.check(name))
-    before = agreement.read(root)
+    before = checks.read(root)
     if FRONT_DOOR not in before.folders:
         problem = f"there is no functions/{FRONT_DOOR}/app.py: new adds functions behind an endpoint, as init writes it"
         raise Problem(problem)
@@ -44,6 +44,6 @@ def new(root: Path, kind: str, name: str) -> str:
     grown = blocks.added(path.read_text(encoding="utf-8"), sample, before)
     files.write(root, sample.files)
     path.write_text(grown, encoding="utf-8", newline="\n")
-    catalog.write(root / agreement.FOLDER, catalog.generate(root / agreement.FOLDER))
+    catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
     listed = "\n".join(f"  {file}" for file in sample.files)
     return WRITTEN.format(files=listed, logical_id=sample.logical_id, name=name)

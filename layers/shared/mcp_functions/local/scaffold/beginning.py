@@ -1,4 +1,4 @@
-"""`init DIR`: a project with one tool that asks, its test and its events; it pins the version that wrote it."""
+"""`init DIR`: writes a project with one tool that asks, its test and its events; it pins the toolkit's version."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def init(directory: Path) -> str:
     """Write a project.
 
     Args:
-        directory: where; it may be there, as long as no file of the project is.
+        directory: of the project; it may exist, if it has none of the project's files.
 
     Returns:
-        What to say about it.
+        The text for the terminal.
 
     Raises:
-        Problem: something is in the way, or the toolkit is not installed.
+        Problem: a file exists already, or the toolkit is not installed.
 
     """
     package = toolkit.installed()
@@ -49,12 +49,12 @@ def init(directory: Path) -> str:
     texts = {**files.tree("project", values), **sample.files}
     files.write(directory, texts)
     catalog.write(directory / "functions", catalog.generate(directory / "functions"))
-    said = WRITTEN.format(directory=directory, count=len(texts) + 1, version=package.version)
-    return said + _brought(directory / WHEELS, toolkit.origin(package))
+    text = WRITTEN.format(directory=directory, count=len(texts) + 1, version=package.version)
+    return text + _copy_toolkit(directory / WHEELS, toolkit.origin(package))
 
 
-def _brought(wheels: Path, origin: Path | None) -> str:
-    """Bring the toolkit along, if pip had it from a file: no index may have it."""
+def _copy_toolkit(wheels: Path, origin: Path | None) -> str:
+    """Copy the toolkit's wheel if pip installed it from a file, because no index may have it."""
     if origin is None:
         return ""
     if origin.is_dir():

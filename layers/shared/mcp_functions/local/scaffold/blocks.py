@@ -1,4 +1,4 @@
-"""A function's block goes into template.yaml as text, behind the last one, so that what people wrote there stays."""
+"""Puts a function's block into template.yaml as text, after the last block, so that the rest does not change."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mcp_functions.local import agreement, template
+from mcp_functions.local import checks, template
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.local.agreement import Project
+    from mcp_functions.local.checks import Project
     from mcp_functions.local.scaffold.samples import Sample
 
 RESOURCE = re.compile(r"  ([A-Za-z0-9]+):")
 ROUTE = re.compile(r".*\bType: *AWS::ApiGatewayV2::Route\b")
-CALLERS = re.compile(rf"  {agreement.API_ROLE}:")
+CALLERS = re.compile(rf"  {checks.API_ROLE}:")
 INVOKED = re.compile(r"( *- )!Sub \$\{\w+\.Arn\}\$\{Qualifier\}\s*$")
-DEPLOYED = [claim for claim in agreement.CLAIMS if claim is not agreement.every_folder_is_listed]
+DEPLOYED = [check for check in checks.CHECKS if check is not checks.every_folder_is_listed]
 PARTS = ("", "Integration", "Route", "Worker", "WorkerInvocations", "WorkerFailures")
 
 
 def block(sample: Sample) -> str:
-    """Write what deploys a function: itself, its integration and its route, and its worker if it has tasks."""
+    """Return the resources that deploy a function: the function, its integration, its route, and a worker for tasks."""
     values = {"name": sample.name, "id": sample.logical_id, "remark": sample.remark}
     if sample.needs == "task":
         return files.template("task.yaml", values)
@@ -34,30 +34,32 @@ def block(sample: Sample) -> str:
 
 
 def added(text: str, sample: Sample, project: Project) -> str:
-    """Put a function's block and its place in the front door's policy into a template.
+    """Add a function's block, and its line in the front door's policy, to a template.
 
     Args:
         text: of template.yaml.
         sample: the function.
-        project: as it was before.
+        project: without the function.
 
     Raises:
-        Problem: the template has one of its names already, or is written so that nobody but its author can do this.
+        Problem: the template has one of its names already, or is not written as `init` writes it.
 
     """
-    taken = {*project.template["Resources"], *project.template.get("Parameters", {})}
-    if there := next((name for part in PARTS if (name := sample.logical_id + part) in taken), None):
-        problem = f"template.yaml has a {there} already: choose another name than {sample.name}"
+    names = {*project.template["Resources"], *project.template.get("Parameters", {})}
+    existing = [sample.logical_id + part for part in PARTS if sample.logical_id + part in names]
+    if existing:
+        problem = f"template.yaml has a {existing[0]} already: choose another name than {sample.name}"
         raise Problem(problem)
     grown = _with_block(_with_policy(text, sample.logical_id), block(sample))
-    if disagrees := _disagreement(project, sample, grown):
-        problem = f"template.yaml is not as init wrote it, so nothing was written; by hand: {disagrees}"
+    missing = _disagreement(project, sample, grown)
+    if missing:
+        problem = f"template.yaml is not as init wrote it, so nothing was written; by hand: {missing}"
         raise Problem(problem)
     return grown
 
 
 def _disagreement(project: Project, sample: Sample, grown: str) -> str | None:
-    """Say what the new template would lack, that the old one did not."""
+    """Return the first complaint about the new template that the old one does not have."""
     try:
         parsed = template.parse(grown)
     except ValueError:
@@ -71,8 +73,8 @@ def _disagreement(project: Project, sample: Sample, grown: str) -> str | None:
         catalog={**project.catalog, "tasks": sorted(project.tasks | (name if sample.needs == "task" else frozenset()))},
         template=parsed,
     )
-    before = {line for claim in DEPLOYED for line in claim(project)}
-    return next((line for claim in DEPLOYED for line in claim(after) if line not in before), None)
+    before = {line for check in DEPLOYED for line in check(project)}
+    return next((line for check in DEPLOYED for line in check(after) if line not in before), None)
 
 
 def _with_policy(text: str, logical_id: str) -> str:
@@ -95,7 +97,7 @@ def _with_block(text: str, block_: str) -> str:
 
 
 def _resources(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Find where each resource begins, and where it ends: behind its last line that is no remark."""
+    """Return the first line of each resource, and the line after its last that is no comment."""
     inside, first, last = False, None, 0
     for number, line in enumerate(lines):
         if not line.strip() or line.lstrip().startswith("#"):

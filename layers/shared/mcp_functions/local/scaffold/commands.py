@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def add_commands(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], common: argparse.ArgumentParser
 ) -> None:
-    """Add them to a parser of commands; `common` has the options that all of them have."""
-    begin = commands.add_parser("init", parents=[common], help="write a project of your own")
-    begin.add_argument("directory", type=Path, metavar="DIR", help="where; made if it is not there")
+    """Add the three commands; `common` has the options of every command."""
+    begin = commands.add_parser("init", parents=[common], help="write a new project")
+    begin.add_argument("directory", type=Path, metavar="DIR", help="of the project; created if it is missing")
     begin.set_defaults(run=_init)
     add = commands.add_parser("new", parents=[common], help="add a function to the project in this folder")
     add.add_argument("kind", choices=samples.KINDS)

@@ -1,4 +1,4 @@
-"""Text with @placeholders@ becomes files, all of them or none, and never over a file that is there."""
+"""Writes templates with @placeholders@ as new files. It writes all or none, and replaces no existing file."""
 
 from __future__ import annotations
 
@@ -17,22 +17,17 @@ PLACEHOLDER = re.compile(r"@([a-z]+)@")
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """Put values in the place of @placeholders@.
-
-    Raises:
-        KeyError: one of them has no value.
-
-    """
+    """Replace @placeholders@ by their values."""
     return PLACEHOLDER.sub(lambda found: values[found[1]], text)
 
 
 def template(name: str, values: Mapping[str, str]) -> str:
-    """Fill in one file of this package, e.g. "block.yaml"."""
+    """Fill in one template of this package, e.g. "block.yaml"."""
     return filled((HERE / f"{name}{SUFFIX}").read_text(encoding="utf-8"), values)
 
 
 def tree(folder: str, values: Mapping[str, str]) -> dict[str, str]:
-    """Fill in a folder of this package: relative path -> text."""
+    """Fill in a folder of templates; return the texts by relative path."""
     root = HERE / folder
     return {
         path.relative_to(root).as_posix().removesuffix(SUFFIX).replace(DOT, "."): filled(
@@ -46,15 +41,16 @@ def write(root: Path, texts: Mapping[str, str]) -> None:
     """Write new files.
 
     Args:
-        root: where they belong; made if it is not there.
-        texts: by path from there.
+        root: their folder; created if it is missing.
+        texts: by relative path.
 
     Raises:
-        Problem: one of them is there already, and none was written; or the disk refuses.
+        Problem: a file exists already, and none was written; or the disk has an error.
 
     """
-    if there := next((name for name in texts if (root / name).exists() or (root / name).is_symlink()), None):
-        problem = f"{root / there} is there already: nothing was written"
+    existing = [name for name in texts if (root / name).exists() or (root / name).is_symlink()]
+    if existing:
+        problem = f"{root / existing[0]} is there already: nothing was written"
         raise Problem(problem)
     try:
         for name, text in texts.items():

@@ -1,4 +1,4 @@
-"""Functions to begin with: for each an app.py, a test, and the conversation that the test and the events hold."""
+"""Sample functions: each has an app.py, a test, and the conversation of the test and of the events."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import recording
-from mcp_functions.local.agreement import pascal
+from mcp_functions.local.checks import pascal
 from mcp_functions.local.scaffold.files import HERE, filled, template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# kind -> what its block in template.yaml says about it, and what that is beside the function
+# kind -> the comment on its block in template.yaml, and the block's variant
 SAMPLES = {
     "book_flight": ("a tool that asks where to sit", "seal"),
     "tool": ("a tool that asks", "seal"),
@@ -27,13 +27,13 @@ KINDS = ("tool", "prompt", "resource", "task", "single_use")
 
 @dataclass(frozen=True)
 class Sample:
-    """A function that is about to be written.
+    """A function that is not written yet.
 
     Attributes:
         name: of the function, and of its folder.
         logical_id: in template.yaml.
-        remark: what its block says about it.
-        needs: "seal": the key; "keep": the table, too; "task": a worker, too.
+        remark: the comment on its block.
+        needs: "seal": the key; "keep": also the table; "task": also a worker.
         files: path in the project -> text.
 
     """

@@ -1,4 +1,4 @@
-"""What a function and a project may be called: a name becomes a Python function, a folder, a Lambda, a resource."""
+"""The names of functions and projects: a name becomes a Python function, a folder, a Lambda and a resource."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 import mcp_functions
-from mcp_functions.local.functions import FRONT_DOOR
+from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z](?:_?[a-z0-9])*")
 MAX_NAME, MAX_STACK = 40, 23  # characters: "<stack>-<name>" is a Lambda's name, of 64 at most
-OUR_WORDS = {*mcp_functions.__all__, "elicit", "handler"}
+RESERVED = {*mcp_functions.__all__, "elicit", "handler"}
 
 
 def check(name: str) -> str:
-    """Return a function's name if it is one.
+    """Return a function's name if it is allowed.
 
     Raises:
-        Problem: it is none; the text says what a name is.
+        Problem: it is not; the text explains the rule.
 
     """
     if not NAME.fullmatch(name):
@@ -32,7 +32,7 @@ def check(name: str) -> str:
         problem = f"{name!r} is too long: {MAX_NAME} characters at most, because Lambda's names end at 64"
     elif name == FRONT_DOOR:
         problem = f"functions/{FRONT_DOOR} is the endpoint: choose another name"
-    elif name in OUR_WORDS or keyword.iskeyword(name) or hasattr(builtins, name):
+    elif name in RESERVED or keyword.iskeyword(name) or hasattr(builtins, name):
         problem = f"{name} is a word of Python's or of the toolkit's: choose another name"
     else:
         return name
@@ -40,7 +40,7 @@ def check(name: str) -> str:
 
 
 def stack(directory: Path) -> str:
-    """Make a stack's name of a project's folder: letters, digits and -, a letter first."""
+    """Return a stack's name for a project's folder: letters, digits and -, with a letter first."""
     words = re.sub(r"[^A-Za-z0-9]+", "-", directory.resolve().name).strip("-")
     named = words if words[:1].isalpha() else f"mcp-{words}"
     return named[:MAX_STACK].strip("-")

@@ -1,4 +1,4 @@
-"""Which toolkit this is: its version, which a new project pins, and the wheel it was installed from, if it was one."""
+"""The installed toolkit: its version, which a new project pins, and its wheel, if pip installed it from one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def installed() -> Distribution:
     """Find the toolkit among the installed packages.
 
     Raises:
-        Problem: it is not installed: somebody only put it on the path.
+        Problem: it is not installed, but only on the path.
 
     """
     try:
@@ -28,10 +28,10 @@ def installed() -> Distribution:
 
 
 def origin(toolkit: Distribution) -> Path | None:
-    """Find the wheel or the folder that pip installed it from; None if that was an index (PEP 610)."""
+    """Return the wheel or the folder that pip installed it from; None if it was an index (PEP 610)."""
     try:
-        told = json.loads(toolkit.read_text("direct_url.json") or "{}")
-        address = urlsplit(told.get("url", ""))
+        direct_url = json.loads(toolkit.read_text("direct_url.json") or "{}")
+        address = urlsplit(direct_url.get("url", ""))
     except (ValueError, AttributeError):
         return None
     return Path(url2pathname(unquote(address.path))) if address.scheme == "file" else None

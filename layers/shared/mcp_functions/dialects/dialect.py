@@ -1,0 +1,107 @@
+"""The interface of a dialect, and the helpers that dialects share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+from mcp_functions.protocol.constants import CALLS, META_EARLIER
+from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.messages import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Said, Turn
+    from mcp_functions.protocol.messages import Request
+    from mcp_functions.seal.request_state import RequestStates
+    from mcp_functions.settings import Settings
+
+Next: TypeAlias = "Callable[[Request], Said]"  # the next dialect, or the handler of the released revision
+
+
+class DialectContext(NamedTuple):
+    """The function that answers in a dialect.
+
+    Attributes:
+        folder: of the function; it precedes every token in clear text.
+        settings: of the deployment.
+        audience: the scope whose members can open the tokens.
+        states: returns the seal for a lifetime in seconds and a label.
+        answer_within: seconds; the longest time that a handler of the function waits for an answer.
+        now: unix seconds.
+        rand: `n` random bytes.
+
+    """
+
+    folder: str
+    settings: Settings
+    audience: str
+    states: Callable[[int, bytes], RequestStates]
+    answer_within: int
+    now: Callable[[], float]
+    rand: Callable[[int], bytes]
+
+
+class Answering(Protocol):
+    """Answers the requests whose clients declare the dialect, and passes all others to `then`."""
+
+    def __call__(self, context: DialectContext, request: Request, *, then: Next) -> Said:
+        """Answer a request."""
+
+
+def _no_turn(_context: DialectContext, _http: HttpRequest, _body: object) -> Turn | None:
+    return None
+
+
+def _no_token(_http: HttpRequest, _body: object) -> str | None:
+    return None
+
+
+def _no_task(_request: Request) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One proposal.
+
+    Attributes:
+        answer: answers a request.
+        token: returns the token in a body that is not a request; None if the body has no token of this dialect.
+        turn: opens that token, and returns the request that the body continues.
+        task: returns the id of the task that a request of this dialect names; None for other requests.
+
+    """
+
+    answer: Answering
+    token: Callable[[HttpRequest, Any], str | None] = _no_token
+    turn: Callable[[DialectContext, HttpRequest, Any], Turn | None] = _no_turn
+    task: Callable[[Request], str | None] = _no_task
+
+
+def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
+    """Return what a client declares about a dialect in this request; None if it does not ask for the dialect.
+
+    A client of 2025 declares it only once, at the start of its session, and gets no dialect.
+    """
+    if META_EARLIER in request.params["_meta"]:
+        return None
+    experimental = request.capabilities.get("experimental")
+    declared = experimental.get(name) if isinstance(experimental, dict) else None
+    return declared if isinstance(declared, dict) else None
+
+
+def is_unfinished(request: Request, answer: Said) -> bool:
+    """Return whether a call needs another round, with or without questions."""
+    if not isinstance(answer, Answer) or request.message["method"] not in CALLS:
+        return False
+    return answer.result.get("resultType") == "input_required"
+
+
+def stream_event(message: Mapping[str, Any] | None = None, *, name: str = "message", id_: str | None = None) -> str:
+    """Return one event of a stream; it has no data without a message."""
+    id_line = "" if id_ is None else f"id: {id_}\n"
+    data = "" if message is None else f"data: {dumps(message)}\n"
+    return f"event: {name}\n{id_line}{data}\n"

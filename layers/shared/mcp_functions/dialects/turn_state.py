@@ -1,0 +1,165 @@
+"""The state between two turns of a dialect: the modern requestState, and the parts of the original call.
+
+It is sealed under the dialect's label, bound to the principal, and prefixed with the function's folder.
+The requestState inside is still bound to the call and still expires, so opening the seal alone grants nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions import observability
+from mcp_functions.http import identity
+from mcp_functions.protocol import headers, results
+from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
+from mcp_functions.protocol.errors import InvalidRequest, InvalidRequestState, Unanswered
+from mcp_functions.protocol.messages import Answer, complete
+from mcp_functions.seal.request_state import Binding, payer, principal_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.dialects.dialect import DialectContext
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Turn
+    from mcp_functions.protocol.errors import StateTooLarge
+    from mcp_functions.protocol.messages import Principal, Request
+    from mcp_functions.protocol.wire_types import JSONRPCRequest
+
+KEPT_META = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "progressToken")
+PARAMETER_HEADERS = "mcp-param-"
+ROUND_PARAMS = ("_meta", "inputResponses", "requestState")
+TOO_LARGE = "This conversation has more to remember than it can carry. Call and answer more briefly."
+CLIENT_ERROR = "The client answered {} with an error, so this call cannot go on"
+NOT_A_RESPONSE = "A response holds a result or an error, which is an object"
+
+
+class TurnQuestion(NamedTuple):
+    """A question of a turn: its key in the rounds engine, and its method."""
+
+    key: str
+    method: str
+
+
+class TurnState(NamedTuple):
+    """The state between two turns.
+
+    Attributes:
+        state: the modern requestState.
+        asked: the questions, by their id in the dialect.
+        call: from `call_parts`, if the client does not send the call again.
+
+    """
+
+    state: str
+    asked: Mapping[str, TurnQuestion]
+    call: Mapping[str, Any]
+
+
+def seal_turn(context: DialectContext, wire: str, request: Request, turn: TurnState) -> str:
+    """Return the token that holds a turn.
+
+    Args:
+        context: the function.
+        wire: a dialect, or one of its wires (`<dialect>/<wire>`); a token opens only on the same wire.
+        request: of this turn.
+        turn: to seal.
+
+    Raises:
+        StateTooLarge: the token would be longer than the deployment allows.
+        TemporarilyUnavailable, Misconfigured: no key is available.
+
+    """
+    questions = {id_: list(question) for id_, question in turn.asked.items()}
+    record = {"state": turn.state, "asked": questions, "call": dict(turn.call)}
+    binding = _binding(context, wire, request.principal)
+    states = context.states(context.answer_within, label(wire))
+    return f"{context.folder}.{states.seal(binding, None, asked={}, record=record)}"
+
+
+def open_turn(context: DialectContext, wire: str, token: str, http: HttpRequest) -> TurnState:
+    """Return the turn in a token; see `open_turn_for`."""
+    principal = identity.caller(http, context.settings, context.now()).principal
+    return open_turn_for(context, wire, token, principal, http.address)
+
+
+def open_turn_for(
+    context: DialectContext, wire: str, token: str, principal: Principal | None, address: str
+) -> TurnState:
+    """Return the turn in a token, for a principal that is already known.
+
+    Raises:
+        InvalidRequestState: the token belongs to another function, wire or principal, or has expired.
+
+    """
+    folder, _dot, sealed = token.partition(".")
+    if folder != context.folder:
+        reason = "another_function"
+        raise InvalidRequestState(reason)
+    states = context.states(context.answer_within, label(wire))
+    record = states.open(sealed, _binding(context, wire, principal), caller=payer(principal, address)).record
+    asked = {id_: TurnQuestion(*question) for id_, question in record["asked"].items()}
+    return TurnState(record["state"], asked, record["call"])
+
+
+def label(wire: str) -> bytes:
+    """Return the label of a dialect's seal."""
+    return f"ks1/{wire.partition('/')[0]}".encode()
+
+
+def call_parts(request: Request) -> dict[str, Any]:
+    """Return the parts of a call that `repeat_call` needs."""
+    message, meta = request.message, request.params["_meta"]
+    return {
+        "id": message["id"],
+        "method": message["method"],
+        "params": {name: value for name, value in request.params.items() if name not in ROUND_PARAMS},
+        "meta": {name: meta[name] for name in KEPT_META if name in meta},
+        "headers": {name: value for name, value in request.headers.items() if name.startswith(PARAMETER_HEADERS)},
+    }
+
+
+def repeat_call(http: HttpRequest, turn: TurnState, answers: Mapping[str, Any]) -> Turn:
+    """Return the original call with answers and state, as a client of the released revision sends it.
+
+    A header of the answering request is kept, so a header that contradicts the call is refused.
+    """
+    call = turn.call
+    params = {**call["params"], "inputResponses": dict(answers), "requestState": turn.state, "_meta": call["meta"]}
+    message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": call["method"], "params": params}
+    name = headers.encode(call["params"][CALLS[call["method"]]])
+    repeated = {**call["headers"], "mcp-method": call["method"], "mcp-name": name, **http.headers}
+    return http._replace(headers=repeated), message
+
+
+def too_large(context: DialectContext, request: Request, error: StateTooLarge) -> Answer:
+    """Return the result for a turn whose token is too large; the log has the remedy for the author.
+
+    Raises:
+        Unanswered: a prompt or a resource has no such result.
+
+    """
+    observability.current().reason = error.reason
+    if request.message["method"] != "tools/call":
+        raise Unanswered(TOO_LARGE, reason=error.reason)
+    return Answer(complete(results.tool_error(TOO_LARGE), context.settings.server_info))
+
+
+def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict[str, Any]:
+    """Return the result in a client's response to one question.
+
+    Raises:
+        InvalidRequest: the response has neither a result nor an error, or both.
+        Unanswered: the client could not ask its user.
+
+    """
+    result, error = response.get("result"), response.get("error")
+    if isinstance(result, dict) and "error" not in response:
+        return result
+    if isinstance(error, dict) and "result" not in response:
+        raise Unanswered(CLIENT_ERROR.format(question.method))
+    raise InvalidRequest(NOT_A_RESPONSE)
+
+
+def _binding(context: DialectContext, wire: str, principal: Principal | None) -> Binding:
+    return Binding(context.audience, wire, "", "", principal_digest(principal))

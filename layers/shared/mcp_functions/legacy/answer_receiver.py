@@ -1,0 +1,108 @@
+"""Receives the answers of clients: each continues its call once, also if it is delivered twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp_functions import observability
+from mcp_functions.legacy import final_messages, stream_ids
+from mcp_functions.legacy.errors import UnknownQuestion
+from mcp_functions.legacy.mailbox import CallRecord
+from mcp_functions.legacy.round_records import WaitingCall
+from mcp_functions.protocol.errors import InvalidRequest, InvalidRequestState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
+    from mcp_functions.legacy.round_records import RoundRecorder
+    from mcp_functions.legacy.stream_ids import PendingQuestion
+    from mcp_functions.legacy.token_seals import TokenSeal
+    from mcp_functions.protocol.wire_types import InputRequest
+
+RESULT_AND_ERROR = "A response holds a result or an error, and not both"
+
+
+class AnswerReceiver:
+    """Receives answers and runs the rounds that they allow."""
+
+    def __init__(
+        self, seal: TokenSeal, mailbox: Callable[[], Mailbox], recorder: RoundRecorder, now: Callable[[], float]
+    ) -> None:
+        """Use the seal of question ids, the mailbox, a recorder of rounds, and a clock (unix seconds)."""
+        self._seal, self._mailbox = seal, mailbox
+        self._recorder, self._now = recorder, now
+
+    def receive(self, exchange: Exchange, message: Mapping[str, Any]) -> None:
+        """Receive one response of a client. A late or repeated answer has no effect.
+
+        Raises:
+            UnknownQuestion: this server did not ask this client.
+            InvalidRequest: the response has a result and an error.
+            TemporarilyUnavailable, Misconfigured: the answer cannot be stored, and the call did not continue.
+
+        """
+        # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
+        if message.get("result") is not None and message.get("error") is not None:
+            raise InvalidRequest(RESULT_AND_ERROR)
+        question = self._question(exchange, message["id"])
+        notes = observability.current()
+        notes.conclude("complete")
+        mailbox = self._mailbox()
+        stored = mailbox.retry(lambda: mailbox.find(question.stream), exchange.deadline)
+        if stored is None:
+            notes.reason = "answered_late"
+        elif (stored.record.step, stored.record.phase) != (question.step, "asked"):
+            notes.reason = "answered_before"
+        elif self._now() >= question.stream.ends:
+            notes.reason = "answered_late"
+        elif not self._continue(exchange, question, stored, message):
+            notes.reason = "answered_before"
+
+    def _question(self, exchange: Exchange, id_: object) -> PendingQuestion:
+        try:
+            question = stream_ids.open_question_id(id_, self._seal, exchange.payer)
+        except InvalidRequestState as error:
+            raise UnknownQuestion(reason=f"question_{error.reason}") from None
+        if not question.stream.belongs_to(exchange):
+            reason = "question_session"
+            raise UnknownQuestion(reason=reason)
+        return question
+
+    def _continue(
+        self, exchange: Exchange, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
+    ) -> bool:
+        """Continue a call with its answer; False if another delivery of the answer was faster."""
+        mailbox, answer = self._mailbox(), _result(message)
+        stream = question.stream._replace(ends=self._recorder.next_deadline())
+        waiting = WaitingCall(exchange, stream, question.step, question.call)
+        if answer is None:
+            record = _client_error(question, stored, message)
+            return mailbox.retry(lambda: mailbox.replace(stored, record), exchange.deadline) is not None
+        answers = {**question.answers, question.key: answer}
+        if question.rest:
+            following = mailbox.retry(lambda: self._recorder.ask(waiting, question.rest, answers), exchange.deadline)
+            return mailbox.retry(lambda: mailbox.replace(stored, following), exchange.deadline) is not None
+        name = stream_ids.new_nonce()
+        claim = mailbox.retry(lambda: mailbox.claim(stored, exchange.ends, by=name), exchange.deadline)
+        if claim is None:
+            return False
+        self._recorder.run(waiting, mailbox, claim, answers)
+        return True
+
+
+def _client_error(question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]) -> CallRecord:
+    """Return the record that ends a call, because its client could not ask its user."""
+    observability.current().reason = "client_error"
+    request = cast("InputRequest", stored.record.messages[-1])
+    last = final_messages.client_error_message(question.call, request, message.get("error"))
+    return CallRecord(question.stream.nonce, question.step + 1, "over", [last])
+
+
+def _result(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the result of a response without `_meta`; None for an error, or for a result that is not an object."""
+    result = message.get("result")
+    if not isinstance(result, dict):
+        return None
+    return {name: value for name, value in result.items() if name != "_meta"}

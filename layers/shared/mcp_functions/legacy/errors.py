@@ -1,0 +1,36 @@
+"""Error codes and statuses that 2026-07-28 retired, and that its predecessors still expect."""
+
+from __future__ import annotations
+
+from mcp_functions.protocol.errors import InternalError, InvalidRequest
+
+RESOURCE_NOT_FOUND = -32002  # 2025-11-25, server/resources, "Error Handling": "Resource not found: -32002"
+URL_ELICITATION_REQUIRED = -32042  # 2025-11-25, client/elicitation
+
+
+class SessionNotFound(InvalidRequest):
+    """The session id is invalid. Every cause gets the same answer; only the log knows the `reason`.
+
+    "it MUST respond to requests containing that session ID with HTTP 404 Not Found" (2025-11-25, basic/transports,
+    "Session Management"): the client then starts again.
+    """
+
+    status, sentence = 404, "Session not found: initialize again"
+
+
+class UnknownQuestion(InvalidRequest):
+    """A response has an id under which this server never asked this client anything."""
+
+    sentence = "The server asked no question with this id"
+
+
+class QuestionExpired(InternalError):
+    """The call ended while its client still waits: the answer came too late, or the call was cancelled."""
+
+    status, sentence = 200, "The call has ended: its question was not answered in time"
+
+
+class ResultLost(InternalError):
+    """The function finished the call, and the table cannot keep its result."""
+
+    status, sentence = 200, "The call was done, but its result is too large to be kept for this client"

@@ -1,0 +1,162 @@
+"""The response that ends a call for its client: a result, an error, or an explanation why its user was not asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from mcp_functions.legacy import response_translation, responses, revisions
+from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
+from mcp_functions.protocol.errors import (
+    MissingRequiredClientCapability,
+    ResourceNotFound,
+    Unanswered,
+    capability_names,
+)
+from mcp_functions.rounds.input_requests import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.legacy.runner import Call, Outcome
+    from mcp_functions.protocol.wire_types import InputRequest
+
+Why: TypeAlias = Literal[
+    "client", "leaves", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "failed", "task"
+]
+
+EXPLANATIONS: dict[Why, str] = {
+    "client": "this client did not declare support for it",
+    "leaves": "this client does not resume a stream after the user's answer",
+    "revision": "this server does not ask clients of this revision, because they do not resume streams",
+    "mailbox": "this server has no table for questions to clients of this revision (its operator can add one)",
+    "trouble": "the server's table for questions is temporarily unavailable",
+    "words": "this client's revision has no request for it",
+    "size": "the call is too large to be kept while the user answers",
+    "time": "the work takes longer than one request, and this server cannot continue it for this client",
+    "refused": "the client refused",
+    "failed": "the client could not ask its user",
+    "task": "it runs as a task, which clients of this revision do not support",
+}
+EFFECTS = "Effects of earlier steps remain; later steps did not run."
+ADVICE = (
+    "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
+    "Otherwise tell the user that a client of MCP revision 2026-07-28 can finish this call."
+)
+
+
+def final_message(exchange: Exchange, call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
+    """Return the response to a call that has ended.
+
+    Args:
+        exchange: in which the call ended.
+        call: of the client.
+        outcome: of its last round.
+        why: the reason to give if the client declared the capability that the function lacked.
+
+    """
+    if outcome.result is not None:
+        result = response_translation.legacy_result(call.method, outcome.result, exchange.revision)
+        return responses.result_message(call.id, result)
+    error = outcome.error or {}
+    data = error.get("data")
+    details: Mapping[str, Any] = data if isinstance(data, dict) else {}
+    if error.get("code") == MissingRequiredClientCapability.code:
+        return _missing_capability(exchange, call, details, why)
+    # 2025-11-25, server/resources: "Resource not found: -32002"; 2026-07-28 has -32602, with the same `uri`
+    if error.get("code") == ResourceNotFound.code and call.method == "resources/read" and "uri" in details:
+        error = {**error, "code": RESOURCE_NOT_FOUND}
+    return responses.error_object_message(call.id, error)
+
+
+def not_asked_message(call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
+    """Return the response to a call that cannot continue, because the server cannot ask or cannot run another round.
+
+    Args:
+        call: of the client.
+        outcome: of its last round, which is unfinished.
+        why: the server cannot ask.
+
+    """
+    questions = outcome.questions
+    if not questions:
+        return explanation_message(call, (), "time")
+    if all(each.get("params", {}).get("mode") == "url" for each in questions.values()):
+        return _pages_message(call, questions)
+    return explanation_message(call, map(in_words, questions.values()), why)
+
+
+def client_error_message(call: Call, request: InputRequest, error: object) -> dict[str, Any]:
+    """Return the response to a call whose question the client answered with a JSON-RPC error.
+
+    The error is not the user's decision: "decline" and "cancel" are results. Only the error's code is repeated,
+    because its text may contain anything.
+    """
+    code = error.get("code") if isinstance(error, dict) else None
+    why: Why = "failed" if request["method"] == "elicitation/create" else "refused"
+    return explanation_message(call, [in_words(request)], why, code=code if type(code) is int else None)
+
+
+def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code: int | None = None) -> dict[str, Any]:
+    """Return a response that explains why a call did not finish: a tool result for the model, otherwise an error.
+
+    Args:
+        call: of the client.
+        questions: from `in_words`.
+        why: the call ends.
+        code: of the client's JSON-RPC error, if it sent one.
+
+    """
+    text = explanation(questions, why, code=code)
+    if call.method == "tools/call":
+        return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
+    return responses.error_message(call.id, Unanswered(text))
+
+
+def explanation(questions: Iterable[str], why: Why, *, code: int | None = None) -> str:
+    """Return the text that explains why a call did not finish, what it would ask, and what the model can do."""
+    because = EXPLANATIONS[why]
+    if code is not None:
+        because += f" (it answered with JSON-RPC error {code})"
+    asks = [f"It asks: {each}." for each in questions if each]
+    return " ".join([f"Not finished: {because}.", *asks, EFFECTS, ADVICE])
+
+
+def _missing_capability(exchange: Exchange, call: Call, details: Mapping[str, Any], why: Why) -> dict[str, Any]:
+    required = details.get("requiredCapabilities", {})
+    if "extensions" in required:
+        return explanation_message(call, (), "task")
+    named = f"something that needs the capability {', '.join(capability_names(required))}"
+    questions = details.get("asks", {}).values() or [named]
+    declared = exchange.session.capabilities if exchange.session else {}
+    if not _includes(declared, required):
+        why = "client" if _can_declare(exchange.revision, required) else "words"
+    return explanation_message(call, questions, why)
+
+
+def _pages_message(call: Call, questions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the error with which a client opens the pages and then repeats its call.
+
+    2025-11-25, client/elicitation, "URL Elicitation Required Error".
+    """
+    pages = [{**each["params"], "elicitationId": f"{call.id}-{key}"} for key, each in questions.items()]
+    error = {"code": URL_ELICITATION_REQUIRED, "message": pages[0]["message"], "data": {"elicitations": pages}}
+    return responses.error_object_message(call.id, error)
+
+
+def _can_declare(revision: str, required: Mapping[str, Any]) -> bool:
+    """Return whether a client of this revision can declare the capabilities."""
+    for family, members in required.items():
+        names = [f"{family}.{member}" for member in members] if isinstance(members, dict) else []
+        if not all(revisions.supports(revision, name) for name in [family, *names]):
+            return False
+    return True
+
+
+def _includes(declared: Mapping[str, Any], required: Mapping[str, Any]) -> bool:
+    for name, members in required.items():
+        if not isinstance(declared.get(name), dict):
+            return False
+        if isinstance(members, dict) and not _includes(declared[name], members):
+            return False
+    return True

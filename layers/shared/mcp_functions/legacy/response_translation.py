@@ -1,0 +1,157 @@
+"""Rewrites what 2026-07-28 returns as far as an earlier revision supports it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.legacy.revisions import supports
+from mcp_functions.protocol.constants import LISTS, META_SERVER_INFO
+from mcp_functions.protocol.jsonrpc import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NEW_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # of results, since 2026-07-28
+DATED_ENTRY_MEMBERS = ("title", "icons", "_meta", "outputSchema")  # some revisions lack these in an entry of a list
+DATED_CONTENT_MEMBERS = ("_meta", "title", "icons")  # some revisions lack these in a block of content
+ADVERTISED = ("tools", "prompts", "resources", "completions", "logging")
+
+
+def legacy_capabilities(discovered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those server capabilities of a `server/discover` result that earlier revisions know."""
+    offered = discovered["capabilities"]
+    return {name: offered[name] for name in ADVERTISED if name in offered}
+
+
+def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
+    """Return the result of a request for a client of `revision`."""
+    result = {name: value for name, value in modern.items() if name not in NEW_MEMBERS}
+    meta = {name: value for name, value in result.pop("_meta", {}).items() if name != META_SERVER_INFO}
+    if method in LISTS:
+        listed = LISTS[method]
+        result[listed] = [legacy_entry(each, revision) for each in result[listed]]
+    elif method == "tools/call":
+        result = _tool_result(result, revision)
+    elif method == "prompts/get":
+        result["messages"] = [
+            {**each, "content": legacy_content(each["content"], revision)} for each in result["messages"]
+        ]
+    return {**result, **({"_meta": meta} if meta else {})}
+
+
+def legacy_entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
+    """Return a tool, prompt, resource or template as a list of `revision` describes it."""
+    entry = _without_new(modern, DATED_ENTRY_MEMBERS, revision)
+    # 2025-11-25, schema.ts, Tool: both schemas have `type: "object"`
+    output = entry.pop("outputSchema", None)
+    if output is not None and _allows_only_objects(output, output):
+        entry["outputSchema"] = {**output, "type": "object"}
+    if "inputSchema" in entry:
+        entry["inputSchema"] = {**entry["inputSchema"], "type": "object"}
+    elif "annotations" in entry:
+        entry["annotations"] = _without_new(entry["annotations"], ("lastModified",), revision)
+    if "arguments" in entry:
+        entry["arguments"] = [_without_new(each, ("title",), revision) for each in entry["arguments"]]
+    return entry
+
+
+def legacy_content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
+    """Return one block of content for a client of `revision`."""
+    if modern["type"] == "resource_link" and not supports(revision, "resource_link"):
+        return {"type": "text", "text": f"{modern['name']}: {modern['uri']}"}
+    block = _without_new(modern, DATED_CONTENT_MEMBERS, revision)
+    if "annotations" in block:
+        block["annotations"] = _without_new(block["annotations"], ("lastModified",), revision)
+    return block
+
+
+def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
+    """Return the method and params that ask a client; None if the revision cannot express the question.
+
+    Args:
+        request: one of `inputRequests`.
+        revision: of the session.
+        elicitation_id: a unique id for a page that the user opens.
+
+    """
+    params = dict(request.get("params", {}))
+    if request["method"] == "sampling/createMessage":
+        translated = _sampling_params(params, revision)
+    elif request["method"] != "elicitation/create":
+        translated = params
+    elif params.get("mode") == "url":
+        translated = {**params, "elicitationId": elicitation_id} if supports(revision, "elicitation.url") else None
+    else:
+        translated = _form_params(params, revision)
+    if translated is None:
+        return None
+    return {"method": request["method"], **({"params": translated} if translated else {})}
+
+
+def _without_new(members: Mapping[str, Any], dated: tuple[str, ...], revision: str) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if name not in dated or supports(revision, name)}
+
+
+def _tool_result(result: dict[str, Any], revision: str) -> dict[str, Any]:
+    result["content"] = [legacy_content(block, revision) for block in result["content"]]
+    structured = result.get("structuredContent", {})
+    if isinstance(structured, dict) and supports(revision, "structuredContent"):
+        return result
+    result.pop("structuredContent", None)
+    if not result["content"] and structured is not None:
+        result["content"] = [{"type": "text", "text": dumps(structured)}]
+    return result
+
+
+def _allows_only_objects(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Return whether a part of the schema `root` accepts objects only."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return _allows_only_objects(root.get("$defs", {}).get(name, {}), root)
+    members = schema.get("anyOf") or schema.get("oneOf")
+    if members:
+        return all(_allows_only_objects(member, root) for member in members)
+    return bool(schema.get("type") == "object")
+
+
+def _form_params(params: dict[str, Any], revision: str) -> dict[str, Any] | None:
+    schema = dict(params["requestedSchema"])
+    if not supports(revision, "elicitation.oneOf"):
+        fields = {name: _form_field(field, revision) for name, field in schema["properties"].items()}
+        if None in fields.values():
+            return None
+        schema["properties"] = fields
+    if not supports(revision, "elicitation.url"):
+        params.pop("mode", None)
+    return {**params, "requestedSchema": schema}
+
+
+def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
+    """Return a field as 2025-06-18 has it: choices are `enum` and `enumNames`, and only booleans have a default."""
+    if field["type"] == "array" and not supports(revision, "elicitation.multi"):
+        return None
+    kept = {name: value for name, value in field.items() if name != "default" or field["type"] == "boolean"}
+    choices = kept.pop("oneOf", None)
+    if choices:
+        kept["enum"] = [choice["const"] for choice in choices]
+        kept["enumNames"] = [choice["title"] for choice in choices]
+    return kept
+
+
+def _sampling_params(params: dict[str, Any], revision: str) -> dict[str, Any] | None:
+    messages = [_sampling_message(message, revision) for message in params["messages"]]
+    if None in messages:
+        return None
+    if "tools" in params and not supports(revision, "sampling.tools"):
+        return None
+    return {**params, "messages": messages}
+
+
+def _sampling_message(message: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
+    """Return a message for a model; before 2025-11-25 a message has exactly one block."""
+    blocks = message["content"]
+    if isinstance(blocks, list) and not supports(revision, "sampling.blocks"):
+        if len(blocks) != 1:
+            return None
+        blocks = blocks[0]
+    return {**message, "content": blocks}

@@ -1,0 +1,156 @@
+"""The HTTP responses for legacy clients: one JSON object, an array, or a complete event stream.
+
+JSON-RPC errors have HTTP status 200. These clients treat another status as a broken connection, and Python's SDK ends
+its session then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.http import events
+from mcp_functions.http.gateway import COMMON, JSON, STREAM, fitting
+from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol.errors import McpError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Response
+    from mcp_functions.protocol.wire_types import RequestId
+
+
+class StreamEvent(NamedTuple):
+    """One event of a stream.
+
+    Attributes:
+        message: JSON-RPC; None for an event that only carries an id. 2025-11-25, basic/transports, "Sending Messages
+            to the Server": "an event ID and an empty `data` field".
+        id: "" if no event follows.
+        retry: milliseconds after which the client returns; 0 leaves that to the client.
+
+    """
+
+    message: Mapping[str, Any] | None
+    id: str = ""
+    retry: int = 0
+
+    def text(self) -> str:
+        """Return the event as a stream carries it."""
+        id_ = f"id: {self.id}\n" if self.id else ""
+        retry = f"retry: {self.retry}\n" if self.retry else ""
+        data = "" if self.message is None else jsonrpc.dumps(self.message)
+        return f"{id_}{retry}event: message\ndata: {data}\n\n"
+
+
+class Reply(NamedTuple):
+    """The reply to one request.
+
+    Attributes:
+        messages: notifications, then the response.
+        events: replace `messages` if the client must return for more.
+        headers: of the HTTP response.
+        passed: another function's HTTP response, which goes to the client unchanged.
+
+    """
+
+    messages: tuple[Mapping[str, Any], ...] = ()
+    events: tuple[StreamEvent, ...] = ()
+    headers: Mapping[str, str] = {}
+    passed: Mapping[str, Any] | None = None
+
+
+def result_message(id_: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON-RPC response with a result."""
+    return {"jsonrpc": "2.0", "id": id_, "result": dict(result)}
+
+
+def error_message(id_: RequestId, error: McpError) -> dict[str, Any]:
+    """Return a JSON-RPC response with an error."""
+    return error_object_message(id_, {"code": error.code, "message": error.message, "data": error.data})
+
+
+def error_object_message(id_: RequestId, error: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON-RPC response with the members of an error object."""
+    members = {name: error[name] for name in ("code", "message", "data") if error.get(name) is not None}
+    return {"jsonrpc": "2.0", "id": id_, "error": members}
+
+
+def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
+    """Return the HTTP response to one request."""
+    if reply.passed is not None:
+        return dict(reply.passed)
+    if reply.events:
+        return stream_response(http, reply.events, reply.headers)
+    if len(reply.messages) > 1 and events.takes_stream(http):
+        response = stream_response(http, [StreamEvent(message) for message in reply.messages], reply.headers)
+    else:
+        response = json_response(http, reply.messages[-1], reply.headers)
+    try:
+        return fitting(http, response)
+    except McpError as error:  # too large or invalid Unicode: the client must learn which request caused it
+        return json_response(http, error_message(id_, error), reply.headers)
+
+
+def batch_response(http: HttpRequest, replies: Sequence[Reply]) -> Response:
+    """Return the HTTP response to a batch, in its order; 202 if the batch has no request."""
+    messages = [message for reply in replies for message in reply.messages]
+    if not messages:
+        return empty_response(http, 202)
+    headers = {name: value for reply in replies for name, value in reply.headers.items()}
+    try:
+        return fitting(http, _batch(http, messages, headers))
+    except McpError as error:
+        return _reduced_batch(http, messages, headers, error)
+
+
+def _reduced_batch(
+    http: HttpRequest, messages: Sequence[Mapping[str, Any]], headers: Mapping[str, str], error: McpError
+) -> Response:
+    """Replace the worst messages by errors until the batch can be sent, so that the others keep their results."""
+    kept = dict(enumerate(messages))
+    for index in sorted(kept, key=lambda index: _severity(kept[index]), reverse=True):
+        if "id" in kept[index]:
+            kept[index] = error_message(kept[index]["id"], error)
+        else:
+            del kept[index]
+        try:
+            return fitting(http, _batch(http, list(kept.values()), headers))
+        except McpError as again:
+            error = again
+    raise error
+
+
+def _batch(http: HttpRequest, messages: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
+    if any("method" in message for message in messages) and events.takes_stream(http):
+        return stream_response(http, [StreamEvent(message) for message in messages], headers)
+    return json_response(http, [message for message in messages if "method" not in message], headers)
+
+
+def _severity(message: Mapping[str, Any]) -> tuple[bool, int]:
+    return not is_unicode([message]), len(jsonrpc.dumps(message))
+
+
+def stream_response(http: HttpRequest, stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:
+    """Return an event stream."""
+    return events.response(http, 200, {**STREAM, **headers}, "".join(event.text() for event in stream))
+
+
+def json_response(http: HttpRequest, message: object, headers: Mapping[str, str]) -> Response:
+    """Return one JSON value."""
+    return events.response(http, 200, {**JSON, **headers}, jsonrpc.dumps(message))
+
+
+def empty_response(http: HttpRequest, status: int) -> Response:
+    """Return a status without a body."""
+    return events.response(http, status, dict(COMMON), "")
+
+
+def is_unicode(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether messages can be encoded: an author's text may hold half of a surrogate pair."""
+    try:
+        jsonrpc.dumps(list(messages)).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

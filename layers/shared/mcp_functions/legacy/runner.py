@@ -1,0 +1,237 @@
+"""Runs one request of a legacy client on the modern server, wherever the handler is deployed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions import observability
+from mcp_functions.http import gateway
+from mcp_functions.legacy import request_translation
+from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
+from mcp_functions.protocol.messages import Answer, Forwarded, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.protocol.wire_types import JSONRPCRequest, RequestId
+
+MIN_ROUND_SECONDS = 15.0  # a call that ended without a question runs again at once if this much time is left
+SPARE_SECONDS = 1.5  # kept free of the gateway's time, to store and write the outcome
+UNAUTHORIZED, FORBIDDEN = 401, 403
+
+
+class ModernServer(NamedTuple):
+    """The server of 2026-07-28 behind the translation.
+
+    Attributes:
+        answer: answers a request.
+        catalog: its tools, prompts and resources.
+        forwards: whether it sends events to other functions, so that each request needs an event.
+
+    """
+
+    answer: Callable[[Request], Answer | Forwarded]
+    catalog: Mapping[str, Any]
+    forwards: bool = True
+
+
+class Call(NamedTuple):
+    """One call of a client, between its rounds. Sealed tokens hold it in this order.
+
+    Attributes:
+        id: of the client's request.
+        method: one of `CALLS`.
+        params: from `request_translation.modern_params`.
+        state: `requestState` for the next round.
+
+    """
+
+    id: RequestId
+    method: str
+    params: Mapping[str, Any]
+    state: str | None = None
+
+
+class Outcome(NamedTuple):
+    """The outcome of one modern request.
+
+    Attributes:
+        result: None after an error.
+        error: a JSON-RPC error.
+        notifications: sent before the result.
+        passed: an HTTP response about the caller's access token, which goes to the client unchanged.
+
+    """
+
+    result: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    passed: Mapping[str, Any] | None = None
+
+    @property
+    def questions(self) -> Mapping[str, Any]:
+        """`inputRequests` of a round that has not finished the call."""
+        result = self.result or {}
+        questions: Mapping[str, Any] = result.get("inputRequests", {}) if self.is_unfinished else {}
+        return questions
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether the round ended without a question, only for lack of time."""
+        return self.is_unfinished and not self.questions
+
+    @property
+    def state(self) -> str | None:
+        """`requestState` for the next round."""
+        state: str | None = (self.result or {}).get("requestState")
+        return state
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the call needs another round."""
+        return (self.result or {}).get("resultType") == "input_required"
+
+
+class Runner:
+    """Runs modern requests for legacy clients."""
+
+    def __init__(self, server: ModernServer, now: Callable[[], float]) -> None:
+        """Use a server and a clock (unix seconds)."""
+        self._server, self._now = server, now
+
+    def call(
+        self,
+        exchange: Exchange,
+        call: Call,
+        capabilities: Mapping[str, Any],
+        answers: Mapping[str, Any] | None = None,
+        *,
+        raise_auth: bool = False,
+    ) -> tuple[Call, Outcome]:
+        """Run a call, and further rounds while this exchange has time for them.
+
+        Args:
+            exchange: of the client.
+            call: with the state of its last round.
+            capabilities: what a function may ask the client.
+            answers: to the questions of the last round.
+            raise_auth: see `run`.
+
+        Returns:
+            The call with its new state, and the outcome of its last round.
+
+        """
+        notifications: tuple[Mapping[str, Any], ...] = ()
+        while True:
+            params = _round_params(call, answers)
+            outcome = self.run(exchange, call._replace(params=params), capabilities, raise_auth=raise_auth)
+            notifications += outcome.notifications
+            call, answers = call._replace(state=outcome.state), None
+            if not outcome.needs_time or exchange.deadline - self._now() < MIN_ROUND_SECONDS:
+                return call, outcome._replace(notifications=notifications)
+
+    def run(
+        self, exchange: Exchange, call: Call, capabilities: Mapping[str, Any], *, raise_auth: bool = False
+    ) -> Outcome:
+        """Run one request; `call.state` is not used.
+
+        Args:
+            exchange: of the client.
+            call: id, method and params.
+            capabilities: what a function may ask the client.
+            raise_auth: whether a problem with the access token becomes an HTTP status instead of a JSON-RPC error.
+
+        Raises:
+            Unauthorized, InsufficientScope: only with `raise_auth`.
+
+        """
+        request = self._request(exchange, call, capabilities)
+        try:
+            outcome = _outcome(self._server.answer(request), pass_auth=raise_auth)
+        except (Unauthorized, InsufficientScope):
+            if raise_auth:
+                raise
+            return Outcome(error={"code": InsufficientScope.code, "message": InsufficientScope.sentence})
+        except McpError as error:
+            gateway.note_error(observability.current(), error)
+            return Outcome(error={"code": error.code, "message": error.message, "data": error.data})
+        except BaseException as error:  # the client must learn which of its requests crashed
+            if is_ctrl_c(error):
+                raise
+            gateway.note_crash(observability.current(), error)
+            return _internal_error()
+        _note_outcome(outcome)
+        return outcome
+
+    def _request(self, exchange: Exchange, call: Call, capabilities: Mapping[str, Any]) -> Request:
+        message = request_translation.modern_message(exchange, call.id, call.method, call.params, capabilities)
+        headers = request_translation.modern_headers(message, self._server.catalog, exchange.http.headers)
+        return Request(
+            message=message,
+            headers=headers,
+            principal=exchange.caller.principal,
+            address=exchange.http.address,
+            deadline=exchange.deadline - SPARE_SECONDS,
+            event=self._event(exchange, message, headers),
+            scopes=exchange.caller.scopes,
+            ends=exchange.ends,
+        )
+
+    def _event(self, exchange: Exchange, message: JSONRPCRequest, headers: Mapping[str, str]) -> Mapping[str, Any]:
+        """Return the modern event only where it is forwarded, because it copies the whole request."""
+        if not self._server.forwards:
+            return exchange.event
+        spare_ms = int(SPARE_SECONDS * 1000)
+        return request_translation.modern_event(exchange.event, message, headers, spare_ms=spare_ms)
+
+
+def _round_params(call: Call, answers: Mapping[str, Any] | None) -> dict[str, Any]:
+    params = dict(call.params)
+    if call.state:
+        params["requestState"] = call.state
+    if answers is not None:
+        params["inputResponses"] = dict(answers)
+    return params
+
+
+def _note_outcome(outcome: Outcome) -> None:
+    notes = observability.current()
+    if outcome.questions:
+        notes.conclude("input_required")
+    elif outcome.needs_time:
+        notes.conclude("shed")
+    elif outcome.error is not None:
+        notes.conclude("refused", "function")
+        notes.code = outcome.error.get("code")
+    else:
+        notes.conclude("complete")
+        notes.tool_error = (outcome.result or {}).get("isError") is True
+
+
+def _outcome(answer: Answer | Forwarded, *, pass_auth: bool) -> Outcome:
+    if isinstance(answer, Answer):
+        return Outcome(answer.result, notifications=answer.notifications)
+    response = answer.response
+    if pass_auth and response["statusCode"] in (UNAUTHORIZED, FORBIDDEN):
+        return Outcome(passed=response)
+    try:
+        *notifications, last = _messages(response)
+        if "method" in last:
+            return _internal_error()
+        return Outcome(last.get("result"), last.get("error"), tuple(notifications))
+    except (ValueError, AttributeError):
+        return _internal_error()
+
+
+def _messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages of a function's HTTP response: JSON or an event stream."""
+    body: str = response["body"]
+    if not body.startswith("event:"):
+        return [json.loads(body)]
+    return [json.loads(line.removeprefix("data: ")) for line in body.split("\n") if line.startswith("data: ")]
+
+
+def _internal_error() -> Outcome:
+    return Outcome(error={"code": InternalError.code, "message": InternalError.sentence})

@@ -1,0 +1,184 @@
+"""Answers the HTTP requests of clients of 2025."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import observability
+from mcp_functions.handlers import catalog
+from mcp_functions.http import gateway
+from mcp_functions.legacy import responses, revisions
+from mcp_functions.legacy.conversations import Conversations
+from mcp_functions.legacy.exchange import SESSION_HEADER, VERSION_HEADER, ExchangeReader
+from mcp_functions.legacy.handshake import Handshake
+from mcp_functions.legacy.mailbox import Mailbox
+from mcp_functions.legacy.message_handler import MessageHandler
+from mcp_functions.legacy.message_kinds import message_kind
+from mcp_functions.legacy.question_policy import QuestionPolicy
+from mcp_functions.legacy.request_handler import HTTP_ERRORS, RequestHandler
+from mcp_functions.legacy.runner import Runner
+from mcp_functions.legacy.stream_events import MAX_POLL_MS
+from mcp_functions.legacy.token_seals import FETCH_SECONDS, make_token_seals
+from mcp_functions.protocol import headers, jsonrpc
+from mcp_functions.protocol.constants import CALLS, METHODS
+from mcp_functions.protocol.errors import HeaderMismatch, McpError, TemporarilyUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.dispatch.vault import Vault
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.gateway import Response
+    from mcp_functions.legacy.message_kinds import Kind
+    from mcp_functions.legacy.runner import ModernServer
+    from mcp_functions.settings import Settings
+
+EVENT_ID = re.compile(r"[\x21-\x7e]+")
+RESUME, ANSWER, BATCH = "resume", "answer", "batch"  # logged as the method of requests that have none
+
+
+class LegacyServer:
+    """Answers the HTTP requests of clients of 2025, and leaves all others to the modern path."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        modern: ModernServer,
+        vault: Vault | None,
+        *,
+        now: Callable[[], float] = time.time,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """Connect the parts of a deployment; KMS and the table are not used before a client needs them.
+
+        Args:
+            settings: of the deployment.
+            modern: answers the translated requests.
+            vault: seals sessions and questions; None without a key, and then there are none.
+            now: unix seconds, wall clock.
+            sleep: waits some seconds while the table is unavailable.
+
+        """
+        self._settings, self._catalog = settings, modern.catalog
+        runner, seals = Runner(modern, now), make_token_seals(vault, settings) if vault else None
+        self._exchanges = ExchangeReader(settings, seals, now)
+        self._conversations: Conversations | None = None
+        if vault and seals and settings.table:
+            mailbox = _mailbox(settings, vault, now, sleep)
+            self._conversations = Conversations(
+                seals, mailbox, runner, question_seconds=settings.question_seconds, now=now
+            )
+        handshake = Handshake(
+            runner,
+            seals.sessions if seals else None,
+            logging=bool(modern.catalog["logging"]),
+            session_seconds=settings.session_seconds,
+            now=now,
+        )
+        policy = QuestionPolicy(self._conversations, settings.questions_since)
+        self._messages = MessageHandler(RequestHandler(runner, policy, handshake), self._conversations, now)
+
+    def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: object) -> Response | None:
+        """Answer one HTTP request; None if the modern path must answer or refuse it.
+
+        Raises:
+            McpError: the HTTP status must show the problem: the access token, the session or a header is invalid.
+
+        """
+        if http.headers.get(VERSION_HEADER) not in revisions.REVISION_OF_HEADER:
+            return None
+        if http.method == "GET":
+            return self._resume(http, event, context)
+        if http.method == "POST":
+            return self._post(http, event, context)
+        return None
+
+    def _post(self, http: HttpRequest, event: Mapping[str, Any], context: object) -> Response | None:
+        try:
+            body = jsonrpc.loads(gateway.body_of(http, self._settings.max_body_bytes))
+        except McpError:  # the modern path refuses it
+            return None
+        kind = message_kind(body, http.headers.get(VERSION_HEADER))
+        if kind is None:
+            return None
+        _note_method(kind, body)
+        gateway.check_media(http)
+        initializing = kind == "request" and body["method"] == "initialize"
+        try:
+            exchange = self._exchanges.read(http, event, context, initializing=initializing)
+        except HTTP_ERRORS:
+            raise
+        except McpError as error:
+            if kind != "request":
+                raise
+            gateway.note_error(observability.current(), error)
+            return responses.json_response(http, responses.error_message(body["id"], error), {})
+        if kind == "batch" and not revisions.supports(exchange.revision, "batches"):
+            return None
+        self._check_headers(http, kind, body)
+        observability.current().revision = exchange.revision
+        return self._messages.response(exchange, kind, body)
+
+    def _resume(self, http: HttpRequest, event: Mapping[str, Any], context: object) -> Response | None:
+        """Resume a stream; None if this server offers no stream.
+
+        2025-11-25, basic/transports, "Listening for Messages from the Server": "or else return HTTP 405".
+        """
+        event_id = http.headers.get("last-event-id", "")
+        if not self._conversations or SESSION_HEADER not in http.headers or not EVENT_ID.fullmatch(event_id):
+            return None
+        notes = observability.current()
+        notes.method = RESUME
+        try:
+            exchange = self._exchanges.read(http, event, context, initializing=False)
+            notes.revision = exchange.revision
+            stream = self._conversations.resume(exchange, event_id)
+        except TemporarilyUnavailable as error:  # the client returns with the same event id
+            gateway.note_error(notes, error)
+            stream = (responses.StreamEvent(None, event_id, MAX_POLL_MS),)
+        return None if stream is None else responses.stream_response(http, stream, {})
+
+    def _check_headers(self, http: HttpRequest, kind: Kind, body: Any) -> None:  # noqa: ANN401 - parsed JSON
+        """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them.
+
+        Raises:
+            HeaderMismatch: a header contradicts the body.
+
+        """
+        try:
+            for message in body if kind == "batch" else [body]:
+                headers.check_repeated(message, http.headers)
+                self._check_parameters(message, http.headers)
+        except HeaderMismatch as error:
+            error.id = body["id"] if kind == "request" else None
+            raise
+
+    def _check_parameters(self, message: Mapping[str, Any], received: Mapping[str, str]) -> None:
+        params = message.get("params")
+        if message.get("method") == "tools/call" and isinstance(params, dict):
+            arguments = params.get("arguments")
+            declared = catalog.declared(self._catalog, params.get("name"))
+            headers.check_sent(declared, arguments if isinstance(arguments, dict) else {}, received)
+
+
+def _mailbox(
+    settings: Settings, vault: Vault, now: Callable[[], float], sleep: Callable[[float], object]
+) -> Callable[[], Mailbox]:
+    """Return a function that makes the mailbox when it is first needed."""
+    seconds = settings.question_seconds + FETCH_SECONDS
+    return gateway.once(lambda: Mailbox(vault.table(seconds), seconds=seconds, now=now, sleep=sleep))
+
+
+def _note_method(kind: Kind, body: Any) -> None:  # noqa: ANN401 - parsed JSON
+    notes = observability.current()
+    if kind == "batch":
+        notes.method = BATCH
+    elif kind == "response":
+        notes.method = ANSWER
+    else:
+        method = body["method"]
+        notes.method = method if method in METHODS else observability.UNKNOWN
+        if method in CALLS or method == "completion/complete":
+            notes.handler = observability.UNKNOWN

@@ -1,0 +1,161 @@
+"""The sealed ids that a client returns for a waiting call: event ids, and the JSON-RPC id of a question.
+
+Every client returns both unchanged, so they hold what no server stores. Both are bound to the caller, the session and
+an expiry time. An event id travels in a header, so it holds only a position.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.legacy.runner import Call
+from mcp_functions.protocol.errors import InvalidRequestState
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.protocol.jsonrpc import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.legacy.token_seals import TokenSeal
+    from mcp_functions.protocol.wire_types import RequestId
+
+_NONCE_BYTES = 12
+_ITEM_BYTES = 24  # of the digest that names the mailbox's item
+
+
+class CallStream(NamedTuple):
+    """The event streams of one waiting call.
+
+    Attributes:
+        session: the session's id.
+        request: the id of the client's request.
+        nonce: distinguishes this call from an earlier one with the same id.
+        principal: digest of the caller.
+        ends: unix seconds until which an answer counts.
+
+    """
+
+    session: str
+    request: RequestId
+    nonce: str
+    principal: str | None
+    ends: int
+
+    @property
+    def item_name(self) -> str:
+        """The name of the mailbox's item; others cannot guess it, and a cancellation can compute it."""
+        return item_name(self.session, self.request)
+
+    def belongs_to(self, exchange: Exchange) -> bool:
+        """Whether this caller started the stream in this session."""
+        session = exchange.session
+        return session is not None and (self.session, self.principal) == (session.id, exchange.principal)
+
+
+class StreamPosition(NamedTuple):
+    """The position of an event in a stream.
+
+    Attributes:
+        stream: of the event.
+        step: how many times the call had stopped for the client before this event.
+        polls: how often the client has asked since, without news.
+        last: whether no event follows.
+
+    """
+
+    stream: CallStream
+    step: int
+    polls: int = 0
+    last: bool = False
+
+
+class PendingQuestion(NamedTuple):
+    """One question to a client, with all the data that the call needs to continue after the answer.
+
+    Attributes:
+        stream: of the call.
+        step: of the stream.
+        key: of the question in its round.
+        method: of the question.
+        call: the call that asks.
+        answers: to earlier questions of the round.
+        rest: the round's remaining questions, by key.
+
+    """
+
+    stream: CallStream
+    step: int
+    key: str
+    method: str
+    call: Call
+    answers: Mapping[str, Any]
+    rest: Mapping[str, Any]
+
+
+def new_stream(exchange: Exchange, request: RequestId, *, ends: int) -> CallStream:
+    """Return the stream of a call whose client has a session."""
+    session = exchange.session.id if exchange.session else ""
+    return CallStream(session, request, new_nonce(), exchange.principal, ends)
+
+
+def new_nonce() -> str:
+    """Return a random name."""
+    return base64url(os.urandom(_NONCE_BYTES))
+
+
+def item_name(session: str, request: RequestId) -> str:
+    """Return the name of the mailbox's item for one request of one session."""
+    text = f"ks1/mailbox\0{session}\0{dumps(request)}"
+    return base64url(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:_ITEM_BYTES])
+
+
+def seal_event_id(position: StreamPosition, seal: TokenSeal) -> str:
+    """Return the event id of a position.
+
+    Raises:
+        StateTooLarge: the client's request id is too long for a header.
+        TemporarilyUnavailable, Misconfigured: no key is available.
+
+    """
+    return seal.seal({**position._asdict(), "stream": position.stream})
+
+
+def open_event_id(token: str, seal: TokenSeal, payer: str) -> StreamPosition:
+    """Return the position that an event id holds.
+
+    Raises:
+        InvalidRequestState: the id is invalid.
+        TemporarilyUnavailable, Misconfigured: no key is available.
+
+    """
+    claims = seal.open(token, payer)
+    return StreamPosition(CallStream(*claims.pop("stream")), **claims)
+
+
+def seal_question_id(question: PendingQuestion, seal: TokenSeal) -> str:
+    """Return the JSON-RPC id of a question.
+
+    Raises:
+        StateTooLarge: the call and its answers are too large for an id.
+        TemporarilyUnavailable, Misconfigured: no key is available.
+
+    """
+    return seal.seal({**question._asdict(), "stream": question.stream, "call": question.call})
+
+
+def open_question_id(token: object, seal: TokenSeal, payer: str) -> PendingQuestion:
+    """Return the question that a JSON-RPC id holds.
+
+    Raises:
+        InvalidRequestState: the id is invalid.
+        TemporarilyUnavailable, Misconfigured: no key is available.
+
+    """
+    if not isinstance(token, str):
+        reason = "not_a_token"
+        raise InvalidRequestState(reason)
+    claims = seal.open(token, payer)
+    return PendingQuestion(CallStream(*claims.pop("stream")), call=Call(*claims.pop("call")), **claims)

@@ -1,0 +1,91 @@
+"""Seals the tokens that clients of 2025 carry: session ids, event ids and question ids (envelope.md, section 14)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.jsonrpc import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.dispatch.vault import Vault
+    from mcp_functions.seal.envelope import Codec, Envelope
+    from mcp_functions.settings import Settings
+
+SESSION, EVENT, QUESTION = b"ks1/session", b"ks1/event", b"ks1/question"
+FETCH_SECONDS = 300  # how long a client can fetch the outcome after its question has expired
+MAX_SESSION, MAX_EVENT, MAX_QUESTION = 4096, 4096, 1024 * 1024  # characters; the first two are headers
+
+
+class TokenSeal:
+    """Seals JSON objects of one kind into tokens, and opens them."""
+
+    def __init__(self, codec: Codec, label: bytes) -> None:
+        """Use a codec for one kind of token. An author's codec ignores labels, so the label is also sealed inside."""
+        self._codec, self._prefix = codec, label + b"\0"
+        self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
+
+    def seal(self, claims: Mapping[str, Any]) -> str:
+        """Return a token that holds the claims.
+
+        Raises:
+            StateTooLarge: the token would be too long for its place in the message.
+            TemporarilyUnavailable, Misconfigured: no key is available.
+
+        """
+        return self._codec.seal(self._prefix + dumps(claims).encode("utf-8", "surrogatepass"))
+
+    def open(self, token: str, payer: str) -> dict[str, Any]:
+        """Return the claims of a token.
+
+        Args:
+            token: from the client.
+            payer: the key of the failure budget that an unknown data key is charged to.
+
+        Raises:
+            InvalidRequestState: this seal did not make the token.
+            TemporarilyUnavailable, Misconfigured: no key is available.
+
+        """
+        plaintext = self._envelope.unseal(token, caller=payer) if self._envelope else self._unseal(token)
+        if not plaintext.startswith(self._prefix):
+            reason = "label"
+            raise InvalidRequestState(reason)
+        claims: dict[str, Any] = json.loads(plaintext.removeprefix(self._prefix).decode("utf-8", "surrogatepass"))
+        return claims
+
+    def _unseal(self, token: str) -> bytes:
+        """Open a token with the author's codec; any unexpected exception makes the token invalid."""
+        try:
+            return bytes(self._codec.unseal(token))
+        except (TemporarilyUnavailable, Misconfigured):
+            raise
+        except Exception:  # noqa: BLE001 - an author's codec may raise anything, with secrets in its text
+            reason = "codec"
+            raise InvalidRequestState(reason) from None
+
+
+class TokenSeals(NamedTuple):
+    """The seals of one deployment."""
+
+    sessions: TokenSeal
+    events: TokenSeal
+    questions: TokenSeal
+
+
+def make_token_seals(vault: Vault, settings: Settings) -> TokenSeals:
+    """Return the seals; no key is fetched yet. A question's id comes back in a request body, beside the answer."""
+
+    def make(label: bytes, max_age: int, max_chars: int) -> TokenSeal:
+        return TokenSeal(vault.seal(label, max_age=max_age, max_chars=max_chars), label)
+
+    kept = settings.question_seconds + FETCH_SECONDS
+    max_question = max(1, min(MAX_QUESTION, settings.max_body_bytes // 2))
+    return TokenSeals(
+        sessions=make(SESSION, settings.session_seconds, MAX_SESSION),
+        events=make(EVENT, kept, MAX_EVENT),
+        questions=make(QUESTION, kept, max_question),
+    )

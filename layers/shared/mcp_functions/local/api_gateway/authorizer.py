@@ -1,0 +1,124 @@
+"""The JWT authorizer of an HTTP API: it checks access tokens and passes their claims to the function.
+
+Its sources are AWS's documentation ("Control access to HTTP APIs with JWT authorizers") and reports of the real
+service: claims reach the function as text, a missing token gets a bare `Bearer`, and no refusal names the resource's
+metadata. AWS documents the `error_description` of a wrong audience only; the other texts are this module's.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.local.issuer import jwts
+from mcp_functions.local.loopback import json_response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
+
+
+class Denied(Exception):
+    """The request does not reach a function."""
+
+    def __init__(self, response: HttpResponse) -> None:
+        """Keep the response for the client."""
+        super().__init__(response.status)
+        self.response = response
+
+
+class JwtAuthorizer:
+    """Checks the access token of a request."""
+
+    def __init__(
+        self,
+        issuer: str,
+        audiences: Collection[str],
+        jwks: Callable[[], Mapping[str, Any]],
+        *,
+        scopes: Collection[str] = (),
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Configure it.
+
+        Args:
+            issuer: the required `iss`.
+            audiences: a token must have one of them.
+            jwks: fetches the issuer's keys.
+            scopes: of the route; a token must grant one of them, unless there are none, as in template.yaml.
+            now: the clock, unix seconds.
+
+        """
+        self._issuer, self._audiences, self._jwks = issuer, set(audiences), jwks
+        self._scopes, self._now = set(scopes), now
+
+    def authorize(self, request: HttpRequest) -> dict[str, Any]:
+        """Return `requestContext.authorizer` of a request.
+
+        Raises:
+            Denied: the token is missing or invalid.
+
+        """
+        header = request.header("authorization").strip()
+        if not header:
+            raise Denied(_unauthorized("Bearer"))
+        token = header[7:].strip() if header[:7].lower() == "bearer " else header
+        try:
+            claims = jwts.read(token, self._jwks())
+        except jwts.BadToken as bad:
+            raise Denied(_invalid(str(bad))) from None
+        refusal = self._refusal(claims)
+        if refusal:
+            raise Denied(_invalid(refusal))
+        granted = _words(claims.get("scp")) | _words(claims.get("scope"))
+        if self._scopes and not self._scopes & granted:
+            challenge = f'Bearer scope="{" ".join(sorted(self._scopes))}" error="insufficient_scope"'
+            raise Denied(json_response(403, {"message": "Forbidden"}, ("www-authenticate", challenge)))
+        scopes = sorted(self._scopes & granted) or None
+        return {"jwt": {"claims": {name: _as_text(value) for name, value in claims.items()}, "scopes": scopes}}
+
+    def _refusal(self, claims: Mapping[str, Any]) -> str | None:
+        now = self._now()
+        if claims.get("iss") != self._issuer:
+            return "invalid issuer"
+        # "API Gateway validates client_id only if aud is not present"
+        audience = claims["aud"] if "aud" in claims else claims.get("client_id")
+        if not _texts(audience) & self._audiences:
+            return "the token does not have a valid audience"
+        if not _is_time(claims.get("exp")) or claims["exp"] <= now:
+            return "the token has expired"
+        for name in ("nbf", "iat"):
+            if name in claims and not (_is_time(claims[name]) and claims[name] <= now):
+                return "the token is not valid yet"
+        return None
+
+
+def _unauthorized(challenge: str) -> HttpResponse:
+    return json_response(401, {"message": "Unauthorized"}, ("www-authenticate", challenge))
+
+
+def _invalid(description: str) -> HttpResponse:
+    return _unauthorized(f'Bearer scope="" error="invalid_token" error_description="{description}"')
+
+
+def _texts(claim: object) -> set[str]:
+    listed = claim if isinstance(claim, list) else [claim]
+    return {one for one in listed if isinstance(one, str)}
+
+
+def _words(claim: object) -> set[str]:
+    return {word for text in _texts(claim) for word in text.split()}
+
+
+def _is_time(claim: object) -> bool:
+    return isinstance(claim, int | float) and not isinstance(claim, bool)
+
+
+def _as_text(claim: object) -> str:
+    if isinstance(claim, str):
+        return claim
+    if isinstance(claim, list):
+        return f"[{' '.join(map(_as_text, claim))}]"
+    return json.dumps(claim)

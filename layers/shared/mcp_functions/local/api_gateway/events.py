@@ -1,0 +1,205 @@
+"""Converts HTTP requests to API Gateway events and Lambda results to HTTP: payload format 2.0 of an HTTP API.
+
+Its sources are AWS's documentation and reports of the real service. SAM's emulator differs from both. Header names are
+in lower case and cookies only in `cookies`. There is no `body` key without a body, and only text and JSON are not in
+base64. Times are in milliseconds, and every request has a unique id.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+
+from mcp_functions.local.environment import ACCOUNT
+from mcp_functions.local.loopback import HttpResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.local.loopback import HttpRequest
+
+API = "local00000"
+REMAPPED = "www-authenticate"  # API Gateway renames it to x-amzn-remapped-www-authenticate
+HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
+PLAIN = frozenset({"application/json", "application/xml", "application/javascript"})
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+INTERNAL_ERROR = HttpResponse(500, (("content-type", "application/json"),), b'{"message":"Internal Server Error"}')
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a request came (unix seconds), its id and its trace id."""
+
+    now: float
+    request_id: str
+    trace_id: str
+
+    @classmethod
+    def at(cls, now: float) -> Moment:
+        """Make new random ids."""
+        return cls(now, base64.b64encode(os.urandom(11)).decode(), f"Root=1-{int(now):08x}-{os.urandom(12).hex()}")
+
+
+def event(
+    request: HttpRequest,
+    route: str,
+    moment: Moment,
+    authorizer: Mapping[str, Any] | None = None,
+    *,
+    method: str = "ANY",
+) -> dict[str, Any]:
+    """Make the event of one request.
+
+    Args:
+        request: as the client sent it.
+        route: its path in the API, e.g. "/mcp".
+        moment: its time and its ids.
+        authorizer: the result of the route's authorizer; None without one.
+        method: of the route.
+
+    """
+    route_key = f"{method} {route}"
+    path, _, query = request.target.partition("?")
+    cookies, headers = _cookies(request), _headers(request, moment)
+    parameters = _joined(parse_qsl(query, keep_blank_values=True))
+    return {
+        "version": "2.0",
+        "routeKey": route_key,
+        "rawPath": unquote(path),
+        "rawQueryString": query,
+        **({"cookies": cookies} if cookies else {}),
+        "headers": headers,
+        **({"queryStringParameters": parameters} if parameters else {}),
+        "requestContext": _context(request, route_key, unquote(path), moment, authorizer),
+        **_body(request, headers.get("content-type", "")),
+    }
+
+
+def _context(
+    request: HttpRequest, route_key: str, path: str, moment: Moment, authorizer: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    domain = re.sub(r":\d+$", "", request.header("host"))
+    return {
+        "accountId": ACCOUNT,
+        "apiId": API,
+        **({} if authorizer is None else {"authorizer": dict(authorizer)}),
+        "domainName": domain,
+        "domainPrefix": domain.partition(".")[0],
+        "http": {
+            "method": request.method,
+            "path": path,
+            "protocol": request.protocol,
+            "sourceIp": request.source_ip,
+            "userAgent": request.header("user-agent"),
+        },
+        "requestId": moment.request_id,
+        "routeKey": route_key,
+        "stage": "$default",
+        "time": datetime.fromtimestamp(moment.now, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000"),
+        "timeEpoch": int(moment.now * 1000),
+    }
+
+
+def _headers(request: HttpRequest, moment: Moment) -> dict[str, str]:
+    came = [(name.lower(), value) for name, value in request.headers]
+    kept = _joined([(name, value) for name, value in came if name not in HOP_BY_HOP and name != "cookie"])
+    forwarded = kept.get("x-forwarded-for")
+    written = {
+        "content-length": str(len(request.body or b"")),
+        "x-amzn-trace-id": kept.get("x-amzn-trace-id", moment.trace_id),
+        "x-forwarded-for": f"{forwarded}, {request.source_ip}" if forwarded else request.source_ip,
+        "x-forwarded-port": str(request.port),
+        "x-forwarded-proto": "http",
+    }
+    return dict(sorted({**kept, **written}.items()))
+
+
+def _joined(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for name, value in pairs:
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    return joined
+
+
+def _cookies(request: HttpRequest) -> list[str]:
+    lines = [value for name, value in request.headers if name.lower() == "cookie"]
+    return [cookie.strip() for line in lines for cookie in line.split(";") if cookie.strip()]
+
+
+def _body(request: HttpRequest, content_type: str) -> dict[str, Any]:
+    if request.body is None:
+        return {"isBase64Encoded": False}
+    media = content_type.partition(";")[0].strip().lower()
+    if media in PLAIN or media.startswith("text/"):
+        try:
+            return {"body": request.body.decode(), "isBase64Encoded": False}
+        except UnicodeDecodeError:
+            pass  # the content type is wrong
+    return {"body": base64.b64encode(request.body).decode(), "isBase64Encoded": True}
+
+
+def response(payload: bytes, moment: Moment) -> HttpResponse:
+    """Convert a function's result, as JSON, to HTTP; a result that is no HTTP response becomes a 500."""
+    try:
+        result = json.loads(payload)
+    except ValueError:
+        return INTERNAL_ERROR
+    # "If your Lambda function returns valid JSON and doesn't return a statusCode, API Gateway" infers 200 and JSON
+    if not isinstance(result, dict) or "statusCode" not in result:
+        return HttpResponse(200, (("content-type", "application/json"), _request_id(moment)), payload)
+    try:
+        return HttpResponse(_status(result), (*_response_headers(result), _request_id(moment)), _response_body(result))
+    except (TypeError, ValueError, AttributeError):
+        return INTERNAL_ERROR
+
+
+def _request_id(moment: Moment) -> tuple[str, str]:
+    return ("apigw-requestid", moment.request_id)
+
+
+def _status(result: Mapping[str, Any]) -> int:
+    status = int(result["statusCode"])
+    if not 200 <= status <= 599:  # noqa: PLR2004 - a final HTTP status
+        raise ValueError
+    return status
+
+
+def _response_headers(result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    headers = {_name(name): _text(value) for name, value in (result.get("headers") or {}).items()}
+    headers = {name: value for name, value in headers.items() if name not in HOP_BY_HOP and name != "content-length"}
+    headers.setdefault("content-type", "text/plain;charset=UTF-8")
+    cookies = tuple(("set-cookie", _text(cookie)) for cookie in result.get("cookies") or ())
+    return (*headers.items(), *cookies)
+
+
+def _name(name: str) -> str:
+    if not TOKEN.fullmatch(name):
+        raise ValueError
+    return f"x-amzn-remapped-{REMAPPED}" if name.lower() == REMAPPED else name.lower()
+
+
+def _text(value: object) -> str:
+    text = json.dumps(value) if isinstance(value, bool | int | float) else value
+    if not isinstance(text, str) or not text.isprintable():  # a line break would start another header
+        raise ValueError
+    text.encode("latin-1")
+    return text
+
+
+def _response_body(result: Mapping[str, Any]) -> bytes:
+    body = result.get("body")
+    if body is None:
+        return b""
+    if not isinstance(body, str):
+        raise TypeError
+    try:
+        return base64.b64decode(body, validate=True) if result.get("isBase64Encoded") else body.encode()
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise ValueError from error

@@ -1,0 +1,96 @@
+"""The text that `serve` and `kms` print when they start: the URL, the functions, and how to connect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_functions.local.lambdas.functions import FRONT_DOOR
+from mcp_functions.local.loopback import HOST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_functions.local.issuer import Issuer
+    from mcp_functions.local.lambdas.functions import Function
+
+KINDS = {"tool": "tool", "prompt": "prompt", "resource": "resource", "resource_template": "template"}
+
+STALE = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
+GREETING = """\
+mcp-functions serves {url}
+
+{functions}
+
+Connect a client, of MCP 2026-07-28 or of 2025:
+  Claude Code     claude mcp add --transport http local {url}
+  VS Code         .vscode/mcp.json  {{"servers": {{"local": {{"type": "http", "url": "{url}"}}}}}}
+  Cursor          .cursor/mcp.json  {{"mcpServers": {{"local": {{"url": "{url}"}}}}}}
+  Claude Desktop  its configuration knows no URL; mcp-remote does (Node.js):
+                {{"mcpServers": {{"local": {{"command": "npx", "args": ["-y", "mcp-remote", "{url}"]}}}}}}
+  MCP Inspector   npx @modelcontextprotocol/inspector --transport http --server-url {url}
+  Python          async with Client("{url}", elicitation_callback=...) as client:
+                      print(await client.list_tools())  # from mcp import Client; pip install "mcp>=2.3"
+  TypeScript      client.connect(new StreamableHTTPClientTransport(new URL("{url}")))
+  curl            curl {url} --json '{{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}'
+
+{auth}
+Ctrl-C stops."""
+OPEN = "AuthMode is none: a requestState is bound to no user, so every client that has it can use it."
+CLOSED = """\
+AuthMode is jwt: a call needs an access token for {url} of {issuer}.
+A client with OAuth discovers how to sign in; here every sign-in succeeds, as local-user or login_hint.
+Other clients send "Authorization: Bearer ..." with this token of local-user, valid for an hour:
+{token}"""
+
+
+HOST_OF_CONTAINERS = "host.docker.internal"  # the host's name in a container of Docker Desktop
+DOCKER_DESKTOP = """\
+That is for Docker Desktop. Containers of an engine on Linux reach its bridge: kms --address 172.17.0.1
+"""
+KMS = """\
+KMS answers at {url}, with this project's key. Where `sam local` runs, first:
+
+export AWS_ENDPOINT_URL_KMS={inside}
+export MCP_KMS_KEYS={arn}
+
+{hint}Ctrl-C stops."""
+
+
+def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = None) -> str:
+    """Return the text of `serve`.
+
+    Args:
+        url: of the endpoint.
+        functions: by folder.
+        issuer: of access tokens; None with AuthMode none.
+
+    """
+    listed = [line for function in functions.values() if function.folder != FRONT_DOOR for line in _lines(function)]
+    if FRONT_DOOR not in functions:
+        listed.append(f"  (no functions/{FRONT_DOOR}: {url} is not there, only {url}/<folder> is)")
+    return GREETING.format(url=url, functions="\n".join(listed), auth=_auth(url, issuer, functions))
+
+
+def kms(url: str, arn: str) -> str:
+    """Return the text of `kms`: its URL, and the variables for functions in containers."""
+    inside = url.replace(HOST, HOST_OF_CONTAINERS)  # in a container 127.0.0.1 is the container itself
+    return KMS.format(url=url, arn=arn, inside=inside, hint="" if inside == url else DOCKER_DESKTOP)
+
+
+def stale(differences: Sequence[str]) -> str:
+    """Return the text about a catalog that differs from the functions."""
+    return "\n".join([STALE, *(f"  {line}" for line in differences)])
+
+
+def _auth(url: str, issuer: Issuer | None, functions: Mapping[str, Function]) -> str:
+    if issuer is None:
+        return OPEN
+    scopes = {scope for function in functions.values() for handler in function.handlers for scope in handler.scopes}
+    return CLOSED.format(url=url, issuer=issuer.url, token=issuer.token(scope=" ".join(sorted(scopes))))
+
+
+def _lines(function: Function) -> list[str]:
+    if not function.handlers:
+        return [f"  function   {function.folder}"]
+    named = [(KINDS[handler.kind], str(handler.key), handler.asks) for handler in function.handlers]
+    return [f"  {kind:<9}  {key:<32}{'may ask' if asks else ''}".rstrip() for kind, key, asks in named]

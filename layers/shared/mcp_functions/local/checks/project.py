@@ -1,0 +1,113 @@
+"""A project as its checks see it: the functions that are on disk, the template that deploys them, and the catalog."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.local import catalog as catalogs
+from mcp_functions.local import environment, template
+from mcp_functions.local.checks.statements import substitution
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions
+from mcp_functions.protocol.constants import WORKER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = "functions"
+FUNCTION = "AWS::Serverless::Function"
+
+
+class Block(NamedTuple):
+    """One function's resource in template.yaml."""
+
+    logical_id: str
+    properties: dict[str, Any]
+
+    def variable(self, name: str) -> Any:  # noqa: ANN401 - a template holds any JSON value
+        """Return an environment variable's value; None if the block does not set it."""
+        return self.properties.get("Environment", {}).get("Variables", {}).get(name)
+
+
+@dataclass(frozen=True)
+class Project:
+    """The parts that must agree. All but the last two are names of folders in functions/."""
+
+    folders: frozenset[str]  # that hold an app.py
+    offering: frozenset[str]  # that have a handler: usually all but the front door
+    asking: frozenset[str]  # that have a handler which can ask
+    keeping: frozenset[str]  # that have a handler which writes to the table
+    catalog: dict[str, Any]
+    template: dict[str, Any]
+
+    def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Return the properties of all resources of one type, by logical id."""
+        resources = self.template["Resources"].items()
+        return {name: resource.get("Properties", {}) for name, resource in resources if resource["Type"] == kind}
+
+    @property
+    def functions(self) -> dict[str, Block]:
+        """The blocks that deploy a folder of functions/, by folder; workers are not among them."""
+        return {
+            path.name: block
+            for path, block in self._deployed()
+            if path.parts[:1] == (FOLDER,) and not _is_worker(block.properties)
+        }
+
+    @property
+    def workers(self) -> dict[str, Block]:
+        """The blocks that continue the tasks of a function, by the function's folder."""
+        return {path.name: block for path, block in self._deployed() if _is_worker(block.properties)}
+
+    @property
+    def tasks(self) -> frozenset[str]:
+        """The folders with a handler whose calls may become tasks."""
+        return frozenset(self.catalog.get("tasks", ()))
+
+    @property
+    def endpoint_folders(self) -> frozenset[str]:
+        """The endpoint's folder. It may have the key and the table for clients of 2025, even if no handler asks."""
+        return frozenset({FRONT_DOOR}) & self.folders
+
+    @property
+    def front_door(self) -> Block | None:
+        """The endpoint's block; None if functions/mcp is missing or has handlers itself."""
+        return None if FRONT_DOOR in self.offering else self.functions.get(FRONT_DOOR)
+
+    def _deployed(self) -> Iterator[tuple[Path, Block]]:
+        for logical_id, properties in self.of_type(FUNCTION).items():
+            yield Path(str(properties.get("CodeUri"))), Block(logical_id, properties)
+
+
+def read(root: Path) -> Project:
+    """Import every function of a project, and read its template and its catalog.
+
+    Args:
+        root: the folder of template.yaml and functions/.
+
+    Raises:
+        Problem: a file is missing, or a function does not load.
+
+    """
+    parsed = template.read(root / template.FILE)
+    with environment.applied(environment.CREDENTIALS), Functions(root / FOLDER) as loaded:
+        handlers = [(folder, one) for folder, function in loaded.by_folder.items() for one in function.handlers]
+        folders = frozenset(loaded.by_folder)
+    return Project(
+        folders=folders,
+        offering=frozenset(folder for folder, _ in handlers),
+        asking=frozenset(folder for folder, one in handlers if one.asks or one.task),
+        keeping=frozenset(folder for folder, one in handlers if one.keeps),
+        catalog=catalogs.read(root / FOLDER),
+        template=parsed,
+    )
+
+
+def pascal(folder: str) -> str:
+    """Return a folder's logical id: update_work_item becomes UpdateWorkItem."""
+    return "".join(word.capitalize() for word in folder.replace("-", "_").split("_"))
+
+
+def _is_worker(properties: dict[str, Any]) -> bool:
+    return str(substitution(properties.get("FunctionName"))).endswith(WORKER)

@@ -1,0 +1,72 @@
+"""The official clients, as programs that send one round and end: `*command FILE ANSWERS`.
+
+FILE keeps the conversation between the programs. The TypeScript client needs Node.js and an npm package, which may be
+missing. The Python client is installed with the demo.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mcp_functions.local.problems import DemoError
+
+SCRIPT = Path("tests/clients/one_round.mjs")
+PACKAGES = Path("tests/conformance")
+PACKAGE = PACKAGES / "node_modules/@modelcontextprotocol/client/package.json"
+OLDEST_NODE = 20  # PACKAGE says: "engines": {"node": ">=20"}
+SECONDS = 60
+
+
+class Client(NamedTuple):
+    """A client's name and its command."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+PYTHON = Client("the official Python client", (sys.executable, "-m", "mcp_functions.local.demo.one_round"))
+
+
+def typescript(root: Path) -> Client | str:
+    """Find the official TypeScript client and its Node.js under a project's root; or return the reason why not."""
+    node = shutil.which("node")
+    if not node:
+        return "Node.js is not installed"
+    version = _run([node, "--version"]).stdout.strip()
+    major = version.removeprefix("v").partition(".")[0]
+    if not major.isdecimal() or int(major) < OLDEST_NODE:
+        return f"Node.js {version} is older than {OLDEST_NODE}"
+    if not (root / SCRIPT).is_file() or not (root / PACKAGE).is_file():
+        return f"it is not installed (npm ci --prefix {PACKAGES})"
+    released = json.loads((root / PACKAGE).read_text(encoding="utf-8"))["version"]
+    return Client(f"the official TypeScript client {released}, Node.js {version}", (node, str(root / SCRIPT)))
+
+
+def send(client: Client, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
+    """Send the next round of the conversation in a file, from a new process; return the result.
+
+    Args:
+        client: the program.
+        file: with url, name, arguments; after a round also with the questions and the state.
+        answers: contents of forms, by key.
+
+    Raises:
+        DemoError: the server refused the request, or the client did not run.
+
+    """
+    done = _run([*client.command, str(file), json.dumps(answers)])
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["it gave no reason"]
+        surprise = f"{client.name} failed: {lines[-1]}"
+        raise DemoError(surprise)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603 - ours

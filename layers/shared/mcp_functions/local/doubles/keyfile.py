@@ -1,0 +1,83 @@
+"""The project's one KMS key, in a file, so that a conversation survives a restart of the harness.
+
+It protects only local experiments. Still, git ignores its folder, and only its owner can read it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+import secrets
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mcp_functions.local.problems import Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE = "kms.json"
+KEY_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+MATERIAL_BYTES = 32
+
+
+@dataclass(frozen=True)
+class StoredKey:
+    """A symmetric key: its id, and 32 bytes of material."""
+
+    key_id: str
+    material: bytes = field(repr=False)
+
+
+def load(state_dir: Path) -> StoredKey:
+    """Read the project's key, or create it.
+
+    Args:
+        state_dir: the harness's folder, created if it is missing.
+
+    Raises:
+        Problem: the file cannot be read or written, or is damaged.
+
+    """
+    file = state_dir / FILE
+    try:
+        if not file.exists():
+            _create(file)
+        text = file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        unreadable = f"{file} cannot be read or created: {type(error).__name__}"
+        raise Problem(unreadable) from error
+    return _parse(text, file)
+
+
+def _parse(text: str, file: Path) -> StoredKey:
+    try:
+        stored = json.loads(text)
+        key = StoredKey(stored["keyId"], base64.b64decode(stored["material"], validate=True))
+        if KEY_ID.fullmatch(key.key_id) and len(key.material) == MATERIAL_BYTES:
+            return key
+    except (ValueError, TypeError, KeyError, binascii.Error):
+        pass
+    damaged = f"{file} is damaged: delete it to get a new key; conversations begun before must start again"
+    raise Problem(damaged)
+
+
+def _create(file: Path) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ignore = file.parent / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+    made = {"keyId": str(uuid.uuid4()), "material": base64.b64encode(secrets.token_bytes(MATERIAL_BYTES)).decode()}
+    draft = file.with_name(f".{FILE}.{secrets.token_hex(8)}")
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:  # noqa: PTH123 - private from the first byte
+            opened.write(json.dumps(made, indent=2) + "\n")
+        os.link(draft, file)  # atomic; if another harness was faster, its key is the project's
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink(missing_ok=True)

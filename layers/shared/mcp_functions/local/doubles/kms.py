@@ -1,0 +1,169 @@
+"""KMS: moto with the project's one key, corrected where AWS answers otherwise.
+
+moto accepts what AWS refuses: a disabled key, and a blob that is too long. It joins an encryption context without
+separators, so that two different contexts may be equal, and it gives damage other names. This module corrects that.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.local.doubles.moto_service import OK, Protocol
+from mcp_functions.local.environment import ACCOUNT, REGION
+from mcp_functions.local.problems import not_installed
+
+if TYPE_CHECKING:
+    from moto.kms.models import Key, KmsBackend
+
+    from mcp_functions.local.doubles.keyfile import StoredKey
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
+
+MAX_REQUEST = 1024 * 1024  # bytes
+MAX_BLOB = 6144  # bytes: "CiphertextBlob … Maximum length of 6144"
+MAX_CONTEXT = 8192  # characters of an encryption context as JSON
+KEY_ID_BYTES = 36  # a blob of moto begins with the id of its key
+CRYPTOGRAPHIC = frozenset({"Encrypt", "Decrypt", "ReEncrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext"})
+CONTEXTS = ("EncryptionContext", "SourceEncryptionContext", "DestinationEncryptionContext")
+PROTOCOL = Protocol("kms", "TrentService.", "1.1")
+
+
+class KmsError(NamedTuple):
+    """An error as AWS answers it: its name in the API, and a text."""
+
+    kind: str
+    message: str = ""
+
+
+class KmsApi:
+    """Answers KMS requests with one existing key.
+
+    Attributes:
+        arn: of the key.
+
+    """
+
+    def __init__(self, stored: StoredKey) -> None:
+        """Give moto the key, in a separate backend, so that two harnesses share nothing.
+
+        Raises:
+            Problem: moto is not installed.
+
+        """
+        try:
+            from moto.kms.models import KmsBackend  # noqa: PLC0415 - `catalog` and `next` need not import it
+            from moto.kms.responses import KmsResponse  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            raise not_installed(error, "local") from error
+
+        class Response(KmsResponse):
+            kms_backend = KmsBackend(REGION, ACCOUNT)  # in moto this is a property that reads a global
+
+        self._backend, self._response = Response.kms_backend, Response
+        self.arn = _adopt(self._backend, stored)
+
+    def warm(self) -> None:
+        """Make moto import what its first answer needs, so that no client waits a second for it."""
+        PROTOCOL.ask(self._response, "ListKeys", {})
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        """Answer one signed request; the signature itself is not checked.
+
+        A web page cannot add the header to a request to another origin without a preflight, which fails here.
+        """
+        action, params = request.header("x-amz-target").removeprefix(PROTOCOL.target), _params(request.body)
+        if not request.is_signed:
+            return _error_response(KmsError("MissingAuthenticationTokenException"))
+        if params is None:
+            return _error_response(KmsError("SerializationException"))
+        invalid = _invalid(action, params)
+        if invalid:
+            return _error_response(invalid)
+        try:
+            status, body = PROTOCOL.ask(self._response, action, _for_moto(params))
+        except NotImplementedError:
+            return _error_response(KmsError("UnknownOperationException"))
+        except Exception as error:  # noqa: BLE001 - moto raises any exception
+            status, body = 500, json.dumps({"__type": "KMSInternalException", "message": type(error).__name__})
+        corrected = self._correction(action, params, answered=status == OK)
+        return _error_response(corrected) if corrected else PROTOCOL.response(status, body)
+
+    def _correction(self, action: str, params: dict[str, Any], *, answered: bool) -> KmsError | None:
+        """Return the error that AWS gives instead of moto's answer; None if moto's answer is right."""
+        named = self._key(params.get("KeyId"))
+        if action not in CRYPTOGRAPHIC or (params.get("KeyId") and named is None):
+            return None
+        if action != "Decrypt":
+            return _unusable(named)
+        sealing = self._backend.keys.get(_blob(params)[:KEY_ID_BYTES].decode("latin-1"))
+        if sealing and named and sealing is not named:
+            message = "The key ID in the request does not identify a CMK that can perform this operation."
+            return KmsError("IncorrectKeyException", message)
+        if sealing and (unusable := _unusable(sealing)):
+            return unusable
+        # AWS has one error for a damaged blob and for another encryption context
+        return None if answered else KmsError("InvalidCiphertextException")
+
+    def _key(self, named: object) -> Key | None:
+        try:
+            return self._backend.keys.get(self._backend.any_id_to_key_id(str(named)))
+        except AttributeError:  # moto raises it for an unknown alias
+            return None
+
+
+def _adopt(backend: KmsBackend, stored: StoredKey) -> str:
+    key = backend.create_key(None, "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", "mcp-functions, local", None)
+    key.id, key.key_material = stored.key_id, stored.material
+    key.arn = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key.id}"
+    key.key_rotation_status = True
+    backend.keys = {key.id: key}
+    return str(key.arn)
+
+
+def _unusable(key: Key | None) -> KmsError | None:
+    if key is None:
+        return None
+    if key.key_state == "PendingDeletion":
+        return KmsError("KMSInvalidStateException", f"{key.arn} is pending deletion.")
+    return None if key.enabled else KmsError("DisabledException", f"{key.arn} is disabled.")
+
+
+def _params(body: bytes | None) -> dict[str, Any] | None:
+    try:
+        params = json.loads(body or b"{}")
+    except ValueError:
+        return None
+    return params if isinstance(params, dict) else None
+
+
+def _invalid(action: str, params: dict[str, Any]) -> KmsError | None:
+    for context in (params[name] for name in CONTEXTS if params.get(name)):
+        if not isinstance(context, dict) or not all(isinstance(value, str) for value in context.values()):
+            return KmsError("SerializationException")
+        if len(json.dumps(context)) > MAX_CONTEXT:
+            return KmsError("ValidationException", "the encryption context is too long")
+    if action == "Decrypt" and not 1 <= len(_blob(params)) <= MAX_BLOB:
+        allowed = f"have length greater than or equal to 1 and less than or equal to {MAX_BLOB}"
+        detected = "1 validation error detected: Value at 'ciphertextBlob' failed to satisfy constraint"
+        return KmsError("ValidationException", f"{detected}: Member must {allowed}")
+    return None
+
+
+def _for_moto(params: dict[str, Any]) -> dict[str, Any]:
+    """Write each context as one member, so that moto keeps different contexts apart, and an ARN as the key's id."""
+    contexts = {name: {"": json.dumps(params[name], sort_keys=True)} for name in CONTEXTS if params.get(name)}
+    key = {"KeyId": str(params["KeyId"]).rpartition(":key/")[2]} if params.get("KeyId") else {}
+    return params | contexts | key
+
+
+def _blob(params: dict[str, Any]) -> bytes:
+    try:
+        return base64.b64decode(params.get("CiphertextBlob") or "")
+    except (TypeError, binascii.Error):
+        return b""
+
+
+def _error_response(error: KmsError) -> HttpResponse:
+    return PROTOCOL.response(400, json.dumps({"__type": error.kind, "message": error.message}))

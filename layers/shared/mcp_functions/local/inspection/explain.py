@@ -1,0 +1,248 @@
+"""Explains why a server refuses a state: first the public part, then the sealed claims.
+
+The deployed code (`Envelope`, `RequestStates`) decides. It runs again after each refusal, so that every reason is named
+and not only the first. Answers and state are shown only on request, keys never.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.local.inspection.reasons import MAX_ROUNDS, WHY
+from mcp_functions.local.problems import Problem
+from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.data_keys import Keys, Reason, Scope, kek_hint
+from mcp_functions.seal.envelope import CEILING, Envelope, describe
+from mcp_functions.seal.request_state import BOUND, Binding, RequestStates, binding, principal_digest, read_claims
+from mcp_functions.seal.request_state import Reason as Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mcp_functions.local.inspection.keyring import Keyring
+    from mcp_functions.protocol.messages import Principal
+    from mcp_functions.seal.data_keys import Wrapping
+    from mcp_functions.seal.request_state import Binding
+
+UNKNOWN: Any = object()  # a part of the request that is not known, and so not compared
+FOR_EVER = 100 * 366 * 86_400  # seconds: a token of any age is opened first, and called too old afterwards
+UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+@dataclass(frozen=True)
+class Request:
+    """The refused request, as far as the operator knows it.
+
+    Attributes:
+        method: one of `CALLS`.
+        target: the name or URI of the call.
+        arguments: JSON.
+        principal: of the sender; None on a server without authentication.
+        answer_within: the handler's lifetime of a state, in seconds.
+
+    """
+
+    method: str = UNKNOWN
+    target: str = UNKNOWN
+    arguments: Any = UNKNOWN
+    principal: Principal | None = UNKNOWN
+    answer_within: int | None = None
+
+
+class Explanation(NamedTuple):
+    """Lines for the terminal, and every reason to refuse the token."""
+
+    lines: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return all lines, with the reasons last."""
+        refused = [f"refused: {reason}: {WHY.get(reason, 'see envelope.md')}" for reason in self.reasons]
+        return "\n".join([*self.lines, *(refused or ["not refused, as far as it was compared"])])
+
+
+def shown(token: str, *, now: float) -> Explanation:
+    """Describe the public part of a token, for which no key is needed, or the reason why it is malformed."""
+    try:
+        seen = describe(token)
+    except InvalidRequestState as refused:
+        return Explanation((), (refused.reason,))
+    sizes = f"{seen['chars']} characters, of which {seen['payload_bytes']} bytes are sealed"
+    return Explanation(
+        (
+            _line("token", f"{sizes}; jti {seen['jti']}"),
+            _line("data key", f"{seen['key']}, born {_when(seen['born'], now)}"),
+            _line("wrapped by", f"the KMS key with kek {seen['kek']}"),
+        )
+    )
+
+
+def explain(token: str, keyring: Keyring, request: Request, *, now: float, show_state: bool = False) -> Explanation:
+    """Describe a token, and every reason to refuse it.
+
+    Args:
+        token: as a client sent it.
+        keyring: the keys and scopes to open it with.
+        request: what to compare it with.
+        now: unix seconds.
+        show_state: print the answers and the state too.
+
+    Raises:
+        Problem: KMS does not allow this user to open it, or is not available.
+
+    """
+    outside, reasons = shown(token, now=now)
+    if reasons:
+        return Explanation(outside, reasons)
+    seen = describe(token)
+    wrapping = next((one for one in keyring.wrappings if kek_hint(one.id).hex() == seen["kek"]), None)
+    if wrapping is None:
+        return Explanation(outside, (Reason.KEK_UNKNOWN,))
+    scope, payload = _opened(token, wrapping, keyring.scopes, born=seen["born"])
+    claims = _claims(payload) if isinstance(payload, bytes) else None
+    allowed = claims and ceil((claims["exp"] - claims["iat"]) / 1000)
+    envelope = Envelope(Keys([wrapping], scope, now=lambda: now), max_age=request.answer_within or allowed or FOR_EVER)
+    today = _unseal(envelope, token)  # with the server's own limits: it may be too long, or its data key too old
+    early = [today] if isinstance(today, str) else []
+    if payload != Reason.WRAPPED_KEY:
+        elsewhere = keyring.expected not in (None, scope)
+        early += [Reason.WRAPPED_KEY] if elsewhere else []
+        outside = (*outside, _line("scope", f"{_named(scope)}{', not that of the request' if elsewhere else ''}"))
+    if not isinstance(payload, bytes) or claims is None:
+        last = payload if isinstance(payload, str) else Claim.CLAIMS
+        return Explanation(outside, tuple(dict.fromkeys([*early, last])))
+    bound = _bound(f"{scope.service}/{scope.stage}", request, claims)
+    differing = _refusals(payload, bound, claims, now=now, lifetime=int(envelope.max_age))
+    inside = _inside(claims, request, set(differing), now)
+    state = (json.dumps(claims["s"], indent=2, ensure_ascii=False),) if show_state else ()
+    return Explanation((*outside, *inside, *state), (*early, *differing))
+
+
+def _opened(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int) -> tuple[Scope, bytes | str]:
+    """Open a token with the first scope that KMS accepts, at the time when its data key was made."""
+    tried: list[tuple[Scope, bytes | str]] = []
+    for scope in scopes:
+        keys = Keys([wrapping], scope, now=lambda: born)
+        tried.append((scope, _unseal(Envelope(keys, max_chars=CEILING, max_age=FOR_EVER), token)))
+        if tried[-1][1] != Reason.WRAPPED_KEY:  # KMS accepts the scope, so no other is right
+            return tried[-1]
+    return tried[0]
+
+
+def _unseal(envelope: Envelope, token: str) -> bytes | str:
+    """Return the sealed bytes, or the reason for a refusal."""
+    try:
+        return envelope.unseal(token)
+    except InvalidRequestState as refused:
+        return str(refused.reason)
+    except TemporarilyUnavailable as error:
+        late = f"KMS does not answer ({error.reason}): try again, and look at the network, the Region and the proxy"
+        raise Problem(late) from error
+    except Misconfigured as error:
+        denied = (
+            f"KMS does not open it for you ({error.reason}): the key must be enabled, and your credentials need"
+            " kms:Decrypt on it for this service and stage"
+        )
+        raise Problem(denied) from error
+
+
+class _Payload:
+    """A codec for a payload that is open already."""
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+
+    def seal(self, payload: bytes, /) -> str:
+        return payload.decode()
+
+    def unseal(self, _token: str, /) -> bytes:
+        return self._payload
+
+
+def _claims(payload: bytes) -> dict[str, Any] | None:
+    """Return the claims, or None if the deployed code finds them malformed."""
+    try:
+        claims = read_claims(payload)
+    except InvalidRequestState:
+        return None
+    if isinstance(kept := claims["s"].get("state"), str):
+        claims["s"]["state"] = json.loads(kept)
+    return claims
+
+
+def _bound(audience: str, request: Request, claims: dict[str, Any]) -> Binding:
+    """Make the binding of the request; its unknown parts come from the token."""
+    method = claims["m"] if request.method is UNKNOWN else request.method
+    target = claims["t"] if request.target is UNKNOWN else request.target
+    params = {CALLS.get(method, "name"): target, "arguments": request.arguments}
+    try:
+        bound = binding(audience, method, params if request.arguments is not UNKNOWN else {}, None)
+    except InvalidParams as error:
+        unfit = f"--arguments: {error.message}"
+        raise Problem(unfit) from error
+    return bound._replace(
+        target=target,
+        arguments_digest=claims["a"] if request.arguments is UNKNOWN else bound.arguments_digest,
+        principal=claims["p"] if request.principal is UNKNOWN else principal_digest(request.principal),
+    )
+
+
+def _refusals(payload: bytes, bound: Binding, claims: dict[str, Any], *, now: float, lifetime: int) -> tuple[str, ...]:
+    """Return every reason: after each one, replace the request's value by the claim's and check again."""
+    reasons: list[str] = []
+    states = RequestStates(_Payload(payload), now=lambda: now, max_rounds=MAX_ROUNDS, anonymous=True)
+    while True:
+        try:
+            states.open("", bound, lifetime=lifetime)
+        except InvalidRequestState as refused:
+            reasons.append(refused.reason)
+            if refused.reason not in BOUND:
+                return tuple(reasons)
+            name, claim = BOUND[Claim(refused.reason)]
+            bound = bound._replace(**{name: claims[claim]})
+        else:
+            return tuple(reasons)
+
+
+def _inside(claims: dict[str, Any], request: Request, differing: set[str], now: float) -> Iterator[str]:
+    def compared(name: str, known: object) -> str:
+        if known is UNKNOWN:
+            return "not compared"
+        return "other than the request's" if name in differing else "as in the request"
+
+    principal = "nobody" if claims["p"] is None else claims["p"]
+    yield _line("audience", claims["aud"])
+    yield _line("method", f"{claims['m']} ({compared(Claim.METHOD, request.method)})")
+    yield _line("target", f"{claims['t']} ({compared(Claim.TARGET, request.target)})")
+    yield _line("arguments", f"digest {claims['a']} ({compared(Claim.ARGUMENTS, request.arguments)})")
+    yield _line("principal", f"{principal} ({compared(Claim.PRINCIPAL, request.principal)})")
+    yield _line("sealed", _when(claims["iat"] / 1000, now))
+    yield _line("expires", _when(claims["exp"] / 1000, now))
+    yield _line("conversation", f"{claims['f']}, ends {_when(claims['fx'] / 1000, now)}")
+    yield _line("round", f"{claims['r']} of {MAX_ROUNDS}")
+    yield _line("asked", ", ".join(sorted(claims["q"])) or "nothing")
+    for name, kept in sorted(claims["s"].items()):
+        yield _line(name, ", ".join(sorted(kept)) if isinstance(kept, dict) else "(--show-state shows it)")
+
+
+def _named(scope: Scope) -> str:
+    return f"{scope.service}, stage {scope.stage}, generation {scope.generation}"
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label:<13} {text}"
+
+
+def _when(at: float, now: float) -> str:
+    """Return a time in the user's time zone, and its distance from now."""
+    away = abs(at - now)
+    fitting = [(length, unit) for length, unit in UNITS if away >= length]
+    length, unit = fitting[0] if fitting else UNITS[-1]
+    distance = f"{away / length:.0f} {unit}"
+    local = datetime.fromtimestamp(at).astimezone()
+    return f"{local:%Y-%m-%d %H:%M:%S %Z}, {f'in {distance}' if at > now else f'{distance} ago'}"

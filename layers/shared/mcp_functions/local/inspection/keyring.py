@@ -1,0 +1,73 @@
+"""The keys that open a token for its inspection: the harness's own key, or KMS keys of an AWS account."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.local import environment
+from mcp_functions.local.doubles import keyfile
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.problems import Problem
+from mcp_functions.seal.data_keys import KmsKey, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from mcp_functions.seal.data_keys import Wrapping
+
+ARN_PARTS = 6
+
+
+class Keyring(NamedTuple):
+    """Keys that unwrap data keys, the scopes to try, and the expected scope, if it is known."""
+
+    wrappings: Sequence[Wrapping]
+    scopes: Sequence[Scope]
+    expected: Scope | None
+
+
+@contextmanager
+def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) -> Iterator[Keyring]:
+    """Provide the harness's key while the block runs.
+
+    Raises:
+        Problem: the key is missing in `state_dir`, or damaged.
+
+    """
+    file = state_dir / keyfile.FILE
+    if not file.exists():
+        missing = f"there is no {file}: start where the harness ran, or name the keys with --key"
+        raise Problem(missing)
+    with ExitStack() as stack:
+        kms = stack.enter_context(Loopback(max_body=MAX_REQUEST))
+        api = KmsApi(keyfile.load(state_dir))
+        kms.start(api.answer)
+        pointed = environment.endpoints(kms=kms.url, invoke=kms.url)
+        stack.enter_context(environment.applied(environment.CREDENTIALS | pointed))
+        yield Keyring([KmsKey(api.arn)], scopes, expected)
+
+
+def aws_keys(arns: Sequence[str], scope: Scope) -> Keyring:
+    """Provide KMS keys with the user's own credentials, each in its Region.
+
+    Raises:
+        Problem: an ARN does not name a key.
+
+    """
+    for arn in arns:
+        if len(arn.split(":")) != ARN_PARTS or ":key/" not in arn:
+            wrong = f"--key {arn}: give the ARN of a key, as MCP_KMS_KEYS has it (arn:aws:kms:...:key/...)"
+            raise Problem(wrong)
+    return Keyring([KmsKey(arn, _client_of(arn)) for arn in arns], [scope], scope)
+
+
+def _client_of(arn: str) -> Callable[[], Any]:
+    def make() -> Any:  # noqa: ANN401 - boto3 makes its clients at run time
+        from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only who asks AWS needs it
+
+        return by_boto3.client("kms", connect_seconds=2, read_seconds=5, attempts=2, region=arn.split(":")[3])
+
+    return make

@@ -1,0 +1,192 @@
+"""The authorization server's endpoints. Every user is signed in at once, as `login_hint` or as `local-user`."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from mcp_functions.local.issuer.grants import (
+    INVALID_CLIENT_METADATA,
+    INVALID_REQUEST,
+    INVALID_TARGET,
+    UNSUPPORTED_GRANT_TYPE,
+    UNSUPPORTED_RESPONSE_TYPE,
+    Grant,
+    Grants,
+    OAuthError,
+)
+from mcp_functions.local.issuer.jwts import Signer
+from mcp_functions.local.loopback import HttpResponse, json_response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.local.loopback import HttpRequest
+
+USER = "local-user"
+TOKEN_SECONDS = 3600
+NOT_STORED = ("cache-control", "no-store")
+METADATA = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
+
+
+class Issuer:
+    """Signs people in for the clients of one resource."""
+
+    def __init__(self, url: str, resource: str, *, now: Callable[[], float] = time.time) -> None:
+        """Make a key.
+
+        Args:
+            url: of this server, without a path; also the `iss` of its tokens.
+            resource: URL of the MCP endpoint, the default audience of tokens.
+            now: the clock, unix seconds.
+
+        """
+        self.url, self._resource, self._now = url, resource, now
+        self._signer, self._grants = Signer(), Grants()
+
+    @property
+    def jwks(self) -> dict[str, Any]:
+        """The public keys of its tokens."""
+        return self._signer.jwks
+
+    def token(self, *, subject: str = USER, scope: str = "", **changed: object) -> str:
+        """Make an access token; with `changed` also one that the server does not issue, e.g. an expired one.
+
+        Args:
+            subject: the user.
+            scope: that it grants.
+            changed: claims by name; None removes a claim.
+
+        """
+        now = int(self._now())
+        claims: dict[str, Any] = {
+            "iss": self.url,
+            "sub": subject,
+            "aud": self._resource,
+            "client_id": "local-client",
+            "exp": now + TOKEN_SECONDS,
+            "iat": now,
+            "jti": secrets.token_urlsafe(12),
+            "scope": scope or None,
+            **changed,
+        }
+        return self._signer.sign({name: value for name, value in claims.items() if value is not None})
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        """Answer one request."""
+        path, _, query = request.target.partition("?")
+        try:
+            return self._answered(request.method, path, query, request.body or b"")
+        except OAuthError as error:
+            return json_response(400, {"error": error.code, "error_description": error.description}, NOT_STORED)
+        except (ValueError, RecursionError):
+            return json_response(400, {"error": INVALID_REQUEST}, NOT_STORED)
+
+    def _answered(self, method: str, path: str, query: str, body: bytes) -> HttpResponse:
+        match method, path:
+            case "GET", _ if path in METADATA:
+                return json_response(200, self._metadata())
+            case "GET", "/jwks":
+                return json_response(200, self.jwks)
+            case "GET", "/authorize":
+                return self._authorize(_form(query))
+            case "POST", "/token":
+                return self._token(_form(body.decode()))
+            case "POST", "/register":
+                return self._register(json.loads(body))
+        return json_response(404, {"message": "Not Found"})
+
+    def _metadata(self) -> dict[str, Any]:
+        return {
+            "issuer": self.url,
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "registration_endpoint": f"{self.url}/register",
+            "jwks_uri": f"{self.url}/jwks",
+            "response_types_supported": ["code"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none"],
+            "authorization_response_iss_parameter_supported": True,
+        }
+
+    def _register(self, wanted: object) -> HttpResponse:
+        uris = wanted.get("redirect_uris") if isinstance(wanted, dict) else None
+        if not isinstance(wanted, dict) or not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
+            raise OAuthError(INVALID_CLIENT_METADATA, "redirect_uris must be a list of URIs")
+        client = self._grants.register(tuple(uris))
+        registered = {
+            "client_id": client,
+            "client_id_issued_at": int(self._now()),
+            "client_name": wanted.get("client_name"),
+            "redirect_uris": uris,
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        }
+        return json_response(201, {name: value for name, value in registered.items() if value}, NOT_STORED)
+
+    def _authorize(self, asked: Mapping[str, str]) -> HttpResponse:
+        client, redirect_uri = asked.get("client_id", ""), asked.get("redirect_uri", "")
+        if not self._grants.knows(client, redirect_uri):  # an error must not be sent to an unknown URI
+            raise OAuthError(INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
+        try:
+            answer = {"code": self._code(asked)}
+        except OAuthError as error:
+            answer = {"error": error.code, "error_description": error.description}
+        answer |= {"iss": self.url, **({"state": asked["state"]} if "state" in asked else {})}
+        joint = "&" if urlsplit(redirect_uri).query else "?"
+        return HttpResponse(302, (("location", f"{redirect_uri}{joint}{urlencode(answer)}"), NOT_STORED))
+
+    def _code(self, asked: Mapping[str, str]) -> str:
+        if asked.get("response_type") != "code":
+            raise OAuthError(UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
+        grant = Grant(
+            client=asked["client_id"],
+            subject=asked.get("login_hint") or USER,
+            scope=asked.get("scope", ""),
+            resource=asked.get("resource") or self._resource,
+            redirect_uri=asked["redirect_uri"],
+            challenge=asked.get("code_challenge", "") if asked.get("code_challenge_method") == "S256" else "",
+        )
+        return self._grants.code(grant, self._now())
+
+    def _token(self, asked: Mapping[str, str]) -> HttpResponse:
+        client = asked.get("client_id", "")
+        match asked.get("grant_type"):
+            case "authorization_code":
+                grant = self._grants.redeem(
+                    asked.get("code", ""),
+                    client=client,
+                    redirect_uri=asked.get("redirect_uri", ""),
+                    verifier=asked.get("code_verifier", ""),
+                    now=self._now(),
+                )
+            case "refresh_token":
+                grant = self._grants.refresh(asked.get("refresh_token", ""), client=client, scope=asked.get("scope"))
+            case _:
+                raise OAuthError(UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
+        if asked.get("resource", grant.resource) != grant.resource:
+            raise OAuthError(INVALID_TARGET, "the code was for another resource")
+        return json_response(200, self._issued(grant), NOT_STORED)
+
+    def _issued(self, grant: Grant) -> dict[str, Any]:
+        token = self.token(subject=grant.subject, scope=grant.scope, aud=grant.resource, client_id=grant.client)
+        return {
+            "access_token": token,
+            "token_type": "Bearer",
+            "expires_in": TOKEN_SECONDS,
+            "refresh_token": self._grants.refresh_token(grant),
+            "scope": grant.scope,
+        }
+
+
+def _form(text: str) -> dict[str, str]:
+    pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text))
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise OAuthError(INVALID_REQUEST, "a parameter is there twice")
+    return found

@@ -1,0 +1,109 @@
+"""The functions of a project: each is a folder with an app.py whose `handler` is Lambda's entry point."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from mcp_functions.local.lambdas.loading import Folder
+from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.protocol.constants import WORKER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FRONT_DOOR = "mcp"  # the folder that answers /mcp itself
+NAME = re.compile(r"[A-Za-z0-9_-]+")  # the characters of a Lambda's name
+
+
+@dataclass(frozen=True)
+class Function:
+    """One loaded function: its folder's name, its app.py and its entry point."""
+
+    folder: str
+    app: Path
+    handler: Callable[[dict[str, Any], Any], Any]
+
+    @property
+    def handlers(self) -> tuple[Any, ...]:
+        """Its tools, prompts and resources. The front door and a function without the toolkit have none."""
+        return tuple(getattr(inspect.unwrap(self.handler), "handlers", ()))
+
+
+class Functions:
+    """The loaded functions by folder, importable until `close` or the end of the block."""
+
+    def __init__(self, directory: Path, *, without: frozenset[str] = frozenset()) -> None:
+        """Find and import every function.
+
+        Args:
+            directory: with a folder for each function.
+            without: folders to leave out.
+
+        Raises:
+            Problem: there is no function, or one does not load.
+
+        """
+        self._folders: list[Folder] = []
+        self.by_folder: dict[str, Function] = {}
+        try:
+            for app in find(directory):
+                if app.parent.name not in without:
+                    self.by_folder[app.parent.name] = self._load(app, f"{directory.name}/{app.parent.name}/app.py")
+        except Problem:
+            self.close()
+            raise
+
+    def _load(self, app: Path, shown: str) -> Function:
+        folder = Folder(app.parent)
+        self._folders.append(folder)
+        try:
+            module = folder.load("app")
+        except (Exception, SystemExit) as error:
+            failed = f"{shown} does not load: {first_line(error)}"
+            raise Problem(failed) from error
+        handler = getattr(module, "handler", None)
+        if not callable(handler):
+            missing = f"{shown} has no `handler`: end it with `handler = serve(your_tool)`"
+            raise Problem(missing)
+        return Function(app.parent.name, app, handler)
+
+    def close(self) -> None:
+        """Remove the modules of every function."""
+        for folder in self._folders:
+            folder.close()
+
+    def __enter__(self) -> Self:
+        """Return the loaded functions."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Close."""
+        self.close()
+
+
+def find(directory: Path) -> list[Path]:
+    """Find every app.py, sorted by folder.
+
+    Raises:
+        Problem: the directory is missing, holds no function, or a folder's name cannot be a Lambda's.
+
+    """
+    if not directory.is_dir():
+        missing = f"there is no folder {directory}: start in the folder of functions/, or name it with --functions"
+        raise Problem(missing)
+    apps = sorted(app for app in directory.resolve().glob("*/app.py") if app.parent.name[0] not in "._")
+    if not apps:
+        none = f"no functions in {directory}: a function is a folder with an app.py that ends in `handler = serve(…)`"
+        raise Problem(none)
+    for name in (app.parent.name for app in apps):
+        if not NAME.fullmatch(name):
+            bad = f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only"
+            raise Problem(bad)
+        if name.endswith(WORKER):
+            bad = f"{directory}/{name}: rename it; {WORKER} is for the workers of functions with tasks"
+            raise Problem(bad)
+    return apps

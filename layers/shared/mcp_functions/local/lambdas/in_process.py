@@ -1,0 +1,95 @@
+"""Functions run in the harness's own process, each call in the thread of its request: fast, and easy to debug."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import traceback
+from typing import TYPE_CHECKING
+
+from mcp_functions.local.lambdas.context import TIMEOUT, WORKER_TIMEOUT, context_of
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
+from mcp_functions.observability import PACKAGE, listener
+from mcp_functions.protocol.constants import WORKER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.local.lambdas.functions import Function
+
+
+class MarshalError(Exception):
+    """The result is not JSON."""
+
+
+class ResponseSizeTooLarge(Exception):
+    """The result is longer than Lambda's limit."""
+
+
+LAMBDA_NAMES = {  # of exceptions that Lambda does not report by their class
+    MarshalError: "Runtime.MarshalError",
+    ResponseSizeTooLarge: "Function.ResponseSizeTooLarge",
+    SystemExit: "Runtime.ExitError",
+}
+
+
+class InProcess:
+    """Calls loaded functions."""
+
+    def __init__(self, functions: Mapping[str, Function], *, stack: str, debug: bool = False) -> None:
+        """Take the loaded functions by folder.
+
+        Args:
+            functions: by folder.
+            stack: a function's physical name is "<stack>-<folder>".
+            debug: tracebacks include the toolkit's own frames.
+
+        """
+        self._functions, self._stack, self._debug = functions, stack, debug
+
+    def run(self, folder: str, event: bytes) -> Outcome:
+        """Call the function of a folder with an event as JSON."""
+        seconds = WORKER_TIMEOUT if folder.endswith(WORKER) else TIMEOUT
+        context, began = context_of(f"{self._stack}-{folder}", seconds), time.monotonic()
+        error = None
+        listening = listener.set(lambda notes: self._show(folder, notes.raised))
+        try:
+            handler = self._functions[folder.removesuffix(WORKER)].handler
+            payload = _to_json(handler(json.loads(event), context))
+        except BaseException as raised:  # noqa: BLE001 - Lambda survives every exception of a function
+            error = LAMBDA_NAMES.get(type(raised), type(raised).__name__)
+            payload = _error_object(raised, error, context.aws_request_id)
+            self._show(folder, raised)
+        finally:
+            listener.reset(listening)
+        milliseconds = (time.monotonic() - began) * 1000
+        return Outcome(payload=payload, request_id=context.aws_request_id, milliseconds=milliseconds, error=error)
+
+    def _show(self, folder: str, error: BaseException | None) -> None:
+        """Write the whole traceback for the author. On Lambda neither the client nor the log gets its text."""
+        if error is None:
+            return
+        shown = traceback.TracebackException.from_exception(error)
+        if not self._debug:
+            own = [frame for frame in shown.stack if not frame.filename.startswith(PACKAGE)]
+            shown.stack = traceback.StackSummary.from_list(own)
+        sys.stderr.write(f"{folder} raised\n{''.join(shown.format())}")
+
+
+def _to_json(result: object) -> bytes:
+    try:
+        payload = json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        message = f"Unable to marshal response: {error}"
+        raise MarshalError(message) from error
+    if len(payload) > MAX_PAYLOAD:
+        message = f"Response payload size exceeded maximum allowed payload size ({MAX_PAYLOAD} bytes)."
+        raise ResponseSizeTooLarge(message)
+    return payload
+
+
+def _error_object(error: BaseException, name: str, request_id: str) -> bytes:
+    frames = traceback.format_tb(error.__traceback__)[1:]  # without the harness's own frame
+    error_object = {"errorMessage": str(error), "errorType": name, "requestId": request_id, "stackTrace": frames}
+    return json.dumps(error_object).encode()

@@ -1,0 +1,114 @@
+"""Lambda's Invoke API: with AWS_ENDPOINT_URL_LAMBDA, boto3's `invoke` calls the same functions."""
+
+from __future__ import annotations
+
+import json
+import re
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from mcp_functions.local.environment import arn
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Throttled
+from mcp_functions.local.loopback import HttpResponse, json_response
+
+if TYPE_CHECKING:
+    from mcp_functions.local.lambdas.service import Lambdas
+    from mcp_functions.local.loopback import HttpRequest
+
+PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations(?:\?.*)?")
+# a name, a partial ARN or a whole ARN, each with or without a qualifier
+NAME = re.compile(r"(?:(?:arn:aws:lambda:[a-z0-9-]+:)?\d{12}:function:)?([A-Za-z0-9_-]+)(?::[A-Za-z0-9_$-]+)?")
+RETRY_SECONDS = 0.1  # between two tries of a throttled event
+DRAIN_SECONDS = 2.0  # for events that still run when the harness stops
+
+
+class InvokeApi:
+    """Answers the Invoke operation for the functions of one stack."""
+
+    def __init__(self, lambdas: Lambdas) -> None:
+        """Answer for the functions of `lambdas`."""
+        self._lambdas = lambdas
+        self._lock, self._running, self._stopped = Lock(), list[Thread](), Event()
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        """Answer one signed request; the signature itself is not checked.
+
+        A web page cannot add the header to a request to another origin without a preflight, which fails here.
+        """
+        path = PATH.fullmatch(request.target)
+        if path is None or request.method != "POST":
+            return _error(404, "UnknownOperationException", "Only Invoke is served here")
+        if not request.is_signed:
+            return _error(403, "MissingAuthenticationTokenException", "Missing Authentication Token")
+        match = NAME.fullmatch(unquote(path[1]))
+        name = match[1] if match else unquote(path[1])
+        folder = self._lambdas.folder(name) if match else None
+        if folder is None:
+            return _user_error(404, "ResourceNotFoundException", f"Function not found: {arn(name)}")
+        return self._invoke(folder, request.body or b"{}", request.header("x-amz-invocation-type"))
+
+    def _invoke(self, folder: str, event: bytes, invocation_type: str) -> HttpResponse:
+        if len(event) > MAX_PAYLOAD:
+            sizes = f"Request must be smaller than {MAX_PAYLOAD} bytes for the InvokeFunction operation"
+            return _user_error(413, "RequestTooLargeException", sizes)
+        try:
+            json.loads(event)
+        except ValueError:
+            return _user_error(400, "InvalidRequestContentException", "Could not parse request body into json")
+        if invocation_type in {"", "RequestResponse"}:
+            return self._call(folder, event)
+        if invocation_type == "Event":
+            self._start(folder, event)
+            return HttpResponse(202)
+        if invocation_type == "DryRun":
+            return HttpResponse(204)
+        return _user_error(400, "InvalidParameterValueException", "Unknown invocation type")
+
+    def _call(self, folder: str, event: bytes) -> HttpResponse:
+        try:
+            outcome = self._lambdas.invoke(folder, event)
+        except Throttled:
+            limit = "ReservedFunctionConcurrentInvocationLimitExceeded"
+            return _user_error(429, "TooManyRequestsException", "Rate Exceeded.", Reason=limit)
+        headers = {
+            "content-type": "application/json",
+            "x-amz-executed-version": "$LATEST",
+            "x-amzn-requestid": outcome.request_id,
+        }
+        if outcome.failed:
+            headers["x-amz-function-error"] = "Unhandled"
+        return HttpResponse(200, tuple(headers.items()), outcome.payload)
+
+    def _start(self, folder: str, event: bytes) -> None:
+        thread = Thread(target=self._run, args=(folder, event), daemon=True)
+        with self._lock:
+            self._running = [running for running in self._running if running.is_alive()]
+            thread.start()
+            self._running.append(thread)
+
+    def _run(self, folder: str, event: bytes) -> None:
+        # "Lambda retries … throttling errors … for up to 6 hours"
+        while not self._stopped.is_set():
+            try:
+                self._lambdas.invoke(folder, event)
+            except Throttled:
+                self._stopped.wait(RETRY_SECONDS)
+            else:
+                return
+
+    def drain(self) -> None:
+        """Wait up to DRAIN_SECONDS for each event that still runs."""
+        self._stopped.set()
+        with self._lock:
+            running = list(self._running)
+        for thread in running:
+            thread.join(DRAIN_SECONDS)
+
+
+def _user_error(status: int, kind: str, message: str, **more: str) -> HttpResponse:
+    return _error(status, kind, message, Type="User", **more)
+
+
+def _error(status: int, kind: str, message: str, **more: str) -> HttpResponse:
+    return json_response(status, {**more, "Message": message}, ("x-amzn-errortype", kind))

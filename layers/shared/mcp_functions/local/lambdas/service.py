@@ -1,0 +1,135 @@
+"""Lambda: calls a function with an event and records the invocation.
+
+Events and results pass as JSON text, as they do on AWS, so that two functions never share an object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, TypeAlias
+
+from mcp_functions.protocol.constants import WORKER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+MAX_PAYLOAD = 6 * 1024 * 1024  # bytes of an event or of a result
+MAX_INVOCATIONS = 1000  # that are kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """The figures of one call of a function.
+
+    Attributes:
+        request_id: Lambda's.
+        milliseconds: duration, without the start of the process.
+        error: the error's type, or None.
+        pid: of the process that ran the function; None: the harness's own.
+        init_milliseconds: duration of the process's start; None if it was running already.
+        memory_mb: the peak of the process's memory; None if unknown.
+
+    """
+
+    request_id: str
+    milliseconds: float
+    error: str | None = None
+    pid: int | None = None
+    init_milliseconds: float | None = None
+    memory_mb: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(Execution):
+    """Lambda's answer: the function's result as JSON, or its error object if it failed."""
+
+    payload: bytes
+
+    @property
+    def failed(self) -> bool:
+        """Whether the payload is an error object."""
+        return self.error is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invocation(Execution):
+    """The record of one finished call.
+
+    Attributes:
+        folder: of the function.
+        status: the HTTP status that it returned; None if it failed, or returned no HTTP response.
+        event_bytes: size of the event as JSON.
+        result_bytes: size of the result as JSON.
+
+    """
+
+    folder: str
+    status: int | None
+    event_bytes: int
+    result_bytes: int
+
+
+Run: TypeAlias = "Callable[[str, bytes], Outcome]"  # (folder, event as JSON)
+
+
+class Throttled(Exception):
+    """The concurrency limit is reached; the function was not called."""
+
+
+class Lambdas:
+    """The functions of one stack, and the record of their invocations."""
+
+    def __init__(
+        self, folders: Collection[str], run: Run, *, stack: str, ended: Callable[[Invocation], None] = lambda _: None
+    ) -> None:
+        """Serve the functions of these folders.
+
+        Args:
+            folders: of the functions.
+            run: calls a function and waits for it.
+            stack: a function's physical name is "<stack>-<folder>".
+            ended: called after every invocation, in its thread.
+
+        """
+        self._folders, self._run, self._stack, self._ended = folders, run, stack, ended
+        self._invocations: deque[Invocation] = deque(maxlen=MAX_INVOCATIONS)
+
+    @property
+    def invocations(self) -> list[Invocation]:
+        """The last calls, in the order in which they ended."""
+        return list(self._invocations)
+
+    def folder(self, name: str) -> str | None:
+        """Return the folder of a physical name, with the suffix WORKER for a worker; None if no function has it."""
+        folder = name.removeprefix(f"{self._stack}-")
+        return folder if folder != name and folder.removesuffix(WORKER) in self._folders else None
+
+    def invoke(self, folder: str, event: bytes) -> Outcome:
+        """Call one function with an event as JSON, and wait for it.
+
+        Raises:
+            Throttled: the concurrency limit is reached.
+
+        """
+        outcome = self._run(folder, event)
+        invocation = Invocation(
+            folder=folder,
+            status=None if outcome.failed else _status(outcome.payload),
+            event_bytes=len(event),
+            result_bytes=len(outcome.payload),
+            **{field.name: getattr(outcome, field.name) for field in fields(Execution)},
+        )
+        self._invocations.append(invocation)
+        self._ended(invocation)
+        return outcome
+
+
+def _status(payload: bytes) -> int | None:
+    try:
+        result = json.loads(payload)
+    except ValueError:  # a function may return bytes that are not JSON
+        return None
+    status = result.get("statusCode") if isinstance(result, dict) else None
+    return status if isinstance(status, int) else None

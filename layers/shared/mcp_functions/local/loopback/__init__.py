@@ -1,0 +1,8 @@
+"""The HTTP server behind every endpoint of the harness, and the requests and responses that it passes on."""
+
+from __future__ import annotations
+
+from mcp_functions.local.loopback.messages import HOST, HttpRequest, HttpResponse, json_response
+from mcp_functions.local.loopback.server import Loopback
+
+__all__ = ["HOST", "HttpRequest", "HttpResponse", "Loopback", "json_response"]

@@ -1,0 +1,44 @@
+"""HTTP requests and responses as values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """One HTTP request: `body` is None if it has none, `target` is the path and query as the client sent them."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes | None
+    protocol: str = "HTTP/1.1"
+    source_ip: str = HOST
+    port: int = 80
+
+    def header(self, name: str) -> str:
+        """Return the first value of a header, or ""."""
+        return next((value for key, value in self.headers if key.lower() == name), "")
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether it has a signature of AWS (SigV4), which the harness does not check."""
+        return self.header("authorization").startswith("AWS4-")
+
+
+@dataclass(frozen=True)
+class HttpResponse:
+    """One HTTP response; the server adds Date, Content-Length and Connection."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+def json_response(status: int, value: object, *headers: tuple[str, str]) -> HttpResponse:
+    """Make a response of a JSON value."""
+    return HttpResponse(status, (("content-type", "application/json"), *headers), json.dumps(value).encode())

@@ -1,0 +1,149 @@
+"""Reads each function's configuration from template.yaml: handler, timeout, memory, concurrency and variables.
+
+The harness decides what a deployment decides: the stack, the key and the authentication. A variable that the template
+does not set is missing, as on Lambda. The shell may give another value to one that it sets, as with `sam local`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.local import template
+from mcp_functions.local.problems import Problem
+from mcp_functions.local.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+FILES = ("template.yaml", "template.yml")
+FUNCTION = "AWS::Serverless::Function"
+KEYS = "MCP_KMS_KEYS"  # the template decides if a function has a key, the harness which key it is
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How Lambda runs one function; the defaults are those of a project without a template.
+
+    Attributes:
+        handler: "module.attribute".
+        timeout: seconds of one invocation.
+        memory: MB.
+        variables: its environment in the template.
+        reserved: its reserved concurrency, if it has one.
+        log_format: of its logger, "Text" or "JSON".
+        log_level: of its logger, if it writes JSON.
+
+    """
+
+    handler: str = "app.handler"
+    timeout: int = 29
+    memory: int = 512
+    variables: Mapping[str, str] = field(default_factory=dict)
+    reserved: int | None = None
+    log_format: str = "Text"
+    log_level: str = "INFO"
+
+
+class Template:
+    """A SAM template, read for one stack on this machine."""
+
+    def __init__(self, path: Path, own: Mapping[str, str], *, stack: str, shell: Mapping[str, str]) -> None:
+        """Read it.
+
+        Args:
+            path: of the file.
+            own: the harness's values of variables (MCP_…); its KEYS replaces every key of the template.
+            stack: the stack's name.
+            shell: the shell's values of variables that the template sets.
+
+        Raises:
+            Problem: the file is no template, or PyYAML is not installed.
+
+        """
+        self._path, self._own, self._stack, self._shell = path, own, stack, shell
+        self._template = template.read(path)
+        globals_: Mapping[str, Any] = self._template.get("Globals") or {}
+        self._globals: Mapping[str, Any] = globals_.get("Function") or {}
+        given = {"AuthMode": own["MCP_AUTH_MODE"]}  # conditions depend on it
+        self._resolver = Resolver(self._template, stack=stack, key_arn=own[KEYS], given=given)
+
+    def configuration(self, folder: Path, name: str = "") -> Configuration | None:
+        """Return the configuration of the function in a folder; None if the template has no block for it.
+
+        Args:
+            folder: with its code.
+            name: of its worker; then the block must have this name.
+
+        Raises:
+            Problem: a value of the block is known to a deployment only.
+
+        """
+        found = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
+        physical = f"{self._stack}-{name or folder.name}"
+        named = [block for block in found if self._value(block, "FunctionName", "") == physical]
+        fitting = named or ([] if name else found)
+        return self._configured(fitting[0]) if fitting else None
+
+    def _blocks(self) -> Iterator[Mapping[str, Any]]:
+        resources: Mapping[str, Any] = self._template.get("Resources") or {}
+        for resource in resources.values():
+            if resource.get("Type") == FUNCTION and self._is_deployed(resource):
+                yield resource.get("Properties") or {}
+
+    def _is_deployed(self, resource: Mapping[str, Any]) -> bool:
+        return "Condition" not in resource or bool(self._resolved("Condition", {"Condition": resource["Condition"]}))
+
+    def _is_in(self, folder: Path, code_uri: object) -> bool:
+        return isinstance(code_uri, str) and (self._path.parent / code_uri).resolve() == folder.resolve()
+
+    def _configured(self, block: Mapping[str, Any]) -> Configuration:
+        reserved = self._value(block, "ReservedConcurrentExecutions", None)
+        logging = self._value(block, "LoggingConfig", {})
+        return Configuration(
+            handler=text(self._value(block, "Handler", Configuration.handler)),
+            timeout=int(self._value(block, "Timeout", 3)),  # Lambda's default
+            memory=int(self._value(block, "MemorySize", 128)),  # Lambda's default
+            variables=self._variables(block),
+            reserved=None if reserved is None else int(reserved),
+            log_format=text(logging.get("LogFormat", "Text")),
+            log_level=text(logging.get("ApplicationLogLevel", "INFO")),  # Lambda's own default
+        )
+
+    def _value(self, block: Mapping[str, Any], name: str, default: Any) -> Any:  # noqa: ANN401 - any property
+        written = block.get(name, self._globals.get(name))
+        if written is None:
+            return default
+        value = self._resolved(name, written)
+        return default if value is NO_VALUE else value
+
+    def _variables(self, block: Mapping[str, Any]) -> dict[str, str]:
+        # "Environment variables are additive": the block's own go over those of Globals
+        written = {**_variables(self._globals), **_variables(block)}
+        found = {name: self._variable(name, value) for name, value in written.items()}
+        return {name: text(value) for name, value in found.items() if value is not NO_VALUE}
+
+    def _variable(self, name: str, written: object) -> object:
+        if name != KEYS and name in (known := {**self._shell, **self._own}):
+            return known[name]
+        return self._resolved(name, written)
+
+    def _resolved(self, name: str, written: Any) -> Any:  # noqa: ANN401 - any JSON
+        try:
+            return self._resolver.value(written)
+        except (Unknown, AttributeError, LookupError, TypeError, ValueError) as error:
+            why = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
+            unknown = f"{self._path.name}: {name} has no value here ({why}): set {name} in the environment"
+            raise Problem(unknown) from error
+
+
+def find(directory: Path) -> Path | None:
+    """Find the template in the parent of the directory of functions."""
+    beside = directory.resolve().parent
+    return next((beside / name for name in FILES if (beside / name).is_file()), None)
+
+
+def _variables(block: Mapping[str, Any]) -> dict[str, Any]:
+    environment: Mapping[str, Any] = block.get("Environment") or {}
+    return dict(environment.get("Variables") or {})

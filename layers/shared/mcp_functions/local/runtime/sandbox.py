@@ -1,0 +1,214 @@
+"""One execution environment: a process of the real runtime that runs one invocation at a time.
+
+An init that fails, or takes longer than ten seconds, runs again as a part of the invocation, as on Lambda. If it fails
+again, the invocation fails.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from queue import Empty
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from mcp_functions.local.runtime import api, failures, reports
+from mcp_functions.local.runtime.failures import FailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.local.runtime.configuration import Configuration
+    from mcp_functions.local.runtime.process import Process
+
+INIT_SECONDS = 10.0  # "The Init phase is limited to 10 seconds"
+EXIT_SECONDS = 5.0  # for a killed process to end, and for its last output
+Start: TypeAlias = (
+    "Callable[[str, Callable[[int], None]], Process]"  # (address of the API, called with the exit status)
+)
+
+
+class ProcessGoneError(Exception):
+    """The process ended before it took the event: no code ran, so another process may take it."""
+
+
+class Result(NamedTuple):
+    """The result of an invocation: the Invoke API's payload, and the figures."""
+
+    payload: bytes
+    report: reports.Report
+    pid: int | None
+
+
+class RunningProcess:
+    """One process and the Runtime API that only it uses: they start and end together."""
+
+    def __init__(self, start: Start) -> None:
+        """Start both."""
+        self.api = api.RuntimeApi()
+        try:
+            self.process = start(self.api.address, self._on_exit)
+        except BaseException:
+            self.api.stop()
+            raise
+
+    def next_event(self, until: float) -> api.ProcessEvent | None:
+        """Wait for the process's next event until a time of the monotonic clock; None: there was none."""
+        try:
+            return self.api.events.get(timeout=max(0.0, until - time.monotonic()))
+        except Empty:
+            return None
+
+    def end(self) -> None:
+        """Kill the process, and wait until it has ended."""
+        self.process.kill()
+        self.process.join(EXIT_SECONDS)
+
+    def _on_exit(self, status: int) -> None:
+        self.api.events.put(api.Exit(status))
+        self.api.stop()
+
+
+class Sandbox:
+    """Runs one invocation after another, until `end`.
+
+    Attributes:
+        fingerprint: of the files that its process has loaded.
+        idle_since: when its last invocation ended, by the monotonic clock.
+
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        fingerprint: object,
+        start: Start,
+        log: Callable[[str], None],
+        on_start: Callable[[], None],
+    ) -> None:
+        """Start no process yet: the first invocation does.
+
+        Args:
+            configuration: timeout and memory.
+            fingerprint: of the files that its process will load.
+            start: starts a process.
+            log: writes the lines around an invocation while there is no process.
+            on_start: called once, when its first process has started or failed.
+
+        """
+        self.fingerprint, self.idle_since = fingerprint, 0.0
+        self._configuration, self._start, self._log = configuration, start, log
+        self._on_start, self._lock, self._over, self._memory = on_start, Lock(), False, 0
+        self._running: RunningProcess | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can take another event."""
+        return not self._over and self._running is not None and self._running.process.alive
+
+    def invoke(self, task: api.Task) -> Result:
+        """Run one invocation.
+
+        Raises:
+            ProcessGoneError: the process ended before it took the event.
+
+        """
+        cold, init = self._running is None, None
+        if cold:
+            init = self._init_phase()
+        began, error = time.monotonic(), None
+        self._write(reports.started(task.request_id))
+        try:
+            until = began + self._configuration.timeout
+            running = self._running or self._init(until, "invoke", task.request_id)
+            payload = self._run(running, task, until, cold=cold)
+        except FailedError as failed:
+            payload, error = failed.payload, failed.error
+        report = reports.Report(
+            request_id=task.request_id,
+            milliseconds=(time.monotonic() - began) * 1000,
+            size=self._configuration.memory,
+            used=min(self._memory, self._configuration.memory) or None,
+            init=init,
+            error=error,
+        )
+        if report.by_platform:
+            self._write(str(json.loads(payload)["errorMessage"]))
+        self._write(reports.ended(report.request_id))
+        self._write(report.text())
+        return Result(payload, report, self._running.process.pid if self._running else None)
+
+    def check_memory(self) -> None:
+        """Kill the process if it has too much memory."""
+        running = self._running
+        if running and self._has_too_much(running.process.memory()):
+            running.process.kill()
+
+    def end(self) -> None:
+        """Kill the process and start no other; `join` waits for its end."""
+        with self._lock:
+            self._over, running = True, self._running
+        if running:
+            running.process.kill()
+
+    def join(self) -> None:
+        """Wait until the process has ended."""
+        if self._running:
+            self._running.process.join(EXIT_SECONDS)
+
+    def _init_phase(self) -> float | None:
+        began = time.monotonic()
+        try:
+            self._init(began + INIT_SECONDS, "init", "")
+        except FailedError:
+            self._running = None  # the invocation tries again
+            return None
+        finally:
+            self._on_start()
+        return (time.monotonic() - began) * 1000
+
+    def _init(self, until: float, phase: str, request_id: str) -> RunningProcess:
+        began = time.monotonic()
+        with self._lock:
+            if self._over:
+                raise failures.of(api.Exit(-9), request_id, self._configuration)
+            running, self._memory = RunningProcess(self._start), 0
+            self._running = running
+        event = running.next_event(until)
+        if event == api.Ready():
+            return running
+        running.end()
+        failed = self._failure(event, request_id)
+        self._write(reports.init_failed((time.monotonic() - began) * 1000, failed.error, phase))
+        raise failed
+
+    def _run(self, running: RunningProcess, task: api.Task, until: float, *, cold: bool) -> bytes:
+        task.deadline_ms = int((time.time() + until - time.monotonic()) * 1000)
+        running.api.hand(task)
+        event: api.ProcessEvent | None = api.Ready()
+        while event == api.Ready():  # it ended the last invocation and asked before this task existed
+            event = running.next_event(until)
+        if isinstance(event, api.Exit) and not task.taken and not cold:
+            raise ProcessGoneError
+        too_much = self._has_too_much(running.process.peak())
+        if isinstance(event, api.Response) and not too_much:
+            return event.payload
+        if isinstance(event, api.ResponseTooLarge):
+            running.next_event(until)  # the runtime ends after this error, or asks for the next event
+        elif too_much or not isinstance(event, api.FunctionError):
+            running.end()
+        raise self._failure(event, task.request_id)
+
+    def _failure(self, event: api.ProcessEvent | None, request_id: str) -> FailedError:
+        too_much = self._has_too_much(0)
+        return failures.of(event, request_id, self._configuration, too_much_memory=too_much)
+
+    def _has_too_much(self, memory: int | None) -> bool:
+        self._memory = max(self._memory, memory or 0)
+        return self._memory > self._configuration.memory
+
+    def _write(self, line: str) -> None:
+        if self._running:
+            self._running.process.write(line)
+        else:
+            self._log(line)

@@ -1,0 +1,43 @@
+"""Objects that hold keys, clients, connections or locks are reset for each process.
+
+They must not be shared by a snapshot, the environments that are restored from it, or a forked child.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import weakref
+from typing import Protocol
+
+
+class Resettable(Protocol):
+    """An object that holds keys, clients, connections or locks of its process."""
+
+    def reset(self) -> None:
+        """Drop them. No other thread runs meanwhile."""
+
+
+_registered: weakref.WeakSet[Resettable] = weakref.WeakSet()
+
+
+def register_for_reset(resettable: Resettable) -> None:
+    """Reset an object before a snapshot, after a restore and in a forked child, as long as it exists."""
+    _registered.add(resettable)
+    _register_hooks()
+
+
+@functools.cache
+def _register_hooks() -> None:
+    os.register_at_fork(after_in_child=_reset_all)
+    try:
+        import snapshot_restore_py  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415 - Lambda has it
+    except ImportError:
+        return
+    snapshot_restore_py.register_before_snapshot(_reset_all)
+    snapshot_restore_py.register_after_restore(_reset_all)
+
+
+def _reset_all() -> None:
+    for resettable in list(_registered):
+        resettable.reset()

@@ -1,0 +1,176 @@
+"""A table whose payloads are sealed, so that its readers and writers need the key (envelope.md, section 12).
+
+The key of each seal depends on the item's key, version and expiry time. So a writer without the data key cannot move an
+item, restore an old version under a new number, or extend its life.
+A payload that does not fit into an item goes to a bucket, if the deployment has one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, StateTooLarge
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.store.blobs import BlobStore, ObjectNotFound, blob_reference
+from mcp_functions.store.dynamodb import MAX_BYTES, Row
+from mcp_functions.store.item_seal import BLOB_LABEL, ItemSeal
+from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.store.blobs import Bucket
+    from mcp_functions.store.dynamodb import DynamoDbTable
+
+log = logging.getLogger("mcp_functions")
+
+TOO_LARGE = (
+    f"an item of {{}} bytes: the table takes {MAX_BYTES}. Keep references in it instead of documents,"
+    " or give the deployment a bucket (BlobBucket)"
+)
+OBJECT_PAUSES = (0.0, 0.2)  # seconds before an object is read again: it may be late, or its item may have changed
+_NONCE_BYTES = 16
+
+
+class SealedTable:
+    """The items of one scope. It implements `Table`."""
+
+    def __init__(  # noqa: PLR0913 - storage, seal, scope, lifetime and the sources that tests replace
+        self,
+        rows: DynamoDbTable,
+        codec: Codec,
+        service: str,
+        *,
+        max_age: int,
+        blobs: tuple[Bucket, Codec] | None = None,
+        now: Callable[[], float] = time.time,
+        rand: Callable[[int], bytes] = os.urandom,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Use a table; no request is sent.
+
+        Args:
+            rows: of the table.
+            codec: from `item_envelope`, or an author's codec.
+            service: `<stack>/<function>` or a shared audience: the first part of every key, by which a role's policy
+                (`dynamodb:LeadingKeys`) separates functions.
+            max_age: seconds that an item may live after its last write.
+            blobs: a bucket for payloads that do not fit into an item, and its codec (`item_envelope` with BLOB_LABEL,
+                or an author's codec); None refuses these payloads.
+            now: unix seconds, wall clock.
+            rand: `n` random bytes, for the nonce of a write.
+            sleep: waits some seconds before an object is read again.
+
+        """
+        self._rows, self._seal, self._service = rows, ItemSeal(codec), service
+        self._max_age, self._now, self._rand, self._sleep = max_age, now, rand, sleep
+        self._blobs = BlobStore(blobs[0], ItemSeal(blobs[1], BLOB_LABEL), service, rand) if blobs else None
+
+    def get(self, key: Key) -> Item | None:
+        """Return an item; see `Table`."""
+        name = self._name(key)
+        for pause in (*OBJECT_PAUSES, None):
+            row = self._rows.read(name)
+            # AWS, "Using time to live (TTL) in DynamoDB": "DynamoDB automatically deletes expired items within a few
+            # days of their expiration time"
+            if row is None or row.expires <= self._now():
+                return None
+            try:
+                return self._item(key, row)
+            except ObjectNotFound:
+                if pause is not None:
+                    self._sleep(pause)
+        log.error("an item's object is gone, or this role may not read it")
+        raise UnreadableItem
+
+    def create(self, key: Key, payload: Mapping[str, Any], *, expires: int) -> Item:
+        """Write a new item; see `Table`."""
+        return self._write(Item(key, 1, payload, expires), over=None)
+
+    def replace(self, item: Item, payload: Mapping[str, Any], *, expires: int | None = None) -> Item:
+        """Replace an item; see `Table`."""
+        ends = item.expires if expires is None else expires
+        after = self._write(Item(item.key, item.version + 1, payload, ends), over=item.version)
+        self._delete_blob(item.blob)
+        return after
+
+    def delete(self, item: Item) -> None:
+        """Delete an item; see `Table`."""
+        self._rows.delete(self._name(item.key), item.version)
+        self._delete_blob(item.blob)
+
+    def _name(self, key: Key) -> str:
+        # The principal's digest has 43 characters without a slash, and a kind has no slash: names are unique.
+        return f"{self._service}/{key.kind}/{key.principal or '-'}/{key.id}"
+
+    def _write(self, item: Item, *, over: int | None) -> Item:
+        now = int(self._now())
+        if not now < item.expires <= now + self._max_age:
+            rule = "an item of {kind!r} would live {seconds} s, of at most {most}"
+            raise DeveloperError(rule, kind=item.key.kind, seconds=item.expires - now, most=self._max_age)
+        nonce = base64url(self._rand(_NONCE_BYTES))
+        unsealed = Row(self._name(item.key), item.version, item.expires, nonce, sealed="")
+        row, blob = self._sealed_row(unsealed, item.payload)
+        try:
+            self._rows.write(row, over=over, now=now)
+        except Conflict:  # after any other error the item may name the object
+            self._delete_blob(blob)
+            raise
+        return dataclasses.replace(item, blob=blob)
+
+    def _sealed_row(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
+        """Return the row with its sealed payload, and the key of the object if the payload needs one."""
+        plaintext = _encode(payload)
+        sealed, size = self._fitting_row(row, plaintext)
+        if sealed:
+            return sealed, None
+        if self._blobs is None:
+            raise ItemTooLarge(TOO_LARGE.format(size))
+        reference = self._blobs.put(row, plaintext)
+        return row._replace(sealed=self._seal.seal(row, _encode(reference))), reference.key
+
+    def _fitting_row(self, row: Row, plaintext: bytes) -> tuple[Row | None, int]:
+        """Return the sealed row, or None if it is too large; and its size in bytes."""
+        try:
+            sealed = row._replace(sealed=self._seal.seal(row, plaintext))
+        except StateTooLarge:
+            return None, len(plaintext)
+        return (sealed if sealed.size <= MAX_BYTES else None), sealed.size
+
+    def _item(self, key: Key, row: Row) -> Item:
+        try:
+            payload = _decode(self._seal.unseal(row, row.sealed))
+            reference = blob_reference(payload)
+            if reference is None:
+                return Item(key, row.version, payload, row.expires)
+            if self._blobs is None:
+                log.error("an item has an object, and MCP_BLOBS is not set")
+                raise UnreadableItem
+            payload = _decode(self._blobs.get(row, reference))
+        except (InvalidRequestState, ValueError) as error:
+            log.error("an item does not open: %s", getattr(error, "reason", "not JSON"))  # noqa: TRY400 - no traceback
+            raise UnreadableItem from None
+        return Item(key, row.version, payload, row.expires, reference.key)
+
+    def _delete_blob(self, blob: str | None) -> None:
+        if self._blobs:
+            self._blobs.delete(blob)
+
+
+def _encode(payload: object) -> bytes:
+    try:
+        return dumps(payload).encode("utf-8", "surrogatepass")
+    except (TypeError, ValueError, RecursionError):
+        message = "an item of the table must be JSON"
+        raise DeveloperError(message) from None
+
+
+def _decode(plaintext: bytes) -> Any:  # noqa: ANN401 - any JSON
+    return json.loads(plaintext.decode("utf-8", "surrogatepass"))

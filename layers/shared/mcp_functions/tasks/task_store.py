@@ -1,0 +1,138 @@
+"""The tasks of one function in the table. Each principal has a limit, and each task has one writer at a time."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from mcp_functions.protocol.errors import Busy, UnknownTask
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.store import Conflict, Key, UnreadableItem
+from mcp_functions.tasks.task import Task, from_json, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.store import Item, Table
+
+TASK_ID = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{22}")
+RANDOM_BYTES = 16  # of a task id, which must be unguessable
+ATTEMPTS = 10  # of one change, while other writers are faster
+KIND, OPEN_TASKS = "task", Key("tasks", "open")
+CONTENTION = "tasks:contention"
+
+
+class TooManyTasks(Exception):
+    """The principal has as many open tasks as the deployment allows."""
+
+
+class TaskStore:
+    """The tasks of one function."""
+
+    def __init__(
+        self, table: Table, function: str, *, most: int, now: Callable[[], float], rand: Callable[[int], bytes]
+    ) -> None:
+        """Use a table; no request is sent.
+
+        Args:
+            table: stores the tasks.
+            function: the first part of every task id.
+            most: number of open tasks that one principal may have.
+            now: unix seconds.
+            rand: `n` random bytes.
+
+        """
+        self._table, self._function, self._most, self._now, self._rand = table, function, most, now, rand
+
+    def create(self, task: Task, owner: str | None) -> str:
+        """Write a new task and return its id.
+
+        Args:
+            task: its first state.
+            owner: digest of the principal.
+
+        Raises:
+            TooManyTasks: the principal has too many open tasks.
+            ItemTooLarge: the task does not fit into an item.
+
+        """
+        task_id = f"{self._function}.{base64url(self._rand(RANDOM_BYTES))}"
+        self._register(task_id, task.expires, owner)
+        self._table.create(Key(KIND, task_id, owner), to_json(task), expires=task.expires)
+        return task_id
+
+    def get(self, task_id: str, owner: str | None) -> Task:
+        """Return a task of this principal.
+
+        Raises:
+            UnknownTask: this principal has no such task, or it has expired.
+
+        """
+        return from_json(self._item(task_id, owner).payload)
+
+    def change(self, task_id: str, owner: str | None, transition: Callable[[Task], Task]) -> Task:
+        """Write the next state of a task and return it.
+
+        Args:
+            task_id: of the task.
+            owner: digest of the principal.
+            transition: returns the next state; it runs again after another writer was faster.
+
+        Raises:
+            UnknownTask: see `get`.
+            TemporarilyUnavailable: too many writers, or the table does not answer.
+            Exception: from `transition`; nothing is written.
+
+        """
+        for _ in range(ATTEMPTS):
+            item = self._item(task_id, owner)
+            before = from_json(item.payload)
+            after = transition(before)
+            if after == before:
+                return before
+            try:
+                self._table.replace(item, to_json(after))
+            except Conflict:
+                continue
+            return after
+        raise Busy(CONTENTION)
+
+    def _item(self, task_id: str, owner: str | None) -> Item:
+        if not TASK_ID.fullmatch(task_id) or task_id.partition(".")[0] != self._function:
+            raise UnknownTask
+        try:
+            item = self._table.get(Key(KIND, task_id, owner))
+        except UnreadableItem:  # for example after a new MCP_GENERATION
+            raise UnknownTask from None
+        # The table may return an item for days after its expiry time.
+        if item is None or item.expires <= self._now():
+            raise UnknownTask
+        return item
+
+    def _register(self, task_id: str, expires: int, owner: str | None) -> None:
+        """Add a task to the principal's open tasks; ended tasks are removed only if the limit is reached."""
+        key = OPEN_TASKS._replace(principal=owner)
+        for _ in range(ATTEMPTS):
+            item = self._table.get(key)
+            ids: dict[str, int] = dict(item.payload["ids"]) if item else {}
+            if len(ids) >= self._most:
+                ids = {other: ends for other, ends in ids.items() if self._is_open(other, ends, owner)}
+            if len(ids) >= self._most:
+                raise TooManyTasks
+            ids[task_id] = expires
+            last = max(ids.values())
+            try:
+                if item:
+                    self._table.replace(item, {"ids": ids}, expires=last)
+                else:
+                    self._table.create(key, {"ids": ids}, expires=last)
+            except Conflict:
+                continue
+            return
+        raise Busy(CONTENTION)
+
+    def _is_open(self, task_id: str, ends: int, owner: str | None) -> bool:
+        try:
+            return ends > self._now() and not self.get(task_id, owner).ended
+        except UnknownTask:
+            return False

@@ -1,0 +1,169 @@
+"""The transitions of a task: each function returns the next state.
+
+Every write names the version that the writer read. The second of two writers reads the first one's state, and runs its
+transition again on that. A transition that has no effect returns its argument.
+A worker's transitions carry its epoch. They raise `LeaseLost` after another worker took the task, or after it ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.tasks.task import CANCELLED, FAILED, INPUT_REQUIRED, WORKING, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LEASE_MS = 30_000  # a worker that does not renew its lease in this time loses the task
+INVOCATION_MS = 15_000  # how long the first invoked worker may take to start
+MAX_INVOCATION_MS = 900_000
+
+
+class LeaseLost(Exception):
+    """The worker has lost its task: another worker has taken it, it has ended, or it was deleted."""
+
+
+class Progress(NamedTuple):
+    """The progress that a worker writes during a round.
+
+    Attributes:
+        epoch: of the worker.
+        until: when its lease ends, unix milliseconds; the present time at the end of a round.
+        record: of the round so far.
+        message: for `statusMessage`.
+
+    """
+
+    epoch: int
+    until: int
+    record: Mapping[str, Any]
+    message: str
+
+
+def await_worker(task: Task, now: int) -> Task:
+    """Note that a worker was invoked. Each lost invocation makes the time before the next one four times as long."""
+    wait: int = min(INVOCATION_MS * 4**task.summons, MAX_INVOCATION_MS)
+    return replace(task, held=False, until=now + wait, summons=task.summons + 1)
+
+
+def take(task: Task, now: int, lease: int) -> Task:
+    """Give the task to a worker for `lease` milliseconds.
+
+    Raises:
+        LeaseLost: the task has ended, waits for the client, or belongs to another worker.
+
+    """
+    if task.status != WORKING or (task.held and now < task.until):
+        raise LeaseLost
+    if task.cancel:
+        return cancel(task, now)
+    return replace(task, epoch=task.epoch + 1, held=True, until=now + lease, summons=0, attempts=task.attempts + 1)
+
+
+def renew(task: Task, epoch: int, until: int, message: str) -> Task:
+    """Extend the lease of a worker."""
+    _check_lease(task, epoch)
+    return replace(task, until=until, message=message)
+
+
+def save_progress(task: Task, progress: Progress) -> Task:
+    """Save a round's record, which includes the answers that the round has read."""
+    renewed = renew(task, progress.epoch, progress.until, progress.message)
+    return replace(renewed, record=progress.record, asked={}, given={}, attempts=0)
+
+
+def pause(task: Task, progress: Progress) -> Task:
+    """End a round without a question; another worker continues."""
+    now = progress.until
+    attempts = 0 if progress.record != task.record else task.attempts
+    saved = save_progress(task, progress)
+    paused = replace(saved, rounds=task.rounds + 1, held=False, summons=0, attempts=attempts)
+    return cancel(paused, now) if task.cancel else await_worker(paused, now)
+
+
+def ask(task: Task, progress: Progress, requests: Mapping[str, Any], fingerprints: Mapping[str, str]) -> Task:
+    """End a round with questions, each under a wire key that this task has never had."""
+    now = progress.until
+    saved = save_progress(task, progress._replace(message=""))
+    if task.cancel:
+        return cancel(saved, now)
+    open_requests = dict(zip(_fresh_keys(requests, task.used), requests.items(), strict=True))
+    return replace(
+        saved,
+        status=INPUT_REQUIRED,
+        updated=now,
+        rounds=task.rounds + 1,
+        held=False,
+        requests=open_requests,
+        asked=dict(fingerprints),
+        used=(*task.used, *open_requests),
+    )
+
+
+def finish(task: Task, epoch: int, now: int, status: str, outcome: Mapping[str, Any]) -> Task:
+    """End the task with a worker's result or error."""
+    _check_lease(task, epoch)
+    message = str(outcome["error"]["message"]) if "error" in outcome else ""
+    return _end(replace(task, message=message), now, status, outcome)
+
+
+def give_up(task: Task, now: int, error: Mapping[str, Any]) -> Task:
+    """End the task with an error, because several workers in a row died without progress."""
+    return _end(replace(task, message=str(error["message"])), now, FAILED, {"error": error})
+
+
+def cancel(task: Task, now: int) -> Task:
+    """End the task as cancelled."""
+    return _end(task, now, CANCELLED, {})
+
+
+def request_cancel(task: Task, now: int) -> Task:
+    """Cancel the task: at once, or at the next step or question of the worker that has it."""
+    if task.ended:
+        return task
+    is_running = task.status == WORKING and task.held and now < task.until
+    return replace(task, cancel=True) if is_running else cancel(task, now)
+
+
+def apply_answers(task: Task, responses: Mapping[str, Any], now: int) -> Task:
+    """Accept answers; after the last one the task works again.
+
+    Tasks extension, "Task Update": "Unknown, answered and superseded keys are ignored".
+    """
+    answered = {key: responses[key] for key in task.requests if key in responses}
+    if task.status != INPUT_REQUIRED or not answered:
+        return task
+    unanswered = {key: request for key, request in task.requests.items() if key not in answered}
+    given = {**task.given, **{task.requests[key][0]: response for key, response in answered.items()}}
+    after = replace(task, requests=unanswered, given=given)
+    if unanswered:
+        return after
+    return await_worker(replace(after, status=WORKING, updated=now, summons=0, attempts=0), now)
+
+
+def _check_lease(task: Task, epoch: int) -> None:
+    if task.ended or task.epoch != epoch or not task.held:
+        raise LeaseLost
+
+
+def _end(task: Task, now: int, status: str, outcome: Mapping[str, Any]) -> Task:
+    """End the task and delete its arguments, answers and record, which nothing reads after the end."""
+    deleted: dict[str, Any] = {"arguments": {}, "record": {}, "requests": {}, "asked": {}, "given": {}, "used": ()}
+    return replace(task, status=status, updated=now, outcome=outcome, held=False, until=0, **deleted)
+
+
+def _fresh_keys(requests: Mapping[str, Any], used: tuple[str, ...]) -> list[str]:
+    """Return a wire key for each request.
+
+    Tasks extension: "Keys MUST be unique over the lifetime of the task". A question that is asked again is new.
+    """
+    taken, fresh = set(used) | set(requests), list[str]()
+    for key in requests:
+        name, number = key, 1
+        while name in taken and (number > 1 or key in used):
+            number += 1
+            name = f"{key}-{number}"
+        taken.add(name)
+        fresh.append(name)
+    return fresh

@@ -1,0 +1,68 @@
+"""Invokes a worker: the same function again, asynchronously, with the time that a task needs.
+
+An invocation may be lost or repeated. The lease in the item decides which worker runs, and the next poll invokes again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import aws
+from mcp_functions.seal.resets import register_for_reset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 1, 2, 2
+
+log = logging.getLogger("mcp_functions")
+
+
+class WorkerInvoker:
+    """Invokes the workers of one function."""
+
+    def __init__(self, worker: str, make_client: Callable[[], Any]) -> None:
+        """Use a worker; no client is made before the first call.
+
+        Args:
+            worker: the physical name of the worker's Lambda, with a qualifier if it has one (":live").
+            make_client: returns boto3's client or `Invoker`.
+
+        """
+        self._worker, self._make_client = worker, make_client
+        self._client: Any = None
+        register_for_reset(self)
+
+    def reset(self) -> None:
+        """Discard the client: its connections and credentials belong to the process that made them."""
+        self._client = None
+
+    def __call__(self, task_id: str, owner: str | None) -> None:
+        """Invoke a worker for a task. A failure is only logged, because a later poll invokes again."""
+        order = json.dumps({"mcpTask": {"id": task_id, "owner": owner}}).encode()
+        try:
+            client = self._client = self._client or self._make_client()
+            client.invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
+        except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
+            code = (getattr(error, "response", None) or {}).get("Error", {}).get("Code", "") or type(error).__name__
+            log.error("no worker: invoke_%s", code)  # noqa: TRY400 - no traceback
+
+
+def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no static type
+    """Return the client that invokes workers; it repeats a request without a response."""
+    target = aws.find_endpoint(os.environ, "lambda")
+    if target is None:
+        return boto3_client()
+    from mcp_functions.aws.clients import LambdaClient  # noqa: PLC0415 - imported at init
+
+    return LambdaClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+
+
+def boto3_client() -> Any:  # noqa: ANN401 - boto3's clients have no static type
+    """Return boto3's client, which reads configuration that the small client does not."""
+    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only where there are tasks
+
+    return by_boto3.client("lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)

@@ -1,0 +1,440 @@
+"""`open TOKEN`: whatever a server refuses, and why; and nothing that was meant for nobody's eyes."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import boto3
+import pytest
+
+from mcp_functions.local import Harness, environment
+from mcp_functions.local.cli import main
+from mcp_functions.local.doubles import keyfile
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.inspection import explain as opening
+from mcp_functions.local.inspection import keyring, reasons
+from mcp_functions.local.inspection.explain import Request, explain
+from mcp_functions.local.loopback import Loopback
+from mcp_functions.protocol import errors
+from mcp_functions.protocol.errors import InvalidRequestState
+from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.data_keys import Keys, Scope
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.request_state import RequestStates, binding
+from tests.local.conftest import write_functions
+from tests.support import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from mcp_functions.local.inspection.explain import Explanation
+    from mcp_functions.local.inspection.keyring import Keyring
+
+NOW = 1_767_300_000.0
+SCOPE = Scope("local/greet", "local", "1")
+AUDIENCE = "local/greet/local"
+ALICE = Principal("https://issuer.example", "alice", "client")
+BOB = ALICE._replace(sub="bob")
+PARAMS: dict[str, Any] = {"name": "greet", "arguments": {"city": "Rome", "id": 7}}
+MARKER = "planted-marker"
+RECORD = {
+    "answers": {"who": {"print": {"action": "accept", "content": {"name": MARKER}}}},
+    "steps": {"reserve": ["digest", MARKER, 12]},
+    "began": 1_767_300_000_000,
+    "state": f'{{"draft":"{MARKER}"}}',
+}
+GREET = '''
+from pydantic import BaseModel
+from mcp_functions import Elicit, serve, tool
+
+class Who(BaseModel):
+    name: str
+
+@tool
+def greet(*, elicit: Elicit) -> str:
+    """Greet whoever is there."""
+    return elicit("who", "Who is there?", Who).name
+
+handler = serve(greet)
+'''
+
+
+@pytest.fixture(scope="module")
+def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyring]:
+    state_dir = tmp_path_factory.mktemp("state")
+    keyfile.load(state_dir)
+    with keyring.local_key(state_dir, [SCOPE], SCOPE) as held:
+        yield held
+
+
+class Sealing(NamedTuple):
+    """A function that leaves states, and what it thinks of those that come back."""
+
+    holder: Keyring
+    scope: Scope = SCOPE
+    lifetime: int = 600
+    anonymous: bool = False
+
+    def states(self, now: float) -> RequestStates:
+        envelope = Envelope(Keys(self.holder.wrappings, self.scope, now=lambda: now), max_age=self.lifetime)
+        return RequestStates(
+            envelope, now=lambda: now, lifetime_seconds=self.lifetime, anonymous=self.anonymous, max_rounds=16
+        )
+
+    def seal(self, now: float = NOW, principal: Principal | None = ALICE) -> str:
+        bound = binding(f"{self.scope.service}/{self.scope.stage}", "tools/call", PARAMS, principal)
+        return self.states(now).seal(bound, None, asked={"when": "print"}, record=RECORD)
+
+    def refuses(self, token: str, now: float, params: dict[str, Any], principal: Principal | None) -> str | None:
+        """Say why the shipped code refuses a token; None if it does not."""
+        bound = binding(f"{self.scope.service}/{self.scope.stage}", "tools/call", params, principal)
+        try:
+            self.states(now).open(token, bound)
+        except InvalidRequestState as refused:
+            return str(refused.reason)
+        return None
+
+
+def asked(params: dict[str, Any] = PARAMS, principal: Principal | None = ALICE, **more: Any) -> Request:  # noqa: ANN401
+    return Request("tools/call", params["name"], params.get("arguments"), principal, **more)
+
+
+def line(explained: Explanation, label: str) -> str:
+    (found,) = [line for line in explained.lines if line.startswith(f"{label} ")]
+    return found.removeprefix(label).strip()
+
+
+# ---- What it says of a good token
+
+
+def test_a_good_token_is_taken_apart_claim_by_claim(holder: Keyring, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW + 90)
+    assert explained.reasons == ()
+    assert line(explained, "scope") == "local/greet, stage local, generation 1"
+    assert line(explained, "audience") == AUDIENCE
+    assert line(explained, "method") == "tools/call (as in the request)"
+    assert line(explained, "target") == "greet (as in the request)"
+    assert line(explained, "arguments").endswith("(as in the request)")
+    assert line(explained, "principal").endswith("(as in the request)")
+    assert line(explained, "sealed").endswith("2 min ago")
+    assert line(explained, "expires").endswith("in 8 min")
+    assert line(explained, "conversation").endswith("in 58 min")
+    assert line(explained, "round") == "1 of 16"
+    assert line(explained, "asked") == "when"
+    assert line(explained, "answers") == "who"
+    assert line(explained, "steps") == "reserve"
+    assert line(explained, "state") == "draft"
+    assert str(explained).endswith("not refused, as far as it was compared")
+
+
+def test_times_are_the_users(holder: Keyring) -> None:
+    explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW)
+    assert line(explained, "sealed").startswith("20")
+    assert line(explained, "sealed").endswith("in 0 s") or line(explained, "sealed").endswith("0 s ago")
+
+
+def test_what_is_not_known_is_not_compared(holder: Keyring) -> None:
+    explained = explain(Sealing(holder).seal(), holder, Request(), now=NOW)
+    assert explained.reasons == ()
+    assert str(explained).count("(not compared)") == 4
+
+
+def test_answers_and_state_are_shown_only_to_who_asks_for_them_and_keys_never(holder: Keyring) -> None:
+    token = Sealing(holder).seal()
+    hidden, told = (explain(token, holder, asked(), now=NOW, show_state=show) for show in (False, True))
+    assert MARKER not in str(hidden)
+    assert str(told).count(MARKER) == 3
+    assert f'"draft": "{MARKER}"' in str(told)
+    key = Keys(holder.wrappings, SCOPE, now=lambda: NOW).sealing().plaintext
+    for written in (key.hex(), base64.b64encode(key).decode()):
+        assert written not in str(told)
+
+
+def test_a_state_without_a_principal_is_nobodys(holder: Keyring) -> None:
+    explained = explain(Sealing(holder, anonymous=True).seal(principal=None), holder, asked(principal=None), now=NOW)
+    assert line(explained, "principal") == "nobody (as in the request)"
+    assert explained.reasons == ()
+
+
+# ---- What it says of a bad one: the reason that the server has in its log, and the others too
+
+DAY = 86_400.0
+OTHER = {**PARAMS, "arguments": {"city": "Rome", "id": 8}}
+CASES: list[tuple[str, float, dict[str, Any], Principal | None]] = [
+    ("expired", NOW + 601, PARAMS, ALICE),
+    ("born_past", NOW + DAY, PARAMS, ALICE),
+    ("born_future", NOW - 61, PARAMS, ALICE),
+    ("principal", NOW, PARAMS, BOB),
+    ("arguments", NOW, OTHER, ALICE),
+    ("target", NOW, {**PARAMS, "name": "other"}, ALICE),
+]
+
+
+@pytest.mark.parametrize(("reason", "at", "params", "principal"), CASES, ids=[case[0] for case in CASES])
+def test_it_names_the_reason_that_the_server_names(
+    holder: Keyring, reason: str, at: float, params: dict[str, Any], principal: Principal | None
+) -> None:
+    sealing = Sealing(holder)
+    token = sealing.seal()
+    explained = explain(token, holder, asked(params, principal), now=at)
+    assert sealing.refuses(token, at, params, principal) == explained.reasons[0] == reason
+    assert f"refused: {reason}: {reasons.WHY[reason]}" in str(explained)
+
+
+def test_it_names_every_reason_and_not_just_the_first(holder: Keyring) -> None:
+    explained = explain(Sealing(holder).seal(), holder, asked(OTHER, BOB), now=NOW + 601)
+    assert explained.reasons == ("principal", "arguments", "expired")
+
+
+def test_the_contents_of_a_token_that_is_far_too_old_are_still_shown(holder: Keyring) -> None:
+    explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW + 400 * DAY)
+    assert explained.reasons == ("born_past", "expired")
+    assert line(explained, "answers") == "who"
+
+
+def test_a_lifetime_that_was_shortened_is_a_reason(holder: Keyring) -> None:
+    explained = explain(Sealing(holder).seal(), holder, asked(answer_within=60), now=NOW)
+    assert explained.reasons == ("lifetime",)
+
+
+def test_every_change_of_a_token_is_refused_for_the_servers_reason(holder: Keyring) -> None:
+    sealing, states = Sealing(holder), set[str]()
+    token = sealing.seal()
+    for at in range(0, len(token), 7):
+        changed = token[:at] + ("B" if token[at] == "A" else "A") + token[at + 1 :]
+        explained = explain(changed, holder, asked(answer_within=600), now=NOW)
+        assert explained.reasons[:1] == (sealing.refuses(changed, NOW, PARAMS, ALICE),), at
+        states.update(explained.reasons)
+    assert {"prefix", "wrapped_key", "commitment", "tag"} <= states
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "prefix"),
+        ("not a token", "prefix"),
+        ("{token}=", "encoding"),
+        ("{token}\n", "encoding"),
+        ("{token:.60}", "truncated"),
+        ("ks1.AQ", "truncated"),
+        ("ks1.AgAA{rest}", "suite"),
+        ("ks1.AQIA{rest}", "key_kind"),
+    ],
+)
+def test_what_has_not_the_shape_of_a_token_is_said_without_a_key(holder: Keyring, text: str, reason: str) -> None:
+    token = Sealing(holder).seal()
+    changed = text.format(token=token, rest=token[8:])
+    assert opening.shown(changed, now=NOW).reasons == explain(changed, holder, asked(), now=NOW).reasons == (reason,)
+
+
+def test_a_token_that_is_too_long_for_a_server_is_opened_and_refused(holder: Keyring) -> None:
+    envelope = Envelope(Keys(holder.wrappings, SCOPE, now=lambda: NOW), max_chars=200_000)
+    states = RequestStates(envelope, now=lambda: NOW)
+    bound = binding(AUDIENCE, "tools/call", PARAMS, ALICE)
+    token = states.seal(bound, None, asked={}, record={"state": {"long": "x" * 50_000}})
+    assert explain(token, holder, asked(), now=NOW).reasons == ("length",)
+
+
+def test_a_token_of_another_function_is_opened_there_and_refused_here(holder: Keyring) -> None:
+    elsewhere = SCOPE._replace(service="local/other")
+    both = holder._replace(scopes=[SCOPE, elsewhere])
+    explained = explain(Sealing(holder, elsewhere).seal(), both, asked(), now=NOW)
+    assert explained.reasons == ("wrapped_key",)
+    assert line(explained, "scope") == "local/other, stage local, generation 1, not that of the request"
+
+
+@pytest.mark.parametrize("scope", [SCOPE._replace(stage="prod"), SCOPE._replace(generation="2")])
+def test_a_token_of_another_stage_or_generation_stays_closed(holder: Keyring, scope: Scope) -> None:
+    explained = explain(Sealing(holder, scope).seal(), holder, asked(), now=NOW)
+    assert explained.reasons == ("wrapped_key",)
+    assert "generation" in str(explained)
+    assert AUDIENCE not in str(explained)
+
+
+def test_a_token_under_another_key_stays_closed(holder: Keyring, tmp_path: Path) -> None:
+    keyfile.load(tmp_path)
+    with keyring.local_key(tmp_path, [SCOPE], None) as other:
+        token = Sealing(other).seal()
+    assert explain(token, holder, asked(), now=NOW).reasons == ("kek_unknown",)
+
+
+def test_a_payload_that_is_no_document_of_claims_is_said(holder: Keyring) -> None:
+    token = Envelope(Keys(holder.wrappings, SCOPE, now=lambda: NOW)).seal(b'{"v":2}')
+    assert explain(token, holder, asked(), now=NOW).reasons == ("claims",)
+
+
+def test_every_reason_of_the_server_is_explained() -> None:
+    from mcp_functions.seal.data_keys import Reason as OfTokens  # noqa: PLC0415 - two enumerations of one name
+    from mcp_functions.seal.request_state import Reason as OfClaims  # noqa: PLC0415
+
+    unexplained = {*OfTokens, *OfClaims} - reasons.WHY.keys()
+    assert unexplained == {OfTokens.KEK_RETIRED, OfClaims.CODEC}  # neither can be met here: one key, our own codec
+
+
+# ---- The command
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Run a project's harness for a moment; return where it ran, and what its function left for its client."""
+    root = tmp_path_factory.mktemp("project")
+    write_functions(root / "functions", {"add/app.py": "handler = lambda event, context: {}", "greet/app.py": GREET})
+    message = wire.message("tools/call", {"name": "greet", "arguments": {}})
+    with Harness(root / "functions", state_dir=root / ".mcp-functions") as harness:
+        address = urlsplit(harness.url)
+        connection = HTTPConnection(address.netloc, timeout=20)
+        connection.request("POST", f"{address.path}/greet", json.dumps(message), wire.headers(message))
+        answered = json.loads(connection.getresponse().read())
+        connection.close()
+    return root, str(answered["result"]["requestState"])
+
+
+@pytest.fixture
+def token(sealed: tuple[Path, str]) -> str:
+    return sealed[1]
+
+
+@pytest.fixture
+def run(
+    sealed: tuple[Path, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Ran]:
+    """Run the command where the harness has run."""
+
+    def command(*words: str, stdin: str = "") -> Ran:
+        monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
+        capsys.readouterr()
+        code = main(["open", *words])
+        return Ran(code, *capsys.readouterr())
+
+    monkeypatch.chdir(sealed[0])
+    return command
+
+
+def problem(ran: Ran) -> str:
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert ran.err.startswith("mcp-functions: ")
+    return ran.err
+
+
+def test_what_the_harness_sealed_is_explained_where_it_ran(run: Callable[..., Ran], token: str) -> None:
+    ran = run("--arguments", "{}", "--nobody", token)
+    assert (ran.code, ran.err) == (0, "")
+    assert "scope         local/greet, stage local, generation 1" in ran.out
+    assert "asked         who" in ran.out
+
+
+def test_a_token_is_read_from_stdin(run: Callable[..., Ran], token: str) -> None:
+    ran = run("-", stdin=f"{token}\n")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[0] == run(token).out.splitlines()[0]
+
+
+def test_a_reason_to_refuse_it_is_said_with_exit_code_1(run: Callable[..., Ran], token: str) -> None:
+    ran = run("--arguments", '{"city": "Rome"}', "--principal", *ALICE, token)
+    assert ran.code == 1
+    refused = [line.split(":")[1].strip() for line in ran.out.splitlines() if line.startswith("refused: ")]
+    assert refused == ["principal", "arguments"]
+
+
+def test_a_function_that_did_not_leave_it_is_told_who_did(run: Callable[..., Ran], token: str) -> None:
+    ran = run("--function", "add", token)
+    assert ran.code == 1
+    assert "scope         local/greet, stage local, generation 1, not that of the request" in ran.out
+
+
+def test_a_text_that_is_no_token_needs_no_key(run: Callable[..., Ran]) -> None:
+    assert run("hello") == Ran(1, f"refused: prefix: {reasons.WHY['prefix']}\n", "")
+
+
+def test_without_a_key_only_what_everybody_sees_is_said(
+    run: Callable[..., Ran], token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ran = run("--function", "greet", token)
+    assert "there is no .mcp-functions/kms.json" in problem(ran)
+    assert ran.out.count("\n") == 3
+    assert not (tmp_path / "elsewhere" / ".mcp-functions").exists()
+
+
+@pytest.mark.parametrize("arguments", ["{", "{'city': 1}", '{"a": NaN}', "[" * 70 + "]" * 70])
+def test_arguments_that_are_no_json_are_one_line(run: Callable[..., Ran], token: str, arguments: str) -> None:
+    assert "--arguments" in problem(run("--arguments", arguments, token))
+
+
+def test_a_folder_without_functions_is_one_line(run: Callable[..., Ran], token: str) -> None:
+    assert "there is no folder nowhere" in problem(run("--functions", "nowhere", token))
+
+
+# ---- With a key of AWS
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch, sealed: tuple[Path, str]) -> Iterator[Any]:
+    """Yield a client of a KMS that answers as AWS's does, whose key sealed `token`; and the user's environment."""
+    with Loopback(max_body=MAX_REQUEST) as server:
+        api = KmsApi(keyfile.load(sealed[0] / ".mcp-functions"))
+        server.start(api.answer)
+        named = environment.CREDENTIALS | environment.endpoints(kms=server.url, invoke=server.url)
+        for name, value in named.items():
+            monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
+        client = boto3.client("kms")
+        yield client
+        client.enable_key(KeyId=api.arn)
+        client.close()
+
+
+def arn_of(client: Any) -> str:  # noqa: ANN401 - a boto3 client
+    return str(client.list_keys()["Keys"][0]["KeyArn"])
+
+
+def test_with_the_arn_and_the_scope_a_key_of_aws_opens_it(run: Callable[..., Ran], token: str, aws: Any) -> None:  # noqa: ANN401
+    ran = run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token)
+    assert (ran.code, ran.err) == (0, "")
+    assert "asked         who" in ran.out
+    assert run("--key", arn_of(aws), "--service", "local/greet", token).code == 1  # its stage is not prod
+
+
+def test_a_key_that_is_disabled_is_one_line_with_what_is_needed(run: Callable[..., Ran], token: str, aws: Any) -> None:  # noqa: ANN401
+    aws.disable_key(KeyId=arn_of(aws))
+    said = problem(run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token))
+    assert "kms:DisabledException" in said
+    assert "kms:Decrypt" in said
+
+
+def test_a_kms_out_of_reach_is_one_line(
+    run: Callable[..., Ran],
+    token: str,
+    aws: Any,  # noqa: ANN401
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:9")
+    said = problem(run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token))
+    assert "KMS does not answer (kms:EndpointConnectionError)" in said
+
+
+def test_a_key_without_its_scope_is_one_line(run: Callable[..., Ran], token: str) -> None:
+    assert "--service" in problem(run("--key", "arn:aws:kms:eu-west-1:111122223333:key/abc", token))
+
+
+@pytest.mark.parametrize("arn", ["alias/mine", "abc", "arn:aws:kms:eu-west-1:111122223333:alias/mine"])
+def test_what_is_no_arn_of_a_key_is_one_line(run: Callable[..., Ran], token: str, arn: str) -> None:
+    assert "give the ARN of a key" in problem(run("--key", arn, "--service", "local/greet", token))
+
+
+def test_the_refusals_that_it_explains_are_the_wires_one_refusal() -> None:
+    wire = {errors.InvalidRequestState(reason).message for reason in reasons.WHY}
+    assert wire == {"Invalid or expired requestState"}

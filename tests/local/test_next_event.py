@@ -1,0 +1,99 @@
+"""`next`: one round's state in the next round's event."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from mcp_functions.local.next_event import follow
+from mcp_functions.local.problems import Problem
+
+STATE = 'ks1.AbC-_"\\'
+
+
+def response(message: Any, **more: Any) -> str:  # noqa: ANN401 - JSON is any value
+    return json.dumps({"statusCode": 200, "body": message if isinstance(message, str) else json.dumps(message), **more})
+
+
+def event(body: Any = None, **more: Any) -> str:  # noqa: ANN401 - JSON is any value
+    asked = {"params": {"requestState": "{{requestState}}"}} if body is None else body
+    return json.dumps(
+        {"version": "2.0", "headers": {"a": "b"}, "body": json.dumps(asked), "isBase64Encoded": False, **more}
+    )
+
+
+ASKS = {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "input_required", "requestState": STATE}}
+
+
+def carried(made: str) -> Any:  # noqa: ANN401 - JSON is any value
+    return json.loads(json.loads(made)["body"])["params"]["requestState"]
+
+
+def test_the_state_goes_into_the_body_whatever_it_holds() -> None:
+    made = follow(response(ASKS), event())
+    assert carried(made) == STATE
+    assert json.loads(made) == {**json.loads(event()), "body": json.loads(made)["body"]}
+
+
+def test_a_state_comes_out_of_a_stream_too() -> None:
+    progress = 'event: message\r\ndata: {"jsonrpc": "2.0", "method": "notifications/progress"}\r\n\r\n'
+    stream = f"{progress}: comment\r\nid: 7\r\nevent: message\r\ndata: {json.dumps(ASKS)}\r\n\r\n"
+    assert carried(follow(response(stream), event())) == STATE
+
+
+def test_bodies_in_base64_are_read_and_written_so() -> None:
+    sent = base64.b64encode(json.dumps(ASKS).encode()).decode()
+    waiting = json.loads(event())
+    waiting |= {"isBase64Encoded": True, "body": base64.b64encode(waiting["body"].encode()).decode()}
+    made = json.loads(follow(response(sent, isBase64Encoded=True), json.dumps(waiting)))
+    assert json.loads(base64.b64decode(made["body"])) == {"params": {"requestState": STATE}}
+
+
+def test_the_length_that_the_event_states_stays_true() -> None:
+    made = json.loads(follow(response(ASKS), event(headers={"Content-Length": "1"})))
+    assert made["headers"] == {"Content-Length": str(len(made["body"]))}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("", "RESPONSE is empty"),
+        ("no json", "RESPONSE is not a JSON object"),
+        ("[]", "RESPONSE is not a JSON object"),
+        ("{}", "RESPONSE is not what a Lambda behind API Gateway returns: it has no body"),
+        ('{"body": ""}', "RESPONSE holds no JSON-RPC response in its body"),
+        ('{"body": "[]"}', "RESPONSE holds no JSON-RPC response in its body"),
+        ('{"body": "!", "isBase64Encoded": true}', "a body says that it is base64, but it is not"),
+        ('{"errorType": "KeyError", "errorMessage": "x"}', "RESPONSE says that the function failed, KeyError: x"),
+        (
+            response({"error": {"code": -32602, "message": "Invalid or expired requestState"}}),
+            "RESPONSE is an error, -32602: Invalid or expired requestState",
+        ),
+        (
+            response({"result": {"resultType": "complete"}}),
+            "RESPONSE has no requestState: it is the final result, no round follows it",
+        ),
+        (
+            response({"result": {"resultType": "input_required", "inputRequests": {}}}),
+            "RESPONSE asks without a requestState: send the next event as it is",
+        ),
+    ],
+)
+def test_a_response_without_a_state_says_why(given: str, said: str) -> None:
+    with pytest.raises(Problem) as refused:
+        follow(given, event())
+    assert str(refused.value) == said
+
+
+@pytest.mark.parametrize("given", [event({"params": {}}), '{"version": "2.0"}'])
+def test_an_event_that_continues_nothing_is_refused(given: str) -> None:
+    with pytest.raises(Problem, match=r"EVENT has no \{\{requestState\}\} in its body"):
+        follow(response(ASKS), given)
+
+
+def test_an_event_that_is_no_event_is_refused() -> None:
+    with pytest.raises(Problem, match="EVENT is not a JSON object"):
+        follow(response(ASKS), "7")
