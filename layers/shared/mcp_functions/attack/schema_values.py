@@ -92,12 +92,15 @@ class _Example(NamedTuple):
         for keyword in ("const", "default"):
             if keyword in schema:
                 return schema[keyword]
+        # The schema is the server's, so a list may be anything.
         for keyword in ("enum", "examples"):
-            if schema.get(keyword):
-                return schema[keyword][0]
+            values = schema.get(keyword)
+            if isinstance(values, list) and values:
+                return values[0]
         for keyword in ("oneOf", "anyOf", "allOf"):
-            if schema.get(keyword):
-                return self.value(schema[keyword][0], depth + 1)
+            choices = schema.get(keyword)
+            if isinstance(choices, list) and choices:
+                return self.value(choices[0], depth + 1)
         return self._of_type(schema, depth)
 
     def _of_type(self, schema: dict[str, Any], depth: int) -> object:

@@ -16,7 +16,7 @@ from mcp_functions.attack.scan import SkipCheck
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcp_functions.attack.client import Exchange
+    from mcp_functions.attack.client import Exchange, Response
     from mcp_functions.attack.scan import Scan
 
     States: TypeAlias = Callable[[Scan, str], Iterator[tuple[str, Any]]]  # of a run and a valid state
@@ -141,11 +141,15 @@ def _not_refused(scan: Scan) -> Iterator[Proof]:
 
 def _oracle(scan: Scan) -> Iterator[Proof]:
     """Prove that errors for invalid states differ."""
-    errors = [(e, what) for e, what in _present(scan, _many_invalid) if e.response.error and not e.response.undecided]
-    for exchange, what in errors[1:]:
-        response, (first, first_what) = exchange.response, (errors[0][0].response, errors[0][1])
-        if (response.status, response.error) != (first.status, first.error):
-            yield Proof(exchange, f"{what}: {response}; but {first_what}: {first}")
+    first: tuple[Response, str] | None = None
+    for exchange, what in _present(scan, _many_invalid):
+        response = exchange.response
+        if response.error is None or response.undecided:
+            continue
+        if first is None:
+            first = response, what
+        elif (response.status, response.error) != (first[0].status, first[0].error):
+            yield Proof(exchange, f"{what}: {response}; but {first[1]}: {first[0]}")
 
 
 def _readable(scan: Scan) -> Iterator[Proof]:
