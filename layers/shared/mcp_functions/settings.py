@@ -1,7 +1,7 @@
-"""What a deployment decides, read from the environment once, at a function's first event.
+"""The settings of a deployment, read from the environment once, at a function's first event.
 
-The template (or the harness) sets these variables; beside them the toolkit reads only who is told of requests, the id
-under which X-Ray traces one (`observing`), and what boto3 would read to make a call (`aws`).
+The template or the harness sets these variables. Other rooms read only X-Ray's trace id (`observability`), and the
+variables of a call to AWS, which boto3 reads too (`aws`).
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 AuthMode: TypeAlias = Literal["iam", "jwt", "none"]
 AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "none": "none"}
-FOR_TOKENS = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_RESOURCE_URL")
-# "absolute, no fragment"; lower case, because clients compare it; on loopback alone without TLS
+JWT_VARIABLES = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_RESOURCE_URL")
+# RFC 9728, 2: an https URL without a fragment. Lower case, because clients compare it; http only on loopback.
 RESOURCE_URL = r"(https://[a-z0-9.-]+|http://(localhost|127\.0\.0\.1))(:\d+)?(/[^\s?#\"]*)?"
 
 LIST_TTL_MS = 60_000
 PAGE_SIZE = 100
 MAX_OPEN_TASKS = 100  # of one principal
 MAX_TASK_TTL_SECONDS = 7 * 24 * 3600
-TASK_LEASE_SECONDS = 30  # after which a worker that says nothing is given up
-SESSION_SECONDS = 24 * 3600  # that a client of an earlier revision may go on without initializing again
-QUESTION_SECONDS = 900  # in which the user of such a client may answer: it polls for as long
+TASK_LEASE_SECONDS = 30  # without a sign of life, after which another worker continues the task
+SESSION_SECONDS = 24 * 3600  # of a session of an earlier revision
+QUESTION_SECONDS = 900  # for the user's answer; the client polls meanwhile
 QUESTIONS_SINCE = "2025-11-25"  # the first revision whose clients poll
-MAX_STATE_CHARS = 24 * 1024  # of a sealed state: clients carry it twice a round
-MAX_BODY_BYTES = 4 * 1024 * 1024  # of a request, before it is parsed; Lambda itself stops at 6 MB of event
+MAX_STATE_CHARS = 24 * 1024  # of a sealed state, which each round receives and returns
+MAX_BODY_BYTES = 4 * 1024 * 1024  # of a request, before it is parsed; Lambda's own limit is 6 MB for the event
 
 
 class Settings(NamedTuple):
-    """One deployment's decisions, the same in all of its functions."""
+    """The settings of a deployment, the same in all of its functions."""
 
     stack: str
-    qualifier: str = ""  # of the functions behind the endpoint: "" is the newest code, ":live" an alias
+    qualifier: str = ""  # of the functions behind the endpoint: "" is $LATEST, ":live" an alias
     kms_keys: tuple[str, ...] = ()
     table: str = ""
-    blobs: str = ""  # a bucket, for what does not fit into an item of the table
+    blobs: str = ""  # a bucket, for values larger than an item of the table
     stage: str = "prod"
     generation: str = "1"
     auth_mode: AuthMode = "iam"
@@ -61,7 +61,7 @@ class Settings(NamedTuple):
     max_open_tasks: int = MAX_OPEN_TASKS
     max_task_ttl: int = MAX_TASK_TTL_SECONDS
     task_lease: int = TASK_LEASE_SECONDS
-    dialects: tuple[str, ...] = ()  # proposals that are spoken to clients that declare them
+    dialects: tuple[str, ...] = ()  # proposals that clients may declare
     earlier_revisions: bool = True
     session_seconds: int = SESSION_SECONDS
     question_seconds: int = QUESTION_SECONDS
@@ -69,12 +69,12 @@ class Settings(NamedTuple):
 
     @property
     def server_info(self) -> dict[str, str]:
-        """`serverInfo`, which every result carries."""
+        """`serverInfo`, a member of every result."""
         return {"name": self.server_name, "version": self.server_version}
 
     @property
     def cache(self) -> dict[str, Any]:
-        """How long a client may keep the lists; they are shared only where nobody has to sign in to read them."""
+        """The caching hints of lists: "public" only where no one has to sign in to read them."""
         return {"ttlMs": self.list_ttl_ms, "cacheScope": "public" if self.auth_mode == "none" else "private"}
 
 
@@ -85,7 +85,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         environ: the environment, as `os.environ`.
 
     Raises:
-        Misconfigured: a variable is missing or holds a value that means nothing.
+        Misconfigured: a variable is missing or invalid.
 
     """
     stack = environ.get("MCP_STACK", "")
@@ -97,41 +97,41 @@ def read(environ: Mapping[str, str]) -> Settings:
         message = "MCP_AUTH_MODE must be iam, jwt or none"
         raise Misconfigured(message)
     if auth_mode == "jwt":
-        _check_tokens(environ)
+        _check_jwt(environ)
     return Settings(
         stack=stack,
         qualifier=environ.get("MCP_QUALIFIER", ""),
-        kms_keys=_listed(environ.get("MCP_KMS_KEYS", "")),
+        kms_keys=_items(environ.get("MCP_KMS_KEYS", "")),
         table=environ.get("MCP_TABLE", ""),
         blobs=environ.get("MCP_BLOBS", ""),
         stage=environ.get("MCP_STAGE", "prod"),
         generation=environ.get("MCP_GENERATION", "1"),
         auth_mode=AUTH_MODES[auth_mode],
         jwt_issuer=environ.get("MCP_JWT_ISSUER", ""),
-        jwt_audiences=_listed(environ.get("MCP_JWT_AUDIENCE", "")),
+        jwt_audiences=_items(environ.get("MCP_JWT_AUDIENCE", "")),
         resource_url=environ.get("MCP_RESOURCE_URL", ""),
         scopes_supported=tuple(environ.get("MCP_SCOPES_SUPPORTED", "").replace(",", " ").split()),
         scope_hierarchy=_hierarchy(environ.get("MCP_SCOPE_HIERARCHY", "")),
-        allowed_origins=frozenset(_listed(environ.get("MCP_ALLOWED_ORIGINS", ""))),
+        allowed_origins=frozenset(_items(environ.get("MCP_ALLOWED_ORIGINS", ""))),
         server_name=environ.get("MCP_SERVER_NAME", stack),
         server_version=environ.get("MCP_SERVER_VERSION", "0"),
-        max_body_bytes=_number(environ, "MCP_MAX_BODY_BYTES", MAX_BODY_BYTES),
-        list_ttl_ms=_number(environ, "MCP_LIST_TTL_MS", LIST_TTL_MS),
-        max_state_chars=_number(environ, "MCP_MAX_STATE_CHARS", MAX_STATE_CHARS),
-        max_open_tasks=_number(environ, "MCP_MAX_OPEN_TASKS", MAX_OPEN_TASKS),
-        max_task_ttl=max(1, _number(environ, "MCP_MAX_TASK_TTL_SECONDS", MAX_TASK_TTL_SECONDS)),
-        task_lease=max(1, _number(environ, "MCP_TASK_LEASE_SECONDS", TASK_LEASE_SECONDS)),
-        earlier_revisions=_switch(environ, "MCP_EARLIER_REVISIONS"),
-        session_seconds=max(1, _number(environ, "MCP_SESSION_SECONDS", SESSION_SECONDS)),
-        question_seconds=max(1, _number(environ, "MCP_QUESTION_SECONDS", QUESTION_SECONDS)),
+        max_body_bytes=_integer(environ, "MCP_MAX_BODY_BYTES", MAX_BODY_BYTES),
+        list_ttl_ms=_integer(environ, "MCP_LIST_TTL_MS", LIST_TTL_MS),
+        max_state_chars=_integer(environ, "MCP_MAX_STATE_CHARS", MAX_STATE_CHARS),
+        max_open_tasks=_integer(environ, "MCP_MAX_OPEN_TASKS", MAX_OPEN_TASKS),
+        max_task_ttl=max(1, _integer(environ, "MCP_MAX_TASK_TTL_SECONDS", MAX_TASK_TTL_SECONDS)),
+        task_lease=max(1, _integer(environ, "MCP_TASK_LEASE_SECONDS", TASK_LEASE_SECONDS)),
+        earlier_revisions=_boolean(environ, "MCP_EARLIER_REVISIONS"),
+        session_seconds=max(1, _integer(environ, "MCP_SESSION_SECONDS", SESSION_SECONDS)),
+        question_seconds=max(1, _integer(environ, "MCP_QUESTION_SECONDS", QUESTION_SECONDS)),
         questions_since=_revision(environ.get("MCP_QUESTIONS_SINCE", QUESTIONS_SINCE)),
-        page_size=max(1, _number(environ, "MCP_PAGE_SIZE", PAGE_SIZE)),
-        dialects=_listed(environ.get("MCP_DIALECTS", "")),
+        page_size=max(1, _integer(environ, "MCP_PAGE_SIZE", PAGE_SIZE)),
+        dialects=_items(environ.get("MCP_DIALECTS", "")),
     )
 
 
-def _check_tokens(environ: Mapping[str, str]) -> None:
-    for name in FOR_TOKENS:
+def _check_jwt(environ: Mapping[str, str]) -> None:
+    for name in JWT_VARIABLES:
         if not environ.get(name, "").strip(", "):
             message = f"AuthMode is jwt, but {name} is not set: a token could be for anybody"
             raise Misconfigured(message)
@@ -148,7 +148,7 @@ def _hierarchy(text: str) -> Hierarchy:
         raise Misconfigured(message) from None
 
 
-def _number(environ: Mapping[str, str], name: str, default: int) -> int:
+def _integer(environ: Mapping[str, str], name: str, default: int) -> int:
     value = environ.get(name, str(default))
     if not value.isdecimal():
         message = f"{name} must be a whole number"
@@ -163,7 +163,7 @@ def _revision(text: str) -> str:
     return text
 
 
-def _switch(environ: Mapping[str, str], name: str) -> bool:
+def _boolean(environ: Mapping[str, str], name: str) -> bool:
     value = environ.get(name, "on")
     if value not in {"on", "off"}:
         message = f"{name} must be on or off"
@@ -171,5 +171,5 @@ def _switch(environ: Mapping[str, str], name: str) -> bool:
     return value == "on"
 
 
-def _listed(value: str) -> tuple[str, ...]:
+def _items(value: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in value.split(",") if item.strip())

@@ -1,6 +1,6 @@
-"""The command line of the attacker: it says what it will do, to whom, and how much of it; and asks for no more.
+"""The command line of the attacker. It prints its limits before it starts.
 
-Exit code 1 if a hole was found, 2 for what the user can put right.
+Exit codes: 0, no hole; 1, a hole was found; 2, the user has to change a word.
 """
 
 from __future__ import annotations
@@ -13,33 +13,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mcp_functions.attack import reporting
+from mcp_functions.attack import messages, report_writer
 from mcp_functions.attack.checks import CHECKS
-from mcp_functions.attack.hunt import Bounds
-from mcp_functions.attack.messages import message, write
-from mcp_functions.attack.running import attack
-from mcp_functions.attack.sending import CALLER, Line
+from mcp_functions.attack.client import CALLER, Client
+from mcp_functions.attack.runner import attack
+from mcp_functions.attack.scan import Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HOLES, USAGE = 1, 2
+HOLES, USAGE, INTERRUPTED = 1, 2, 130
 UNAUTHORIZED = 401
 ABOUT = """\
 attacks an MCP server of your own, of revision 2026-07-28, as a hostile client would, and reports what it let happen.
 It calls what the server offers, with invented arguments and answers: run it where nothing can be lost."""
-START = """\
-{url}: at most {requests} requests, {seconds:g} s, one at a time.
-{calls}
-"""
 
 
-class Problem(Exception):
-    """What the user can put right, in one line."""
+class UsageError(Exception):
+    """An error that the user can correct, in one line."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run the command and return its exit code.
 
     Args:
         argv: its words, without the program's own.
@@ -48,76 +43,62 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     try:
         return _run(options)
-    except Problem as problem:
-        sys.stderr.write(f"mcp_functions.attack: {problem}\n")
+    except UsageError as error:
+        sys.stderr.write(f"mcp_functions.attack: {error}\n")
         return USAGE
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
 
 
 def _run(options: argparse.Namespace) -> int:
-    _own(options.url, options.yes_this_is_mine)
-    bounds = Bounds(options.requests, options.seconds)
-    named = _named(options.tool, options.arguments)
-    headers, other = _headers(options.header), _headers(options.other_header)
-    _writable(options.json)
-    _reachable(options.url, headers)
-    calls = (
-        f"Nothing but {', '.join(name for name, _arguments in named)} is called."
-        if named
-        else "Everything listed is called."
-    )
-    sys.stdout.write(START.format(url=options.url, requests=bounds.requests, seconds=bounds.seconds, calls=calls))
+    _check_host(options.url, options.yes_this_is_mine)
+    named = _named_calls(options.tool, options.arguments)
+    headers, other_headers = _headers(options.header), _headers(options.other_header)
+    _check_writable(options.json)
+    _check_reachable(options.url, headers)
+    names = ", ".join(name for name, _arguments in named)
+    sys.stdout.write(f"{options.url}: at most {options.requests} requests, {options.seconds:g} s, one at a time.\n")
+    sys.stdout.write(f"Nothing but {names} is called.\n" if named else "Everything listed is called.\n")
     sys.stdout.flush()
-    chosen = [check for check in CHECKS if not options.only or check.name in options.only]
     report = attack(
         options.url,
         headers=headers,
-        other_headers=other,
+        other_headers=other_headers,
         named=named,
         lifetime=options.lifetime,
-        bounds=bounds,
-        checks=chosen,
+        bounds=Bounds(options.requests, options.seconds),
+        checks=[check for check in CHECKS if not options.only or check.name in options.only],
     )
     if options.json:
-        Path(options.json).write_text(json.dumps(reporting.data(report), indent=2) + "\n", encoding="utf-8")
-    sys.stdout.write(reporting.text(report, secured=bool(headers)))
+        text = json.dumps(report_writer.data(report), indent=2)
+        Path(options.json).write_text(text + "\n", encoding="utf-8")
+    sys.stdout.write(report_writer.text(report, secured=bool(headers)))
     return HOLES if report.holes else 0
 
 
-def _writable(file: str | None) -> None:
-    """See now whether the report can be written: nobody wants to hear after ten minutes that it cannot.
-
-    Raises:
-        Problem: it cannot.
-
-    """
+def _check_writable(file: str | None) -> None:
+    """Raise UsageError before the run, which takes minutes, if the report could not be written after it."""
     try:
         if file:
             Path(file).touch()
     except OSError as error:
         text = f"--json {file}: {error.strerror}"
-        raise Problem(text) from None
+        raise UsageError(text) from None
 
 
-def _own(url: str, said: str | None) -> None:
-    """Let nobody attack what is not his by a slip: what is not on this machine must be named twice.
-
-    Raises:
-        Problem: the URL is none, or somebody's.
-
-    """
+def _check_host(url: str, confirmed: str | None) -> None:
+    """Raise UsageError for an invalid URL, and for another machine that the user has not named twice."""
     try:
         address = urlsplit(url)
-        host, _port = address.hostname or "", address.port
+        scheme, host, _port = address.scheme, address.hostname or "", address.port
     except ValueError:
-        host, address = "", None
-    if address is None or address.scheme not in {"http", "https"} or not host:
+        scheme, host = "", ""
+    if scheme not in {"http", "https"} or not host:
         text = f"{url!r} is no http:// or https:// URL"
-        raise Problem(text)
-    if not _is_loopback(host) and said != host:
+        raise UsageError(text)
+    if not _is_loopback(host) and confirmed != host:
         text = f"{host} is not this machine. Attack nobody else's server; if it is yours: --yes-this-is-mine {host}"
-        raise Problem(text)
+        raise UsageError(text)
 
 
 def _is_loopback(host: str) -> bool:
@@ -127,26 +108,27 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _reachable(url: str, headers: Sequence[tuple[str, str]]) -> None:
-    line = Line(url, {CALLER: headers}, requests=1, seconds=30)
-    answer = line.send(write(message("server/discover", {}))).answer
-    if answer.status == 0:
-        text = f"{url} does not answer ({answer.failed})"
-        raise Problem(text)
-    if answer.status == UNAUTHORIZED:
+def _check_reachable(url: str, headers: Sequence[tuple[str, str]]) -> None:
+    """Raise UsageError if the server does not answer `server/discover`."""
+    client = Client(url, {CALLER: headers}, requests=1, seconds=30)
+    response = client.send(messages.write(messages.message("server/discover", {}))).response
+    if response.result is not None:
+        return
+    text = f"{url} does not answer server/discover of 2026-07-28: {response}"
+    if response.status == 0:
+        text = f"{url} does not answer ({response.failed})"
+    elif response.status == UNAUTHORIZED:
         text = f"{url} wants credentials: --header 'Authorization: Bearer ...'"
-        raise Problem(text)
-    if answer.result is None:
-        text = f"{url} does not answer server/discover of 2026-07-28: {answer}"
-        raise Problem(text)
+    raise UsageError(text)
 
 
-def _named(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+def _named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     if len(arguments) > len(tools):
         text = "--arguments belongs to a --tool"
-        raise Problem(text)
-    given = [*arguments, *["{}"] * (len(tools) - len(arguments))]
-    return [(name, _object(text)) for name, text in zip(tools, given, strict=True)]
+        raise UsageError(text)
+    without_arguments = len(tools) - len(arguments)
+    texts = [*arguments, *["{}"] * without_arguments]
+    return [(name, _object(text)) for name, text in zip(tools, texts, strict=True)]
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -156,38 +138,36 @@ def _object(text: str) -> dict[str, Any]:
         value = None
     if not isinstance(value, dict):
         message = f"--arguments must be a JSON object, not {text!r}"
-        raise Problem(message)
+        raise UsageError(message)
     return value
 
 
 def _headers(lines: Sequence[str]) -> list[tuple[str, str]]:
-    pairs = [line.partition(":") for line in lines]
-    if any(not name.strip() or not colon for name, colon, _value in pairs):
-        text = "a header is written 'Name: value'"
-        raise Problem(text)
-    return [(name.strip(), value.strip()) for name, _colon, value in pairs]
+    pairs = []
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not name.strip() or not colon:
+            text = "a header is written 'Name: value'"
+            raise UsageError(text)
+        pairs.append((name.strip(), value.strip()))
+    return pairs
 
 
 def parser() -> argparse.ArgumentParser:
-    """Say which words the command takes."""
+    """Return the parser of the command's words."""
     words = argparse.ArgumentParser(prog="python -m mcp_functions.attack", description=ABOUT)
     words.add_argument("url", help="the MCP endpoint, e.g. http://127.0.0.1:8000/mcp")
-    words.add_argument(
-        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="the caller's credentials"
-    )
-    words.add_argument("--other-header", action="append", default=[], metavar="'NAME: VALUE'", help="a second person's")
-    words.add_argument(
-        "--tool", action="append", default=[], help="that asks; again for others. Nothing else is called"
-    )
-    words.add_argument(
-        "--arguments", action="append", default=[], metavar="JSON", help="of each --tool, in their order"
-    )
-    words.add_argument(
-        "--only", action="append", choices=[check.name for check in CHECKS], metavar="CHECK", help="try it alone"
-    )
-    words.add_argument(
-        "--lifetime", type=float, metavar="SECONDS", help="of a state, as you promise it; it is waited for"
-    )
+    for flag, metavar, text in (
+        ("--header", "'NAME: VALUE'", "the caller's credentials"),
+        ("--other-header", "'NAME: VALUE'", "a second person's"),
+        ("--tool", "NAME", "a tool that asks; may be repeated. Nothing else is called"),
+        ("--arguments", "JSON", "of each --tool, in their order"),
+    ):
+        words.add_argument(flag, action="append", default=[], metavar=metavar, help=text)
+    names = [check.name for check in CHECKS]
+    words.add_argument("--only", action="append", choices=names, metavar="CHECK", help="run this check alone")
+    lifetime = "of a state, as the server promises; the command waits until it has passed"
+    words.add_argument("--lifetime", type=float, metavar="SECONDS", help=lifetime)
     words.add_argument("--requests", type=int, default=Bounds().requests, help="at most (%(default)s)")
     words.add_argument("--seconds", type=float, default=Bounds().seconds, help="at most (%(default)s)")
     words.add_argument("--json", metavar="FILE", help="write the report, with every byte of what proves a finding")

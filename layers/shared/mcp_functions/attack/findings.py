@@ -1,4 +1,4 @@
-"""What is checked, and what was found: each check names the sentence that it stands on, each finding its proof."""
+"""Checks, findings and the report. A check names its source, a finding proves itself with responses."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from mcp_functions.attack.hunt import Hunt
-    from mcp_functions.attack.sending import Exchange
+    from mcp_functions.attack.client import Exchange
+    from mcp_functions.attack.scan import Scan
 
 
 class Severity(StrEnum):
-    """How bad it is: a hole lets a hostile client do what it must not; only a hole makes the exit status 1."""
+    """A hole lets a hostile client do what it must not; only holes set the exit code to 1."""
 
     HOLE = "hole"
     DEVIATION = "deviation"
@@ -22,7 +22,7 @@ class Severity(StrEnum):
 
 
 class Basis(StrEnum):
-    """What says so: the specification with its MUST or its SHOULD, or nobody but us."""
+    """The strength of the sentence that is checked: the specification's word, or the authors' opinion."""
 
     MUST = "MUST"
     SHOULD = "SHOULD"
@@ -30,28 +30,24 @@ class Basis(StrEnum):
 
 
 class Proof(NamedTuple):
-    """One answer that proves a finding, and what was done to get it."""
+    """An exchange that proves a finding, and its description."""
 
     exchange: Exchange
     what: str
 
 
-class NotTried(Exception):
-    """A check has nothing to work with here; the text says what it would need."""
-
-
 @dataclass(frozen=True)
 class Check:
-    """A row of the table.
+    """One check: it has either `run` or `watch`.
 
     Attributes:
         name: in kebab-case.
         severity: of a finding.
-        basis: what says so.
+        basis: of the sentence.
         section: of the specification 2026-07-28, or of another source.
-        sentence: that is tested, in its words; of an opinion, ours.
-        run: tries, and yields a proof for each thing found; raises NotTried.
-        watch: or looks at an answer, whatever it was for, and says what is wrong with it; is told the planted text.
+        sentence: that is checked, quoted; the authors' own, if it is an opinion.
+        run: sends requests and yields a proof of each finding; raises SkipCheck.
+        watch: examines any exchange of the run, given the planted text, and returns what is wrong with it, or None.
 
     """
 
@@ -60,7 +56,7 @@ class Check:
     basis: Basis
     section: str
     sentence: str
-    run: Callable[[Hunt], Iterable[Proof]] | None = None
+    run: Callable[[Scan], Iterable[Proof]] | None = None
     watch: Callable[[Exchange, str], str | None] | None = None
 
 
@@ -74,17 +70,17 @@ class Finding:
 
 @dataclass
 class Report:
-    """All that a run has to say.
+    """The outcome of a run.
 
     Attributes:
-        url: that was attacked.
-        target: what it asked, in words.
+        url: of the server.
+        target: the calls that ask a question, described.
         findings: the worst first.
-        passed: names of the checks that found nothing.
-        not_tried: names of the others, with the reason.
-        without_verdict: by check, how often the server said that it could not tell now (429, or 503 with Retry-After).
+        passed: names of the checks without a finding.
+        not_tried: names of the skipped checks, with the reason.
+        without_verdict: by check, the number of requests that the server did not judge (429, or 503 with Retry-After).
         requests: that were sent.
-        spent: whether the bounds ended the run before its time.
+        spent: whether the limits ended the run early.
 
     """
 
@@ -99,5 +95,12 @@ class Report:
 
     @property
     def holes(self) -> list[Finding]:
-        """The findings that a server must not go out with."""
+        """The findings that are holes."""
         return [finding for finding in self.findings if finding.check.severity is Severity.HOLE]
+
+    def add(self, check: Check, proofs: Sequence[Proof]) -> None:
+        """Add the result of a check: a finding if there are proofs."""
+        if proofs:
+            self.findings.append(Finding(check, proofs))
+        else:
+            self.passed.append(check.name)

@@ -1,12 +1,13 @@
-"""Requests as a well-behaved client writes them: what an attack then changes in one place."""
+"""Correct requests of a client; an attack changes one of them in one place."""
 
 from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.attack.sending import CALLER, Sent
+from mcp_functions.attack.client import CALLER, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,7 +19,7 @@ EVERYTHING: dict[str, Any] = {
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
 }
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAME_PARAMETERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 def message(
@@ -27,47 +28,52 @@ def message(
     id_: object = 1,
     capabilities: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Write a request; `capabilities` are all that there are, if none are given."""
+    """Return a JSON-RPC request; without `capabilities`, the client declares all."""
     declared = EVERYTHING if capabilities is None else capabilities
     meta = {PREFIX + "protocolVersion": VERSION, PREFIX + "clientCapabilities": declared}
     return {"jsonrpc": "2.0", "id": id_, "method": method, "params": {**params, "_meta": meta}}
 
 
-def headers(sent: Mapping[str, Any], parameters: Iterable[tuple[str, str]] = ()) -> tuple[tuple[str, str], ...]:
-    """Write the headers that belong to a request.
+def headers(message_: Mapping[str, Any], parameters: Iterable[tuple[str, str]] = ()) -> tuple[tuple[str, str], ...]:
+    """Return the headers of a message.
 
     Args:
-        sent: the request.
-        parameters: property and name of each `x-mcp-header`.
+        message_: a JSON-RPC request or notification.
+        parameters: the property and the name of each `x-mcp-header`.
 
     """
-    params = sent.get("params", {})
-    named = params.get(NAMED.get(sent["method"], ""))
-    arguments = params.get("arguments") or {}
-    mirrored = [(f"Mcp-Param-{name}", arguments[key]) for key, name in parameters if arguments.get(key) is not None]
-    return (
+    params = message_.get("params", {})
+    pairs = [
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
         ("MCP-Protocol-Version", VERSION),
-        ("Mcp-Method", sent["method"]),
-        *((("Mcp-Name", header(named)),) if isinstance(named, str) else ()),
-        *((name, header(json.dumps(value) if not isinstance(value, str) else value)) for name, value in mirrored),
-    )
+        ("Mcp-Method", message_["method"]),
+    ]
+    name = params.get(NAME_PARAMETERS.get(message_["method"], ""))
+    if isinstance(name, str):
+        pairs.append(("Mcp-Name", _header_value(name)))
+    arguments = params.get("arguments") or {}
+    for key, parameter in parameters:
+        value = arguments.get(key)
+        if value is not None:
+            text = value if isinstance(value, str) else json.dumps(value)
+            pairs.append((f"Mcp-Param-{parameter}", _header_value(text)))
+    return tuple(pairs)
 
 
-def write(sent: Mapping[str, Any], parameters: Iterable[tuple[str, str]] = (), who: str = CALLER) -> Sent:
-    """Make a request ready to be sent."""
-    return Sent(json.dumps(sent).encode(), headers(sent, parameters), who=who)
+def write(message_: Mapping[str, Any], parameters: Iterable[tuple[str, str]] = (), person: str = CALLER) -> Request:
+    """Return the HTTP request of a message."""
+    return Request(json.dumps(message_).encode(), headers(message_, parameters), person=person)
 
 
-def header(value: str) -> str:
-    """Write a header value: in base64 where it could not stand as it is."""
-    if value.isascii() and value.isprintable() and value == value.strip() and not value.startswith("=?"):
-        return value
-    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+def with_header(request: Request, name: str, *values: str) -> Request:
+    """Return a request in which `values` replace the values of a header; without any, it has no such header."""
+    kept = [pair for pair in request.headers if pair[0].lower() != name.lower()]
+    return replace(request, headers=(*kept, *((name, value) for value in values)))
 
 
-def with_header(sent: Sent, name: str, *values: str) -> Sent:
-    """Put other values of a header in the place of what stands there; none takes it away."""
-    kept = tuple(pair for pair in sent.headers if pair[0].lower() != name.lower())
-    return Sent(sent.body, (*kept, *((name, value) for value in values)), sent.method, sent.who, sent.claimed)
+def _header_value(text: str) -> str:
+    """Return a header's value: in base64 if a header cannot contain the text."""
+    if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?"):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="

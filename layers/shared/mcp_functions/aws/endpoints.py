@@ -34,6 +34,7 @@ CREDENTIAL_VARIABLES = (
     "AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
 )  # fmt: skip
+# A pattern is compiled when a cold start matches it, and not when it imports this module.
 DOMAINS = (  # of the endpoints, by the region's partition
     (r"cn-[a-z]+-\d", "amazonaws.com.cn"),
     (r"us-gov-[a-z]+-\d", "amazonaws.com"),

@@ -1,7 +1,7 @@
-"""What is told of each request: one line in the log.
+"""One log line for each request.
 
-Whoever learns something writes it down (`current()`); the gateway tells it once, when the answer stands. Codes, names
-of ours, sizes and times: no argument, answer, state or principal, and no word that a client chose.
+Each room adds facts to the current request's notes (`current()`); the gateway writes them when the response is ready.
+A line holds codes, this package's names, sizes and times. It never holds an argument, answer, state or principal.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from mcp_functions.observability.lines import Logger, correlated, tell
 from mcp_functions.observability.notes import (
     PACKAGE,
     UNKNOWN,
+    KmsTimer,
     Notes,
     correlation,
     current,
     digest,
     frames,
     is_cold,
-    kms,
     listener,
     put_back,
     size,
@@ -25,6 +25,6 @@ from mcp_functions.observability.notes import (
 )
 
 __all__ = [
-    "PACKAGE", "UNKNOWN", "Logger", "Notes", "correlated", "correlation", "current", "digest", "frames", "is_cold",
-    "kms", "listener", "put_back", "size", "take", "tell", "trace",
+    "PACKAGE", "UNKNOWN", "KmsTimer", "Logger", "Notes", "correlated", "correlation", "current", "digest", "frames",
+    "is_cold", "listener", "put_back", "size", "take", "tell", "trace",
 ]  # fmt: skip

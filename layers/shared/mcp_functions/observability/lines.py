@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 NAME = "mcp_functions"
 
-# Why the answer to a client of 2025 is what it is, where nothing here is wrong: it came twice or too late, the client
-# has cancelled, or could not ask.
+# Reasons of responses to clients of 2025 that are no fault of the server: an answer came twice or too late, or the
+# client has cancelled or could not ask.
 USUAL = {
     "answered_before", "answered_late", "cancelled", "client_error", "not_answered", "not_cancelled", "nothing_waits",
 }  # fmt: skip
@@ -28,7 +28,7 @@ log = logging.getLogger(NAME)
 
 
 class Logger(Protocol):
-    """What writes lines: Powertools' Logger, or one of `logging`."""
+    """A logger of Powertools or of `logging`."""
 
     def info(self, msg: object, /, *, extra: Mapping[str, Any]) -> object:
         """Write a line at INFO; `extra` holds its fields."""
@@ -38,7 +38,7 @@ class Logger(Protocol):
 
 
 def tell(notes: Notes, logger: Logger | None = None) -> None:
-    """Write the line of one request: at INFO, or at ERROR if it is for the operator or the author.
+    """Write the line of one request: at INFO, or at ERROR if the operator or the author has to act.
 
     Args:
         notes: on the request.
@@ -62,7 +62,7 @@ def correlated(logger: Any, notes: Notes) -> Iterator[None]:  # noqa: ANN401 - P
         yield
         return
     before = None
-    with suppress(Exception):  # a logger that raises costs nobody an answer
+    with suppress(Exception):  # a logger that raises must not prevent the response
         before = logger.get_correlation_id()
         logger.set_correlation_id(identifier)
     try:
@@ -73,14 +73,14 @@ def correlated(logger: Any, notes: Notes) -> Iterator[None]:  # noqa: ANN401 - P
 
 
 def level_of(notes: Notes) -> int:
-    """Say at which level the line of a request is written."""
-    # What the function remembers may have found no room.
+    """Return the level of a request's line."""
+    # A complete response with another reason: the conversation's record exceeded a limit.
     limited = notes.outcome == "complete" and notes.reason and notes.reason not in USUAL
     return logging.ERROR if failed(notes) or limited else logging.INFO
 
 
 def message(notes: Notes) -> str:
-    """Write what a person reads of a request."""
+    """Return the text of a request's line."""
     if notes.outcome == CRASHED:
         return f"failed: {notes.reason} at {notes.place}"
     if notes.outcome in {"refused", "failed"}:

@@ -1,4 +1,4 @@
-"""What becomes known of one request while it is answered: written down where it is learnt, told once at the end."""
+"""Notes on one request: each room adds facts while the request is answered, and one log line at the end holds them."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 CRASHED, FAILED = "crashed", "failed"
-WORSE = {"refused": 1, FAILED: 2, CRASHED: 3}
+SEVERITY = {"refused": 1, FAILED: 2, CRASHED: 3}
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120 - no pathlib for a path
-UNKNOWN = "unknown"  # stands for every name and method that is the client's own invention
-# "version "-" trace-id "-" parent-id "-" trace-flags", lower case; ff is no version, and neither id is all zeros (W3C)
+UNKNOWN = "unknown"  # in the place of a name or method that only the client knows
+# W3C Trace Context, "traceparent Header": version ff is invalid, and so is an id of zeros.
 TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
-# Of which API Gateway and Lambda make their ids, and how long one may be.
+# The characters of API Gateway's and Lambda's ids, and the longest id.
 ID_LETTERS, LONGEST_ID = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-", 64
-EACH_END = 7  # frames of a crash that are told: so many of the innermost and of the outermost
-TRACED = "_X_AMZN_TRACE_ID"  # Lambda sets it anew for each invocation
+EACH_END = 7  # frames of a crash that are logged, of the innermost and of the outermost
+TRACED = "_X_AMZN_TRACE_ID"  # another value for each invocation
 
 
 class Notes:
-    """All that is told of a request.
+    """The facts about one request.
 
     Attributes:
-        method: of the specification, else "unknown"; "metadata" or "preflight" if HTTP alone decided; or None.
+        method: of the specification, else "unknown"; "metadata" or "preflight" for requests without JSON-RPC; or None.
         revision: of a client that is not of 2026-07-28.
-        handler: its name in the catalog, else "unknown"; None for requests that name none.
+        handler: its name in the catalog, else "unknown"; None if the request has no name.
         round: of the conversation, from 1.
-        flow: the conversation's name, which is told as a digest.
-        payer: who is charged for unwraps (`request_state.payer`); never told.
-        jti: names the presented state, once that proved authentic; told as base64url.
+        flow: the conversation's name; the line holds a digest of it.
+        payer: who is charged for unwraps (`request_state.caller_id`); never told.
+        jti: the id of the client's state, once the state proved authentic; base64url in the line.
         outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
         code: of the JSON-RPC error.
-        reason: a constant of ours, or of AWS; of a crash the exception's type, or the rule that was broken.
-        place: the frames of an exception that nobody expected.
-        raised: that exception. Its text may quote anything: only who listens on the author's machine reads it.
+        reason: a constant of this package, or of AWS; of a crash, the exception's type or the broken rule.
+        place: the frames of an unexpected exception.
+        raised: that exception. Its text may quote secrets: only a listener on the author's machine reads it.
         misconfigured: whether the operator has to act.
-        forward_seconds: that the endpoint waited for the function behind it.
-        correlation_id: API Gateway's, `request_id` Lambda's, `traceparent` the client's: as they came, and only told
-            if they look like it.
+        forward_seconds: the endpoint's wait for the function behind it.
+        correlation_id: API Gateway's, `request_id` Lambda's, `traceparent` the client's, all unchecked. The line holds
+            them only if they have the form of an id.
 
     """
 
@@ -80,19 +80,19 @@ class Notes:
 
     @classmethod
     def of(cls, **known: object) -> Notes:
-        """Begin with what is known."""
+        """Return notes with these attributes."""
         notes = cls()
         for name, value in known.items():
             setattr(notes, name, value)
         return notes
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
-        """Say how the request ended; of a batch, the worst counts."""
-        if WORSE.get(outcome, 0) >= WORSE.get(self.outcome, 0):
+        """Set the outcome, unless an earlier one of the same batch is worse."""
+        if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
             self.outcome, self.reason = outcome, reason or self.reason
 
     def crash(self, error: BaseException) -> None:
-        """Note what nobody expected: its type, or the rule that it names, and its frames; never its text."""
+        """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
         broken = isinstance(error, DeveloperError)
         self.outcome, self.raised, self.place = CRASHED, error, frames(error, of_author=broken)
         self.reason = error.rule if isinstance(error, DeveloperError) else type(error).__name__
@@ -102,34 +102,34 @@ _current: ContextVar[Notes | None] = ContextVar("notes", default=None)
 
 
 def current() -> Notes:
-    """Return the notes on the request at hand; outside of one, notes that nobody will read."""
+    """Return the notes on the current request. Outside of a request, return new notes, which are not logged."""
     return _current.get() or Notes()
 
 
-# Called with the notes on each request of this thread that is answered, where an author listens: in tests, or locally.
+# Called with the notes on each answered request of this thread, in tests and in the harness.
 listener: ContextVar[Callable[[Notes], object] | None] = ContextVar("listener", default=None)
 
-take = _current.set  # notes on the request at hand; returns what `put_back` takes when it is answered
+take = _current.set  # sets the current notes, and returns the token for `put_back`
 put_back = _current.reset
 
 
-class kms:  # noqa: N801 - a context manager that reads as a word
-    """Counts one call of KMS, and how long it takes."""
+class KmsTimer:
+    """A context manager that counts one call of KMS and its duration."""
 
     __slots__ = ("_began", "_notes")
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Start the timer."""
         self._notes, self._began = current(), time.perf_counter()
 
     def __exit__(self, *_error: object) -> None:
-        """End."""
+        """Add the call to the notes."""
         self._notes.kms_calls += 1
         self._notes.kms_seconds += time.perf_counter() - self._began
 
 
 def trace(traceparent: object) -> str | None:
-    """Find the id under which a request is traced: the client's `_meta.traceparent`, if it is one, or else X-Ray's."""
+    """Return the trace id of a request: the client's `_meta.traceparent` if it is valid, else X-Ray's."""
     if isinstance(traceparent, str) and (found := re.fullmatch(TRACEPARENT, traceparent)):
         return found[1]
     found = re.search(XRAY, os.environ.get(TRACED, ""))
@@ -137,35 +137,35 @@ def trace(traceparent: object) -> str | None:
 
 
 def is_cold(*, first: bool) -> bool:
-    """Tell whether somebody waited for this environment, if this is its first request."""
+    """Return whether a client waited for the start of this environment, if this is its first request."""
     return first and os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "provisioned-concurrency"
 
 
 def correlation(identifier: object) -> str | None:
-    """Take an id as it is, if it looks like one."""
+    """Return an id, or None if it does not have the form of one."""
     if isinstance(identifier, str) and 0 < len(identifier) <= LONGEST_ID and not identifier.strip(ID_LETTERS):
         return identifier
     return None
 
 
 def digest(name: str) -> str:
-    """Name something without saying its name: equal names have equal digests."""
-    import hashlib  # noqa: PLC0415 - who has conversations has it already
+    """Return a digest of a secret name, by which log lines can be joined."""
+    import hashlib  # noqa: PLC0415 - imported already where there are conversations
 
     return base64url(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:12])
 
 
 def size(text: str) -> int:
-    """Count the bytes of a text as UTF-8."""
+    """Return the number of bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def frames(error: BaseException, *, of_author: bool = False) -> str:
-    """Say where an exception came from, the innermost frame first: `app.py:12 in update < …`.
+    """Return the frames of an exception, the innermost first: `app.py:12 in update < …`.
 
     Args:
-        error: that was raised.
-        of_author: whether to begin with the innermost frame that is no code of this package, if there is one.
+        error: the exception.
+        of_author: whether to begin with the innermost frame outside of this package, if there is one.
 
     """
     import traceback  # noqa: PLC0415 - only for a crash
@@ -174,27 +174,27 @@ def frames(error: BaseException, *, of_author: bool = False) -> str:
     calls = list(reversed(summary))
     if of_author:
         calls = list(dropwhile(lambda call: call.filename.startswith(PACKAGE), calls)) or calls
-    told = [f"{call.filename}:{call.lineno} in {call.name}" for call in calls]
-    more = len(told) - 2 * EACH_END
+    lines = [f"{call.filename}:{call.lineno} in {call.name}" for call in calls]
+    more = len(lines) - 2 * EACH_END
     if more > 0:
-        told = [*told[:EACH_END], f"{more} more", *told[-EACH_END:]]
-    return " < ".join(told)
+        lines = [*lines[:EACH_END], f"{more} more", *lines[-EACH_END:]]
+    return " < ".join(lines)
 
 
 def failed(notes: Notes) -> bool:
-    """Tell whether the server is at fault. The HTTP status does not say: a tool that crashed is answered with 200."""
+    """Return whether the server failed. The HTTP status does not show it: a crashed tool has the status 200."""
     return notes.outcome in {CRASHED, FAILED}
 
 
 def milliseconds(seconds: float) -> float:
-    """Write seconds as a person reads them in a log."""
+    """Return rounded milliseconds for a log line."""
     return round(seconds * 1000, 2) if seconds else 0.0
 
 
 def fields(notes: Notes) -> Mapping[str, Any]:
-    """Write notes as the keys of a line; what is not known is not there."""
+    """Return the fields of a log line, without unknown ones."""
     forward = None if notes.forward_seconds is None else milliseconds(notes.forward_seconds)
-    written = {
+    known = {
         "method": notes.method,
         "revision": notes.revision,
         "handler": notes.handler,
@@ -219,4 +219,4 @@ def fields(notes: Notes) -> Mapping[str, Any]:
         "request_id": correlation(notes.request_id),
         "trace_id": trace(notes.traceparent),
     }
-    return {key: value for key, value in written.items() if value is not None}
+    return {key: value for key, value in known.items() if value is not None}

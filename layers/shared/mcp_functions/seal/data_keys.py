@@ -201,7 +201,7 @@ class Keys:
     def _unwrap(self, header: Header) -> DataKey:
         index = self._hints[header.kek]
         try:
-            with observability.kms():
+            with observability.KmsTimer():
                 plaintext = self._wrappings[index].unwrap(header.wrapped, self._context(header.born))
         except Misconfigured:
             if index == 0:
@@ -240,7 +240,7 @@ class Keys:
 
     def _generate(self, born: int) -> DataKey:
         try:
-            with observability.kms():
+            with observability.KmsTimer():
                 plaintext, wrapped = self._wrappings[0].generate(self._context(born))
         except (TemporarilyUnavailable, Misconfigured):
             raise

@@ -1,4 +1,4 @@
-"""The table of checks, in the order in which they are tried; what wears out a server's patience comes last."""
+"""All checks in the order in which they run. Last come those after which a server may limit the client."""
 
 from mcp_functions.attack.checks import answers, crossing, headers, http, states, text, watching
 

@@ -1,17 +1,18 @@
-"""Answers that nobody asked for, answers that fit no question, and questions to a client that takes none."""
+"""Answers without a question, answers that do not fit their question, and questions the client did not declare."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.attack import forms
-from mcp_functions.attack.findings import Basis, Check, NotTried, Proof, Severity
+from mcp_functions.attack import schema_values
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity
+from mcp_functions.attack.scan import SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mcp_functions.attack.hunt import Hunt, Target
-    from mcp_functions.attack.sending import Exchange
+    from mcp_functions.attack.client import Exchange
+    from mcp_functions.attack.scan import Scan, Target
 
 MRTR = "basic/patterns/mrtr"
 COLD = (
@@ -34,91 +35,91 @@ ENTRIES: tuple[tuple[str, Any], ...] = (("null", None), ("a number", 7), ("a lis
 MISSING_CAPABILITY, BAD_REQUEST = -32021, 400
 
 
-def _cold(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.stateful
-    if not victim.rounds[-1].answer.done:
-        text = f"{victim.name} was never completed"
-        raise NotTried(text)
-    cold = hunt.call(victim, inputResponses=victim.answers)
-    if hunt.went_on(victim, cold.answer):
-        yield Proof(cold, f"answers without a state, to questions that nobody had asked: {cold.answer}")
+def _cold(scan: Scan) -> Iterator[Proof]:
+    victim = scan.victim_with_state
+    exchange = scan.call(victim, inputResponses=victim.answers)
+    if scan.advanced(victim, exchange.response):
+        yield Proof(exchange, f"answers without a state, to questions that nobody had asked: {exchange.response}")
 
 
-def _ahead(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.stateful
+def _ahead(scan: Scan) -> Iterator[Proof]:
+    victim = scan.victim_with_state
     later = {key: answer for key, answer in victim.answers.items() if key not in victim.questions}
-    if not later or not victim.rounds[-1].answer.done:
+    if not later:
         text = f"{victim.name} asks for nothing in a later round that it does not ask for in the first"
-        raise NotTried(text)
-    state, responses = hunt.begun(victim)
-    ahead = hunt.call(victim, requestState=state, inputResponses=responses | later)
-    if ahead.answer.done:
-        yield Proof(ahead, f"answers to {', '.join(later)}, which had not been asked yet, completed the call")
+        raise SkipCheck(text)
+    state, answers = scan.begin(victim)
+    exchange = scan.call(victim, requestState=state, inputResponses=answers | later)
+    if exchange.response.done:
+        yield Proof(exchange, f"answers to {', '.join(later)}, which had not been asked yet, completed the call")
 
 
-def _malformed(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.stateful
-    state, responses = hunt.begun(victim)
-    entries = ((f"{key}: {what}", {**responses, key: value}) for key in responses for what, value in ENTRIES)
+def _malformed(scan: Scan) -> Iterator[Proof]:
+    victim = scan.victim_with_state
+    state, answers = scan.begin(victim)
+    entries = [(f"{key}: {what}", {**answers, key: value}) for key in answers for what, value in ENTRIES]
     for what, value in (*MALFORMED, *entries):
-        sent = hunt.call(victim, requestState=state, inputResponses=value)
-        if hunt.went_on(victim, sent.answer):
-            yield Proof(sent, f"inputResponses were {what}, and the server went on: {sent.answer}")
+        exchange = scan.call(victim, requestState=state, inputResponses=value)
+        if scan.advanced(victim, exchange.response):
+            yield Proof(exchange, f"inputResponses were {what}, and the server went on: {exchange.response}")
 
 
-def _unfit(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.stateful
-    state, responses = hunt.begun(victim)
-    for key, what, value in _misfits(victim.questions, hunt.canary):
-        sent = hunt.call(victim, requestState=state, inputResponses={**responses, key: value})
-        if hunt.went_on(victim, sent.answer):
-            yield Proof(sent, f"the answer to {key} did not fit ({what}), and the server went on: {sent.answer}")
+def _misfit(scan: Scan) -> Iterator[Proof]:
+    victim = scan.victim_with_state
+    state, answers = scan.begin(victim)
+    for key, what, answer in _misfits(victim.questions, scan.canary):
+        exchange = scan.call(victim, requestState=state, inputResponses={**answers, key: answer})
+        if scan.advanced(victim, exchange.response):
+            yield Proof(
+                exchange, f"the answer to {key} did not fit ({what}), and the server went on: {exchange.response}"
+            )
 
 
-def _undeclared(hunt: Hunt) -> Iterator[Proof]:
-    for target, sent in _undeclared_calls(hunt):
-        if sent.answer.asked:
-            yield Proof(sent, f"the client declared nothing, and {target.name} asks it: {sent.answer}")
+def _undeclared(scan: Scan) -> Iterator[Proof]:
+    for target, exchange in _calls_without_capabilities(scan):
+        if exchange.response.questions:
+            yield Proof(exchange, f"the client declared nothing, and {target.name} asks it: {exchange.response}")
 
 
-def _refusal(hunt: Hunt) -> Iterator[Proof]:
-    for _target, sent in _undeclared_calls(hunt):
-        answer = sent.answer
-        data = (answer.error or {}).get("data")
-        named = isinstance(data, dict) and isinstance(data.get("requiredCapabilities"), dict)
-        right = (answer.status, answer.code) == (BAD_REQUEST, MISSING_CAPABILITY) and named
-        if answer.error is not None and not right and not answer.undecided:
-            yield Proof(sent, f"the client declared nothing, and is told: {answer}, data {data!r:.100}")
+def _capability_error(scan: Scan) -> Iterator[Proof]:
+    for _target, exchange in _calls_without_capabilities(scan):
+        response = exchange.response
+        if response.error is None or response.undecided:
+            continue
+        data = response.error.get("data")
+        names_capabilities = isinstance(data, dict) and isinstance(data.get("requiredCapabilities"), dict)
+        if (response.status, response.code) != (BAD_REQUEST, MISSING_CAPABILITY) or not names_capabilities:
+            yield Proof(exchange, f"the client declared nothing, and is told: {response}, data {data!r:.100}")
 
 
-def _modes(hunt: Hunt) -> Iterator[Proof]:
-    for target in hunt.targets or [hunt.victim]:
-        sent = hunt.call(target, capabilities={"elicitation": {"url": {}}})
-        if any(_is_form(request) for request in (sent.answer.asked or {}).values()):
-            yield Proof(sent, f"the client shows no forms, only pages, and {target.name} sends it a form")
+def _modes(scan: Scan) -> Iterator[Proof]:
+    for target in scan.targets or [scan.victim]:
+        exchange = scan.call(target, capabilities={"elicitation": {"url": {}}})
+        if any(_is_form(request) for request in (exchange.response.questions or {}).values()):
+            yield Proof(exchange, f"the client shows no forms, only pages, and {target.name} sends it a form")
 
 
-def _undeclared_calls(hunt: Hunt) -> Iterator[tuple[Target, Exchange]]:
-    """Call whatever asks for a client that can do nothing; in a later round too."""
-    victim = hunt.victim
-    for target in hunt.targets:
-        yield target, hunt.call(target, capabilities={})
-    if len([one for one in victim.rounds if one.answer.asked]) > 1 and victim.rounds[0].answer.state:
-        state, responses = hunt.begun(victim)
-        yield victim, hunt.call(victim, requestState=state, inputResponses=responses, capabilities={})
+def _calls_without_capabilities(scan: Scan) -> Iterator[tuple[Target, Exchange]]:
+    """Call all targets as a client without capabilities; the victim also in its second round."""
+    victim = scan.victim
+    for target in scan.targets:
+        yield target, scan.call(target, capabilities={})
+    if victim.question_rounds > 1 and victim.rounds[0].response.state:
+        state, answers = scan.begin(victim)
+        yield victim, scan.call(victim, capabilities={}, requestState=state, inputResponses=answers)
 
 
 def _misfits(questions: Mapping[str, Any], canary: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield answers that do not fit: the question's key, a description, the answer."""
     for key, request in questions.items():
-        params = request.get("params") or {}
         if not _is_form(request):
             continue
-        yield key, "an action that does not exist", {**forms.response(request), "action": "yes"}
-        if schema := params.get("requestedSchema"):
-            for what, content in forms.unfit(schema, canary):
-                yield key, what, {"action": "accept", "content": content}
-            if schema.get("required"):
-                yield key, "accepted without content", {"action": "accept"}
+        yield key, "an action that does not exist", {**schema_values.answer(request), "action": "yes"}
+        schema = (request.get("params") or {}).get("requestedSchema") or {}
+        for what, content in schema_values.misfits(schema, canary):
+            yield key, what, {"action": "accept", "content": content}
+        if schema.get("required"):
+            yield key, "accepted without content", {"action": "accept"}
 
 
 def _is_form(request: Mapping[str, Any]) -> bool:
@@ -130,8 +131,8 @@ CHECKS = (
     Check("cold-answers", Severity.DEVIATION, Basis.OPINION, MRTR, COLD, _cold),
     Check("answers-ahead", Severity.DEVIATION, Basis.OPINION, MRTR, COLD, _ahead),
     Check("answers-malformed", Severity.DEVIATION, Basis.SHOULD, f"{MRTR}, Error Handling", VALID, _malformed),
-    Check("answers-that-do-not-fit", Severity.DEVIATION, Basis.SHOULD, "client/elicitation, Security", FITS, _unfit),
+    Check("answers-that-do-not-fit", Severity.DEVIATION, Basis.SHOULD, "client/elicitation, Security", FITS, _misfit),
     Check("undeclared-capability", Severity.DEVIATION, Basis.MUST, MRTR, UNDECLARED, _undeclared),
     Check("undeclared-mode", Severity.DEVIATION, Basis.MUST, "client/elicitation, Capabilities", MODES, _modes),
-    Check("capability-error", Severity.DEVIATION, Basis.MUST, "basic, Per-request fields", REFUSAL, _refusal),
+    Check("capability-error", Severity.DEVIATION, Basis.MUST, "basic, Per-request fields", REFUSAL, _capability_error),
 )  # fmt: skip

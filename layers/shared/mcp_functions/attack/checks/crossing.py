@@ -1,17 +1,18 @@
-"""Good states in the wrong place: of another call, another person, another time; and the same one once more."""
+"""Valid states in the wrong place: of another call, another person, another time; and the same state twice."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-from mcp_functions.attack.findings import Basis, Check, NotTried, Proof, Severity
-from mcp_functions.attack.sending import CALLER, OTHER
+from mcp_functions.attack.client import CALLER, OTHER
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity
+from mcp_functions.attack.scan import SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.attack.hunt import Hunt, Target
+    from mcp_functions.attack.scan import Scan, Target
 
 MRTR = "basic/patterns/mrtr, Server Requirements"
 REQUEST = (
@@ -27,93 +28,88 @@ ONCE = (
 WAITING = 1.0  # seconds beyond the lifetime
 
 
-def _other_arguments(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.needed
-    tried = 0
-    for other in hunt.elsewhere(victim):
-        tried += 1
-        state, responses = hunt.fresh(victim)
-        crossed = hunt.call(other, requestState=state, inputResponses=responses)
-        if crossed.answer.done:
-            yield Proof(crossed, f"a state of {victim} completed a call with {_written(other)}: {crossed.answer}")
-    if not tried:
+def _other_arguments(scan: Scan) -> Iterator[Proof]:
+    victim = scan.victim_needing_state
+    asks = False
+    for other in scan.other_calls(victim):
+        asks = True
+        state, answers = scan.last_round(victim)
+        exchange = scan.call(other, requestState=state, inputResponses=answers)
+        if exchange.response.done:
+            arguments = json.dumps(other.params.get("arguments") or other.params)
+            yield Proof(exchange, f"a state of {victim} completed a call with {arguments}: {exchange.response}")
+    if not asks:
         text = f"no other arguments were found with which {victim.name} asks"
-        raise NotTried(text)
+        raise SkipCheck(text)
 
 
-def _written(target: Target) -> str:
-    return json.dumps(target.params.get("arguments") or target.params)
+def _other_target(scan: Scan) -> Iterator[Proof]:
+    yield from _crossed(scan, [target for target in scan.targets[1:] if target.method == scan.victim.method])
 
 
-def _other_target(hunt: Hunt) -> Iterator[Proof]:
-    yield from _crossed(hunt, [target for target in hunt.targets[1:] if target.method == hunt.victim.method])
+def _other_method(scan: Scan) -> Iterator[Proof]:
+    yield from _crossed(scan, [target for target in scan.targets[1:] if target.method != scan.victim.method])
 
 
-def _other_method(hunt: Hunt) -> Iterator[Proof]:
-    yield from _crossed(hunt, [target for target in hunt.targets[1:] if target.method != hunt.victim.method])
-
-
-def _crossed(hunt: Hunt, targets: list[Target]) -> Iterator[Proof]:
-    victim = hunt.needed
+def _crossed(scan: Scan, targets: list[Target]) -> Iterator[Proof]:
+    victim = scan.victim_needing_state
     if not targets:
         text = "nothing else was found that asks"
-        raise NotTried(text)
-    for other in filter(hunt.is_sure, targets):
-        state, responses = hunt.fresh(victim)
-        crossed = hunt.call(other, requestState=state, inputResponses=other.answers | responses)
-        if crossed.answer.done:
-            yield Proof(crossed, f"a state of {victim} completed {other}: {crossed.answer}")
+        raise SkipCheck(text)
+    for other in filter(scan.needs_state, targets):
+        state, answers = scan.last_round(victim)
+        exchange = scan.call(other, requestState=state, inputResponses=other.answers | answers)
+        if exchange.response.done:
+            yield Proof(exchange, f"a state of {victim} completed {other}: {exchange.response}")
 
 
-def _other_principal(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.needed
-    if not hunt.has_other:
+def _other_principal(scan: Scan) -> Iterator[Proof]:
+    victim = scan.victim_needing_state
+    if not scan.has_other:
         text = "it takes a second person: give their credentials with --other-header"
-        raise NotTried(text)
+        raise SkipCheck(text)
     for owner, thief in ((CALLER, OTHER), (OTHER, CALLER)):
-        state, responses = hunt.fresh(victim, who=owner)
-        stolen = hunt.call(victim, who=thief, requestState=state, inputResponses=responses)
-        if stolen.answer.done:
-            yield Proof(stolen, f"a state of one person completed a call of another: {stolen.answer}")
+        state, answers = scan.last_round(victim, person=owner)
+        exchange = scan.call(victim, person=thief, requestState=state, inputResponses=answers)
+        if exchange.response.done:
+            yield Proof(exchange, f"a state of one person completed a call of another: {exchange.response}")
 
 
-def _expired(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.needed
-    if hunt.lifetime is None:
+def _expired(scan: Scan) -> Iterator[Proof]:
+    victim = scan.victim_needing_state
+    if scan.lifetime is None:
         text = "nobody said how long a state lives: --lifetime SECONDS"
-        raise NotTried(text)
-    if hunt.lifetime + WAITING > hunt.line.seconds_left:
-        text = f"waiting for {hunt.lifetime:g} s is longer than this run may last: --seconds"
-        raise NotTried(text)
-    state, responses = hunt.fresh(victim)
-    hunt.wait(hunt.lifetime + WAITING)
-    late = hunt.call(victim, requestState=state, inputResponses=responses)
-    if late.answer.done:
-        yield Proof(late, f"a state was taken {hunt.lifetime + WAITING:g} s after it was left: {late.answer}")
+        raise SkipCheck(text)
+    seconds = scan.lifetime + WAITING
+    if seconds > scan.client.seconds_left:
+        text = f"waiting for {scan.lifetime:g} s is longer than this run may last: --seconds"
+        raise SkipCheck(text)
+    state, answers = scan.last_round(victim)
+    scan.wait(seconds)
+    exchange = scan.call(victim, requestState=state, inputResponses=answers)
+    if exchange.response.done:
+        yield Proof(exchange, f"a state was taken {seconds:g} s after it was left: {exchange.response}")
 
 
-def _rewound(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.stateful
-    if len([one for one in victim.rounds if one.answer.asked]) < 2:  # noqa: PLR2004 - two rounds of questions
+def _rewound(scan: Scan) -> Iterator[Proof]:
+    victim = scan.victim_with_state
+    if victim.question_rounds == 1:
         text = f"{victim.name} asks only once"
-        raise NotTried(text)
-    state, responses = hunt.begun(victim)
-    second = hunt.call(victim, requestState=state, inputResponses=responses)
-    if not hunt.went_on(victim, second.answer):
+        raise SkipCheck(text)
+    state, answers = scan.begin(victim)
+    first = scan.call(victim, requestState=state, inputResponses=answers)
+    if not scan.advanced(victim, first.response):
         return
-    again = hunt.call(victim, requestState=state, inputResponses=responses)
-    if hunt.went_on(victim, again.answer):
-        yield Proof(again, f"the state of round 1 was taken again after that of round 2 had been left: {again.answer}")
+    again = scan.call(victim, requestState=state, inputResponses=answers)
+    if scan.advanced(victim, again.response):
+        what = f"the state of round 1 was taken again after that of round 2 had been left: {again.response}"
+        yield Proof(again, what)
 
 
-def _replayed(hunt: Hunt) -> Iterator[Proof]:
-    victim = hunt.stateful
-    if not victim.rounds[-1].answer.done:
-        text = f"{victim.name} was never completed"
-        raise NotTried(text)
-    once = hunt.walk(victim).rounds[-1]
-    if once.answer.done and hunt.line.send(once.sent).answer.done:
-        yield Proof(once, "the last round was sent twice, byte for byte, and completed twice")
+def _replayed(scan: Scan) -> Iterator[Proof]:
+    last = scan.hold_conversation(scan.victim_with_state).rounds[-1]
+    if last.response.done and scan.client.send(last.request).response.done:
+        yield Proof(last, "the last round was sent twice, byte for byte, and completed twice")
 
 
 CHECKS = (

@@ -1,4 +1,4 @@
-"""Headers that say something else than the body: whoever routes by the one and acts by the other is led astray."""
+"""Headers that differ from the body: a proxy that routes by them would act on another request than the server."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from mcp_functions.attack.messages import with_header
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.attack.hunt import Hunt
-    from mcp_functions.attack.sending import Exchange, Sent
+    from mcp_functions.attack.client import Exchange, Request
+    from mcp_functions.attack.scan import Scan
 
 HTTP = "basic/transports/streamable-http"
 MATCH = (
@@ -30,80 +30,76 @@ OLDER = "2025-11-25"
 VERSION, METHOD, NAME = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"
 
 
-def _call(hunt: Hunt) -> Sent:
-    """Write a request that is all right: of the target, or of a list."""
-    if hunt.targets:
-        return hunt.write(hunt.targets[0])
-    return messages.write(messages.message("tools/list", {}, next(hunt.ids)))
+def _correct_request(scan: Scan) -> Request:
+    return scan.request(scan.targets[0]) if scan.targets else scan.list_request()
 
 
-def wrong(right: Sent) -> Iterator[tuple[str, Sent]]:
-    """Write the request with each header wrong in each way; `right` is one that the server takes."""
-    said = dict(right.headers)
-    yield f"{VERSION} names no revision", with_header(right, VERSION, "2099-01-01")
-    yield f"{VERSION} names {OLDER}", with_header(right, VERSION, OLDER)
-    yield f"{VERSION} is sent twice, differently", with_header(right, VERSION, messages.VERSION, OLDER)
-    yield f"{VERSION} is missing", with_header(right, VERSION)
-    yield f"{METHOD} names another method", with_header(right, METHOD, "server/discover")
-    yield f"{METHOD} is written in capitals", with_header(right, METHOD, said[METHOD].upper())
-    yield f"{METHOD} is sent twice, differently", with_header(right, METHOD, said[METHOD], "server/discover")
-    yield f"{METHOD} is sent twice, the wrong one first", with_header(right, METHOD, "server/discover", said[METHOD])
-    yield f"{METHOD} is missing", with_header(right, METHOD)
-    if (name := said.get(NAME)) is not None:
-        yield f"{NAME} names another", with_header(right, NAME, "another")
-        yield f"{NAME} is written in capitals", with_header(right, NAME, name.upper())
-        yield f"{NAME} is sent twice, differently", with_header(right, NAME, name, "another")
-        yield f"{NAME} is missing", with_header(right, NAME)
-        yield f"{NAME} is another in base64", with_header(right, NAME, _encoded("another"))
-        yield f"{NAME} is broken base64", with_header(right, NAME, f"=?base64?{'!' * 8}?=")
-        yield (
-            f"{NAME} is in base64 with its marker in capitals",
-            with_header(right, NAME, _encoded(name).replace("base64", "BASE64")),
-        )
+def _wrong_values(headers: dict[str, str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield a header's name, a description, and the values that replace its own."""
+    method, name = headers[METHOD], headers.get(NAME)
+    yield VERSION, "names no revision", ("2099-01-01",)
+    yield VERSION, f"names {OLDER}", (OLDER,)
+    yield VERSION, "is sent twice, differently", (messages.VERSION, OLDER)
+    yield VERSION, "is missing", ()
+    yield METHOD, "names another method", ("server/discover",)
+    yield METHOD, "is written in capitals", (method.upper(),)
+    yield METHOD, "is sent twice, differently", (method, "server/discover")
+    yield METHOD, "is sent twice, the wrong one first", ("server/discover", method)
+    yield METHOD, "is missing", ()
+    if name is not None:
+        yield NAME, "names another", ("another",)
+        yield NAME, "is written in capitals", (name.upper(),)
+        yield NAME, "is sent twice, differently", (name, "another")
+        yield NAME, "is missing", ()
+        yield NAME, "is another in base64", (_base64("another"),)
+        yield NAME, "is broken base64", (f"=?base64?{'!' * 8}?=",)
+        yield NAME, "is in base64 with its marker in capitals", (_base64(name).replace("base64", "BASE64"),)
 
 
-def _rejected(hunt: Hunt) -> list[tuple[str, Exchange]]:
-    right = _call(hunt)
-    return [(what, hunt.line.send(sent)) for what, sent in wrong(right) if _differs(sent, right)]
+def _wrong_requests(scan: Scan) -> Iterator[tuple[str, Exchange]]:
+    """Send a request with each header wrong in each way."""
+    correct = _correct_request(scan)
+    for name, what, values in _wrong_values(dict(correct.headers)):
+        request = with_header(correct, name, *values)
+        if sorted(request.headers) != sorted(correct.headers):
+            yield f"{name} {what}", scan.client.send(request)
 
 
-def _mismatch(hunt: Hunt) -> Iterator[Proof]:
-    for what, sent in _rejected(hunt):
-        answer = sent.answer
-        if answer.result is not None and not (_is_older(sent.sent) and "resultType" not in answer.result):
-            yield Proof(sent, f"{what}: {answer}")
+def _mismatch(scan: Scan) -> Iterator[Proof]:
+    for what, exchange in _wrong_requests(scan):
+        result = exchange.response.result
+        if result is None or (_may_be_older(exchange.request) and "resultType" not in result):
+            continue
+        yield Proof(exchange, f"{what}: {exchange.response}")
 
 
-def _code(hunt: Hunt) -> Iterator[Proof]:
-    for what, sent in _rejected(hunt):
-        answer = sent.answer
-        right = (answer.status, answer.code) == (BAD_REQUEST, MISMATCH) or answer.undecided
-        if answer.result is None and not right and not _is_older(sent.sent):
-            yield Proof(sent, f"{what}: {answer}")
+def _code(scan: Scan) -> Iterator[Proof]:
+    for what, exchange in _wrong_requests(scan):
+        response = exchange.response
+        if response.result is not None or response.undecided or _may_be_older(exchange.request):
+            continue
+        if (response.status, response.code) != (BAD_REQUEST, MISMATCH):
+            yield Proof(exchange, f"{what}: {response}")
 
 
-def _decoded(hunt: Hunt) -> Iterator[Proof]:
-    right = _call(hunt)
-    name = dict(right.headers).get(NAME)
+def _decoded(scan: Scan) -> Iterator[Proof]:
+    correct = _correct_request(scan)
+    name = dict(correct.headers).get(NAME)
     if name is None:
         return
-    sent = hunt.line.send(with_header(right, NAME, _encoded(name)))
-    if sent.answer.code == MISMATCH:
-        yield Proof(sent, f"{NAME} says the right thing in base64: {sent.answer}")
+    exchange = scan.client.send(with_header(correct, NAME, _base64(name)))
+    if exchange.response.code == MISMATCH:
+        yield Proof(exchange, f"{NAME} says the right thing in base64: {exchange.response}")
 
 
-def _is_older(sent: Sent) -> bool:
-    """Tell whether a server for older clients too may take this for one of theirs: their rules are others."""
-    versions = [value for name, value in sent.headers if name == VERSION]
+def _may_be_older(request: Request) -> bool:
+    """Return whether a server may read it as a request of an older revision, which has other rules."""
+    versions = [value for name, value in request.headers if name == VERSION]
     return versions in ([], [OLDER])
 
 
-def _encoded(name: str) -> str:
+def _base64(name: str) -> str:
     return f"=?base64?{base64.b64encode(name.encode()).decode()}?="
-
-
-def _differs(sent: Sent, right: Sent) -> bool:
-    return sorted(sent.headers) != sorted(right.headers)
 
 
 CHECKS = (

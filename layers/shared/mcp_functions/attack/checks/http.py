@@ -1,4 +1,4 @@
-"""What HTTP alone decides: who may call from a browser, which methods there are, and the codes of plain refusals."""
+"""Rules of HTTP alone: callers in browsers, methods, and the codes of plain errors."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import messages
+from mcp_functions.attack.client import Request
 from mcp_functions.attack.findings import Basis, Check, Proof, Severity
 from mcp_functions.attack.messages import PREFIX, with_header
-from mcp_functions.attack.sending import Sent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.attack.hunt import Hunt
-    from mcp_functions.attack.sending import Answer
+    from mcp_functions.attack.client import Exchange, Response
+    from mcp_functions.attack.scan import Scan
 
 HTTP = "basic/transports/streamable-http"
 ORIGIN = (
@@ -33,105 +33,112 @@ STRANGER = "https://attacker.example"
 STRANGERS = (STRANGER, "null", "http://localhost.attacker.example", "http://127.0.0.1.attacker.example")
 HOST = "a local server that accepts any Host relies on the Origin check alone against DNS rebinding."
 FORBIDDEN, NOT_ALLOWED, SUCCESS = 403, 405, range(200, 300)
-UNSUPPORTED = -32022
+METHOD_NOT_FOUND, UNSUPPORTED, INVALID_PARAMS = -32601, -32022, -32602
 
 
-def _list(hunt: Hunt) -> Sent:
-    return messages.write(messages.message("tools/list", {}, next(hunt.ids)))
+def _send_list(scan: Scan, name: str, value: str) -> Exchange:
+    """Send a correct list request with one other header."""
+    return scan.client.send(with_header(scan.list_request(), name, value))
 
 
-def _origin(hunt: Hunt) -> Iterator[Proof]:
+def _origin(scan: Scan) -> Iterator[Proof]:
     for stranger in STRANGERS:
-        sent = hunt.line.send(with_header(_list(hunt), "Origin", stranger))
-        if sent.answer.result is not None:
-            yield Proof(sent, f"Origin: {stranger} was answered: {sent.answer}")
+        exchange = _send_list(scan, "Origin", stranger)
+        if exchange.response.result is not None:
+            yield Proof(exchange, f"Origin: {stranger} was answered: {exchange.response}")
 
 
-def _origin_status(hunt: Hunt) -> Iterator[Proof]:
-    sent = hunt.line.send(with_header(_list(hunt), "Origin", STRANGER))
-    if sent.answer.result is None and sent.answer.status != FORBIDDEN and not sent.answer.undecided:
-        yield Proof(sent, f"Origin: {STRANGER} was refused with {sent.answer}")
+def _origin_status(scan: Scan) -> Iterator[Proof]:
+    exchange = _send_list(scan, "Origin", STRANGER)
+    response = exchange.response
+    if response.result is None and response.status != FORBIDDEN and not response.undecided:
+        yield Proof(exchange, f"Origin: {STRANGER} was refused with {response}")
 
 
-def _cors(hunt: Hunt) -> Iterator[Proof]:
-    asked = (("Origin", STRANGER), ("Access-Control-Request-Method", "POST"))
-    preflight = hunt.line.send(Sent(b"", (*asked, ("Access-Control-Request-Headers", "authorization")), "OPTIONS"))
-    simple = hunt.line.send(with_header(_list(hunt), "Origin", STRANGER))
-    for sent in (preflight, simple):
-        headers = sent.answer.headers
-        allowed = headers.get("access-control-allow-origin")
-        if allowed == STRANGER and headers.get("access-control-allow-credentials") == "true":
-            yield Proof(sent, f"access-control-allow-origin: {allowed}, with credentials")
+def _cors(scan: Scan) -> Iterator[Proof]:
+    headers = (
+        ("Origin", STRANGER),
+        ("Access-Control-Request-Method", "POST"),
+        ("Access-Control-Request-Headers", "authorization"),
+    )
+    preflight = scan.client.send(Request(b"", headers, "OPTIONS"))
+    for exchange in (preflight, _send_list(scan, "Origin", STRANGER)):
+        allowed = exchange.response.headers.get("access-control-allow-origin")
+        credentials = exchange.response.headers.get("access-control-allow-credentials")
+        if allowed == STRANGER and credentials == "true":
+            yield Proof(exchange, f"access-control-allow-origin: {allowed}, with credentials")
 
 
-def _methods(hunt: Hunt) -> Iterator[Proof]:
-    for method in ("GET", "DELETE", "PUT", "PATCH"):
-        sent = hunt.line.send(
-            Sent(b"", (("Accept", "application/json"), ("MCP-Protocol-Version", messages.VERSION)), method)
-        )
-        if method in {"GET", "DELETE"} and sent.answer.status != NOT_ALLOWED and not sent.answer.undecided:
-            yield Proof(sent, f"{method}: {sent.answer}")
+def _methods(scan: Scan) -> Iterator[Proof]:
+    headers = (("Accept", "application/json"), ("MCP-Protocol-Version", messages.VERSION))
+    for method in ("GET", "DELETE", "PUT", "PATCH"):  # the responses to the last two are only watched
+        exchange = scan.client.send(Request(b"", headers, method))
+        response = exchange.response
+        if method in {"GET", "DELETE"} and response.status != NOT_ALLOWED and not response.undecided:
+            yield Proof(exchange, f"{method}: {response}")
 
 
-def _simple(hunt: Hunt) -> Iterator[Proof]:
-    sent = hunt.line.send(with_header(_list(hunt), "Content-Type", "text/plain"))
-    if sent.answer.result is not None:
-        yield Proof(sent, f"Content-Type: text/plain was answered: {sent.answer}")
+def _simple(scan: Scan) -> Iterator[Proof]:
+    exchange = _send_list(scan, "Content-Type", "text/plain")
+    if exchange.response.result is not None:
+        yield Proof(exchange, f"Content-Type: text/plain was answered: {exchange.response}")
 
 
-def _oddities(hunt: Hunt) -> Iterator[Proof]:
-    """Send headers that a server may take or refuse; every answer is watched. Nothing may come of half a message."""
+def _oddities(scan: Scan) -> Iterator[Proof]:
+    """Send headers whose responses are only watched, and a body that is shorter than its Content-Length."""
     for name, value in (
         ("Accept", "text/html"),
         ("Accept", ""),
         ("Content-Type", ""),
         ("Content-Type", "application/json; charset=utf-7"),
         ("Content-Encoding", "gzip"),
-        ("Mcp-Session-Id", hunt.canary),
-        ("Last-Event-ID", hunt.canary),
+        ("Mcp-Session-Id", scan.canary),
+        ("Last-Event-ID", scan.canary),
         ("X-Forwarded-For", "127.0.0.1, ::1, not an address"),
         ("Mcp-Param-Example", "=?base64?A?="),
     ):
-        hunt.line.send(with_header(_list(hunt), name, value))
-    whole = _list(hunt)
-    sent = hunt.line.send(replace(whole, claimed=len(whole.body) + 10))
-    if sent.answer.result is not None:
-        yield Proof(sent, f"10 bytes were missing, and it was answered: {sent.answer}")
+        _send_list(scan, name, value)
+    whole = scan.list_request()
+    exchange = scan.client.send(replace(whole, content_length=len(whole.body) + 10))
+    if exchange.response.result is not None:
+        yield Proof(exchange, f"10 bytes were missing, and it was answered: {exchange.response}")
 
 
-def _host(hunt: Hunt) -> Iterator[Proof]:
-    sent = hunt.line.send(with_header(_list(hunt), "Host", "attacker.example"))
-    if sent.answer.result is not None:
-        yield Proof(sent, f"Host: attacker.example was answered: {sent.answer}")
+def _host(scan: Scan) -> Iterator[Proof]:
+    exchange = _send_list(scan, "Host", "attacker.example")
+    if exchange.response.result is not None:
+        yield Proof(exchange, f"Host: attacker.example was answered: {exchange.response}")
 
 
-def _notification(hunt: Hunt) -> Iterator[Proof]:
-    said = messages.message("notifications/cancelled", {"requestId": 1})
-    del said["id"]
-    sent = hunt.line.send(messages.write(said))
-    if sent.answer.result is not None or (sent.answer.status in SUCCESS and sent.answer.body):
-        yield Proof(sent, f"a notification was answered: {sent.answer}")
+def _notification(scan: Scan) -> Iterator[Proof]:
+    notification = messages.message("notifications/cancelled", {"requestId": 1})
+    del notification["id"]
+    exchange = scan.client.send(messages.write(notification))
+    response = exchange.response
+    if response.result is not None or (response.status in SUCCESS and response.body):
+        yield Proof(exchange, f"a notification was answered: {response}")
 
 
-def _codes(hunt: Hunt) -> Iterator[Proof]:
-    old = messages.message("tools/list", {}, next(hunt.ids))
+def _codes(scan: Scan) -> Iterator[Proof]:
+    unknown = messages.message("tools/unheard-of", {}, next(scan.ids))
+    old = scan.list_message()
     old["params"]["_meta"][PREFIX + "protocolVersion"] = "1999-01-01"
-    bare = {**messages.message("tools/list", {}, next(hunt.ids)), "params": {}}
-    unknown = messages.message("tools/unheard-of", {}, next(hunt.ids))
-    tries: tuple[tuple[str, dict[str, Any], str, tuple[int, int]], ...] = (
-        ("a method that does not exist", unknown, messages.VERSION, (404, -32601)),
-        ("a revision that does not exist", old, "1999-01-01", (400, -32022)),
-        ("no _meta", bare, messages.VERSION, (400, -32602)),
+    bare = {**scan.list_message(), "params": {}}
+    cases: tuple[tuple[str, dict[str, Any], str, int, int], ...] = (
+        ("a method that does not exist", unknown, messages.VERSION, 404, METHOD_NOT_FOUND),
+        ("a revision that does not exist", old, "1999-01-01", 400, UNSUPPORTED),
+        ("no _meta", bare, messages.VERSION, 400, INVALID_PARAMS),
     )
-    for what, said, version, wanted in tries:
-        sent = hunt.line.send(with_header(messages.write(said), "MCP-Protocol-Version", version))
-        if not _is(sent.answer, wanted) and not sent.answer.undecided:
-            yield Proof(sent, f"{what}: {sent.answer}, and not HTTP {wanted[0]} with {wanted[1]}")
+    for what, message, version, status, code in cases:
+        exchange = scan.client.send(with_header(messages.write(message), "MCP-Protocol-Version", version))
+        if not _has_code(exchange.response, status, code) and not exchange.response.undecided:
+            yield Proof(exchange, f"{what}: {exchange.response}, and not HTTP {status} with {code}")
 
 
-def _is(answer: Answer, wanted: tuple[int, int]) -> bool:
-    named = wanted[1] != UNSUPPORTED or isinstance((answer.error or {}).get("data"), dict)
-    return (answer.status, answer.code) == wanted and named
+def _has_code(response: Response, status: int, code: int) -> bool:
+    if (response.status, response.code) != (status, code):
+        return False
+    return code != UNSUPPORTED or isinstance((response.error or {}).get("data"), dict)
 
 
 CHECKS = (

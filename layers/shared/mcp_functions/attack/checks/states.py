@@ -1,4 +1,4 @@
-"""States that the server never left, or not like this: forged, damaged, written differently, changed, too large."""
+"""States that the server did not issue, or not in this form: forged, damaged, re-encoded, edited, too large."""
 
 from __future__ import annotations
 
@@ -6,26 +6,32 @@ import base64
 import json
 import re
 import secrets
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_functions.attack.findings import Basis, Check, NotTried, Proof, Severity
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity
+from mcp_functions.attack.scan import SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcp_functions.attack.hunt import Hunt
-    from mcp_functions.attack.sending import Exchange
+    from mcp_functions.attack.client import Exchange, Response
+    from mcp_functions.attack.scan import Scan
+
+    States: TypeAlias = Callable[[Scan, str], Iterator[tuple[str, Any]]]  # of a run and a valid state
 
 MRTR = "basic/patterns/mrtr, Server Requirements"
 REJECT = "servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."
-PLACES = 16
+PLACES = 16  # that are changed
 CLASSES = ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", "-_", "+/")
 UNSEALED = "e30"  # {}
+SIGNED_PARTS = 3  # header, payload and signature, as in a JWT
 SIZES = (100_000, 1_000_000)  # characters
 
 
 def forged(canary: str, length: int) -> dict[str, str]:
-    """Write states out of nothing, each with what it is."""
+    """Return invented states by description."""
     return {
         "an empty text": "",
         "the word null": "null",
@@ -44,157 +50,157 @@ def forged(canary: str, length: int) -> dict[str, str]:
     }
 
 
-def wrong_types(good: str) -> dict[str, Any]:
-    """Write states that are no text."""
+def wrong_types(valid: str) -> dict[str, Any]:
+    """Return states that are not strings, by description."""
     return {
         "a number": 7,
         "a fraction": 0.5,
         "true": True,
-        "a list with the good one": [good],
-        "an object with the good one": {"requestState": good},
+        "a list with the good one": [valid],
+        "an object with the good one": {"requestState": valid},
         "an empty list": [],
         "an empty object": {},
     }
 
 
-def damaged(good: str) -> Iterator[tuple[str, str]]:
-    """Write the state with one wound each, everywhere: no two readers may take it for the same bytes."""
-    safe = [
-        at for at in range(len(good) - 1) if _neighbour(good[at]) and good[at + 1] not in ".=:" and at < len(good) - 2
-    ]
-    step = max(1, len(safe) // PLACES)
-    for at in safe[::step]:
-        yield f"character {at} of {len(good)} changed", good[:at] + str(_neighbour(good[at])) + good[at + 1 :]
-    for cut in (4, len(good) // 4, len(good) // 2, len(good) - 8):
-        if 0 < cut < len(good):
-            yield f"{cut} characters cut off", good[:-cut]
-    yield "8 characters more", good + "AAAAAAAA"
-    yield "twice", good + good
-    yield "its first 8 characters gone", good[8:]
-    if good.swapcase() != good:
-        yield "capitals and small letters swapped", good.swapcase()
-    yield "reversed", good[::-1]
+def damaged(valid: str) -> Iterator[tuple[str, str]]:
+    """Yield the state with one change each, which no decoder can ignore."""
+    # The last character of a base64 text may hold bits that decoders ignore.
+    places = [at for at in range(len(valid) - 2) if _neighbour(valid[at]) and valid[at + 1] not in ".=:"]
+    step = max(1, len(places) // PLACES)
+    for at in places[::step]:
+        yield f"character {at} of {len(valid)} changed", valid[:at] + str(_neighbour(valid[at])) + valid[at + 1 :]
+    for cut in (4, len(valid) // 4, len(valid) // 2, len(valid) - 8):
+        if 0 < cut < len(valid):
+            yield f"{cut} characters cut off", valid[:-cut]
+    yield "8 characters more", valid + "AAAAAAAA"
+    yield "twice", valid + valid
+    yield "its first 8 characters gone", valid[8:]
+    if valid.swapcase() != valid:
+        yield "capitals and small letters swapped", valid.swapcase()
+    yield "reversed", valid[::-1]
     for separator in ".:":
-        parts = good.split(separator)
-        if len(parts) > 2:  # noqa: PLR2004 - something signed
+        parts = valid.split(separator)
+        if len(parts) >= SIGNED_PARTS:
             yield "its last part gone", separator.join(parts[:-1]) + separator
             yield "its last part gone, with what divides it", separator.join(parts[:-1])
 
 
-def respelled(good: str) -> Iterator[tuple[str, str]]:
-    """Write the same state in another spelling, as lenient decoders of base64 read it."""
-    yield "with padding", good + "="
-    yield "with a line's end", good + "\n"
-    yield "with a blank before it", " " + good
-    yield "with a blank in it", good[: len(good) // 2] + " " + good[len(good) // 2 :]
-    swapped = good.translate(str.maketrans("-_+/", "+/-_"))
-    if swapped != good:
+def respelled(valid: str) -> Iterator[tuple[str, str]]:
+    """Yield the same state in another encoding, which lenient base64 decoders accept."""
+    yield "with padding", valid + "="
+    yield "with a line's end", valid + "\n"
+    yield "with a blank before it", " " + valid
+    yield "with a blank in it", valid[: len(valid) // 2] + " " + valid[len(valid) // 2 :]
+    swapped = valid.translate(str.maketrans("-_+/", "+/-_"))
+    if swapped != valid:
         yield "in the other alphabet of base64", swapped
-    if good.rstrip("=") != good:
-        yield "without padding", good.rstrip("=")
+    if valid.rstrip("=") != valid:
+        yield "without padding", valid.rstrip("=")
     else:
-        yield from ((f"with {last} as its last character", good[:-1] + last) for last in _siblings(good))
+        yield from ((f"with {last} as its last character", valid[:-1] + last) for last in _siblings(valid))
 
 
-def edited(good: str) -> Iterator[tuple[str, str]]:
-    """Write the state with one value of its JSON changed, if that is what it is, with or without base64 around it."""
+def edited(valid: str) -> Iterator[tuple[str, str]]:
+    """Yield the state with one JSON value changed, if it is JSON or JSON in base64."""
     for name, read, write in (("JSON", str, str), ("JSON in base64", _unwrapped, _wrapped)):
         try:
-            value = json.loads(read(good))
+            value = json.loads(read(valid))
         except (ValueError, UnicodeDecodeError):
             continue
         for path, other in _edits(value):
             yield f"{path} of its {name} changed", write(json.dumps(other, separators=(",", ":")))
 
 
-def _tried(hunt: Hunt, states: Callable[[str], Iterator[tuple[str, Any]]]) -> Iterator[tuple[Exchange, str]]:
-    """Present states in the place of a good one, with the right answers to its questions."""
-    victim = hunt.needed
-    good, responses = hunt.fresh(victim)
-    for what, state in states(good):
-        yield hunt.call(victim, requestState=state, inputResponses=responses), what
-    control = hunt.call(victim, requestState=good, inputResponses=responses).answer
+def _present(scan: Scan, states: States) -> Iterator[tuple[Exchange, str]]:
+    """Present states in the place of a valid one, with correct answers."""
+    victim = scan.victim_needing_state
+    valid, answers = scan.last_round(victim)
+    for what, state in states(scan, valid):
+        yield scan.call(victim, requestState=state, inputResponses=answers), what
+    control = scan.call(victim, requestState=valid, inputResponses=answers).response
     if not control.done:
         text = f"the good state was not taken either, after all: {control}"
-        raise NotTried(text)
+        raise SkipCheck(text)
 
 
-def _bad(states: Callable[[Hunt, str], Iterator[tuple[str, Any]]]) -> Callable[[Hunt], Iterator[Proof]]:
-    """Make a check: no such state completes a call."""
-
-    def run(hunt: Hunt) -> Iterator[Proof]:
-        for exchange, what in _tried(hunt, lambda good: states(hunt, good)):
-            if exchange.answer.done:
-                yield Proof(exchange, f"the state was {what}, and the call was completed: {exchange.answer}")
-
-    return run
+def _completes(scan: Scan, states: States) -> Iterator[Proof]:
+    """Prove that an invalid state completes a call."""
+    for exchange, what in _present(scan, states):
+        if exchange.response.done:
+            yield Proof(exchange, f"the state was {what}, and the call was completed: {exchange.response}")
 
 
-def _not_refused(hunt: Hunt) -> Iterator[Proof]:
-    """Look whether a state that does not verify is refused with an error, and not passed over."""
-
-    def some(good: str) -> Iterator[tuple[str, str]]:
-        yield "noise", secrets.token_urlsafe(len(good))[: len(good)]
-        yield from list(damaged(good))[:2]
-
-    for exchange, what in _tried(hunt, some):
-        answer = exchange.answer
-        if answer.result is not None and not answer.done:
-            yield Proof(exchange, f"the state was {what}, and it was answered with {answer}, not with an error")
+def _not_refused(scan: Scan) -> Iterator[Proof]:
+    """Prove that an invalid state is ignored instead of rejected."""
+    for exchange, what in _present(scan, _three_invalid):
+        response = exchange.response
+        if response.result is not None and not response.done:
+            yield Proof(exchange, f"the state was {what}, and it was answered with {response}, not with an error")
 
 
-def _oracle(hunt: Hunt) -> Iterator[Proof]:
-    """Look whether refusals of states can be told apart."""
-    first: tuple[Exchange, str] | None = None
-
-    def all_bad(good: str) -> Iterator[tuple[str, str]]:
-        known = forged(hunt.canary, len(good))
-        yield "noise", known["noise of the right length"]
-        yield "a word", "word"
-        yield from damaged(good)
-
-    for exchange, what in _tried(hunt, all_bad):
-        answer = exchange.answer
-        if answer.error is None or answer.undecided:
+def _oracle(scan: Scan) -> Iterator[Proof]:
+    """Prove that errors for invalid states differ."""
+    first: tuple[Response, str] | None = None
+    for exchange, what in _present(scan, _many_invalid):
+        response = exchange.response
+        if response.error is None or response.undecided:
             continue
-        first = first or (exchange, what)
-        if (answer.status, answer.error) != (first[0].answer.status, first[0].answer.error):
-            yield Proof(exchange, f"{what}: {answer}; but {first[1]}: {first[0].answer}")
+        if first is None:
+            first = response, what
+        elif (response.status, response.error) != (first[0].status, first[0].error):
+            yield Proof(exchange, f"{what}: {response}; but {first[1]}: {first[0]}")
 
 
-def _readable(hunt: Hunt) -> Iterator[Proof]:
-    """Look whether what the server remembers can be read by the client that carries it."""
-    victim = hunt.stateful
-    first = hunt.call(victim)
-    state = first.answer.state or ""
-    texts = [state, *(_decoded(part) for part in re.split(r"[.:]", state))]
-    for text in texts:
-        words = re.findall(r'"[A-Za-z_]{2,}"\s*:', text)
-        if words:
-            shown = ", ".join(word.split('"')[1] for word in words[:5])
-            yield Proof(first, f"the state can be read without a key; it has members {shown}")
+def _readable(scan: Scan) -> Iterator[Proof]:
+    """Prove that the client can read the state."""
+    exchange = scan.call(scan.victim_with_state)
+    state = exchange.response.state or ""
+    for text in (state, *map(_decoded, re.split(r"[.:]", state))):
+        members = re.findall(r'"([A-Za-z_]{2,})"\s*:', text)
+        if members:
+            yield Proof(exchange, f"the state can be read without a key; it has members {', '.join(members[:5])}")
             return
 
 
-def _oversized(_hunt: Hunt, good: str) -> Iterator[tuple[str, str]]:
+def _three_invalid(_scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
+    yield "noise", secrets.token_urlsafe(len(valid))[: len(valid)]
+    yield from islice(damaged(valid), 2)
+
+
+def _many_invalid(scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
+    yield "noise", forged(scan.canary, len(valid))["noise of the right length"]
+    yield "a word", "word"
+    yield from damaged(valid)
+
+
+def _oversized(_scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
     for size in SIZES:
-        yield f"the good one with {size} characters more", good + "A" * size
+        yield f"the good one with {size} characters more", valid + "A" * size
 
 
-def _types(_hunt: Hunt, good: str) -> Iterator[tuple[str, Any]]:
-    yield from wrong_types(good).items()
+def _wrong_types(_scan: Scan, valid: str) -> Iterator[tuple[str, Any]]:
+    yield from wrong_types(valid).items()
 
 
-def _forged(hunt: Hunt, good: str) -> Iterator[tuple[str, str]]:
-    yield from forged(hunt.canary, len(good)).items()
+def _forged(scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
+    yield from forged(scan.canary, len(valid)).items()
 
 
-def _edited(_hunt: Hunt, good: str) -> Iterator[tuple[str, str]]:
-    every = list(edited(good))
-    if not every:
+def _edited(_scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
+    states = list(edited(valid))
+    if not states:
         text = "the state is no readable JSON"
-        raise NotTried(text)
-    yield from every
+        raise SkipCheck(text)
+    yield from states
+
+
+def _respelled(_scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
+    return respelled(valid)
+
+
+def _damaged(_scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
+    return damaged(valid)
 
 
 def _neighbour(character: str) -> str | None:
@@ -204,15 +210,15 @@ def _neighbour(character: str) -> str | None:
     return None
 
 
-def _siblings(good: str) -> list[str]:
-    """Name the last characters of base64 that a lenient decoder reads as the same bytes."""
-    tail = re.split(r"[.:]", good)[-1]
+def _siblings(valid: str) -> list[str]:
+    """Return the last characters that a lenient base64 decoder reads as the same bytes."""
+    tail = re.split(r"[.:]", valid)[-1]
     free = {2: 4, 3: 2}.get(len(tail) % 4, 0)
     letters = CLASSES[1] + CLASSES[0] + CLASSES[2] + "-_"
-    if not free or good[-1] not in letters:
+    if not free or valid[-1] not in letters:
         return []
-    start = letters.index(good[-1]) >> free << free
-    return [letters[at] for at in range(start, start + (1 << free)) if letters[at] != good[-1]]
+    start = letters.index(valid[-1]) >> free << free
+    return [letters[at] for at in range(start, start + (1 << free)) if letters[at] != valid[-1]]
 
 
 def _unwrapped(text: str) -> str:
@@ -230,34 +236,35 @@ def _decoded(part: str) -> str:
         return ""
 
 
-def _edits(value: Any, path: str = "the whole") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - JSON
-    match value:
-        case dict():
-            for key, member in value.items():
-                yield from ((where, {**value, key: other}) for where, other in _edits(member, str(key)))
-        case list():
-            for at, member in enumerate(value):
-                yield from ((w, [*value[:at], other, *value[at + 1 :]]) for w, other in _edits(member, f"{path}[{at}]"))
-        case bool():
-            yield path, not value
-        case int() | float():
-            yield path, value + 1
-        case str():
-            yield path, value + "x"
+def _edits(value: object, path: str = "the whole") -> Iterator[tuple[str, Any]]:
+    """Yield copies of a JSON value with one scalar changed, and the path of the change."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from ((where, {**value, key: other}) for where, other in _edits(member, str(key)))
+    elif isinstance(value, list):
+        for at, member in enumerate(value):
+            for where, other in _edits(member, f"{path}[{at}]"):
+                yield where, [*value[:at], other, *value[at + 1 :]]
+    elif isinstance(value, bool):
+        yield path, not value
+    elif isinstance(value, int | float):
+        yield path, value + 1
+    elif isinstance(value, str):
+        yield path, value + "x"
 
 
 CHECKS = (
     Check("state-readable", Severity.INFORMATION, Basis.OPINION, MRTR,
           "an unencrypted state shows the client all the data that the server keeps in it.", _readable),
-    Check("state-forged", Severity.HOLE, Basis.MUST, MRTR, REJECT, _bad(_forged)),
-    Check("state-of-another-type", Severity.HOLE, Basis.MUST, MRTR, REJECT, _bad(_types)),
-    Check("state-edited", Severity.HOLE, Basis.MUST, MRTR, REJECT, _bad(_edited)),
-    Check("state-oversized", Severity.HOLE, Basis.MUST, MRTR, REJECT, _bad(_oversized)),
+    Check("state-forged", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_forged)),
+    Check("state-of-another-type", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_wrong_types)),
+    Check("state-edited", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_edited)),
+    Check("state-oversized", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_oversized)),
     Check("state-respelled", Severity.INFORMATION, Basis.OPINION, MRTR,
           "a state needs a single spelling: a second one evades a list of used states.",
-          _bad(lambda _hunt, good: respelled(good))),
+          partial(_completes, states=_respelled)),
     Check("state-not-refused", Severity.DEVIATION, Basis.MUST, MRTR, REJECT, _not_refused),
     Check("state-oracle", Severity.DEVIATION, Basis.OPINION, MRTR,
           "refusals that differ show a forger which check failed.", _oracle),
-    Check("state-damaged", Severity.HOLE, Basis.MUST, MRTR, REJECT, _bad(lambda _hunt, good: damaged(good))),
+    Check("state-damaged", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_damaged)),
 )  # fmt: skip

@@ -1,19 +1,20 @@
-"""JSON that two readers may understand differently, or that is none; and envelopes that are no request."""
+"""Bodies that are not JSON, that two parsers may read differently, or that are not one request."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.attack import messages
+from mcp_functions.attack.client import Request
 from mcp_functions.attack.findings import Basis, Check, Proof, Severity
-from mcp_functions.attack.sending import Sent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from mcp_functions.attack.hunt import Hunt
-    from mcp_functions.attack.sending import Exchange
+    from mcp_functions.attack.client import Exchange
+    from mcp_functions.attack.scan import Scan
 
 BASIC = "basic, Messages"
 JSON = "All messages … MUST follow the JSON-RPC 2.0 specification. JSON-RPC messages MUST be UTF-8 encoded."
@@ -25,55 +26,51 @@ DEEP = 20_000
 
 
 class Trick(NamedTuple):
-    """A body, and what is wrong with it; `headers` are those of the request that it pretends to be."""
+    """A body, and its description."""
 
     what: str
     body: bytes
 
 
-def _good(hunt: Hunt) -> str:
-    return json.dumps(messages.message("tools/list", {}, next(hunt.ids)))
-
-
-def not_json(good: str) -> Iterator[Trick]:
-    """Write a good list request in ways that are not JSON, or not UTF-8."""
-    yield Trick("NaN", good.replace('"params": {', '"params": {"x": NaN, ').encode())
-    yield Trick("Infinity", good.replace('"params": {', '"params": {"x": -Infinity, ').encode())
+def not_json(correct: str) -> Iterator[Trick]:
+    """Yield a correct list request in ways that are not JSON, or not UTF-8."""
+    yield Trick("NaN", correct.replace('"params": {', '"params": {"x": NaN, ').encode())
+    yield Trick("Infinity", correct.replace('"params": {', '"params": {"x": -Infinity, ').encode())
     yield Trick(
         "bytes that are not UTF-8",
-        good.replace('"params": {', '"params": {"x": "\x7f", ').encode().replace(b"\x7f", b"\xff\xfe"),
+        correct.replace('"params": {', '"params": {"x": "\x7f", ').encode().replace(b"\x7f", b"\xff\xfe"),
     )
-    yield Trick("a comma too many", good.replace('"params": {', '"params": {"x": 1,, ').encode())
-    yield Trick("a second document after the first", (good + good).encode())
-    yield Trick("a comment", ("/* */" + good).encode())
-    yield Trick("UTF-16", good.encode("utf-16"))
+    yield Trick("a comma too many", correct.replace('"params": {', '"params": {"x": 1,, ').encode())
+    yield Trick("a second document after the first", (correct + correct).encode())
+    yield Trick("a comment", ("/* */" + correct).encode())
+    yield Trick("UTF-16", correct.encode("utf-16"))
 
 
-def bad_ids(good: str) -> Iterator[Trick]:
-    """Write it with ids that are none."""
-    id_ = f'"id": {json.loads(good)["id"]}'
+def bad_ids(correct: str) -> Iterator[Trick]:
+    """Yield the request with invalid ids."""
+    id_ = f'"id": {json.loads(correct)["id"]}'
     for written in ("true", "1.5", "[]", "{}"):
-        yield Trick(f"the id is {written}", good.replace(id_, f'"id": {written}').encode())
+        yield Trick(f"the id is {written}", correct.replace(id_, f'"id": {written}').encode())
 
 
-def not_one(good: str) -> Iterator[Trick]:
-    """Write what is not one request."""
-    yield Trick("a batch", f"[{good}, {good}]".encode())
-    yield Trick("a batch of one", f"[{good}]".encode())
-    yield Trick("another version of JSON-RPC", good.replace('"2.0"', '"1.0"').encode())
+def not_one(correct: str) -> Iterator[Trick]:
+    """Yield bodies that are not one request."""
+    yield Trick("a batch", f"[{correct}, {correct}]".encode())
+    yield Trick("a batch of one", f"[{correct}]".encode())
+    yield Trick("another version of JSON-RPC", correct.replace('"2.0"', '"1.0"').encode())
 
 
-def harmless_or_not(good: str) -> Iterator[Trick]:
-    """Write what a server may take or refuse, but must survive."""
+def odd_bodies(correct: str) -> Iterator[Trick]:
+    """Yield bodies that a server may accept or reject, but that must not stop it."""
     inside = '"params": {'
-    yield Trick("a byte order mark", b"\xef\xbb\xbf" + good.encode())
-    yield Trick("half of a surrogate pair", good.replace(inside, inside + r'"x": "\ud800", ').encode())
-    yield Trick("a NUL in a text", good.replace(inside, inside + r'"x": "\u0000", ').encode())
-    yield Trick("1e400", good.replace(inside, inside + '"x": 1e400, ').encode())
-    yield Trick("a number of 5000 digits", good.replace(inside, inside + f'"x": {"9" * 5000}, ').encode())
-    yield Trick("2^64 for an id", good.replace('"id": ', '"id": 18446744073709551616').encode())
+    yield Trick("a byte order mark", b"\xef\xbb\xbf" + correct.encode())
+    yield Trick("half of a surrogate pair", correct.replace(inside, inside + r'"x": "\ud800", ').encode())
+    yield Trick("a NUL in a text", correct.replace(inside, inside + r'"x": "\u0000", ').encode())
+    yield Trick("1e400", correct.replace(inside, inside + '"x": 1e400, ').encode())
+    yield Trick("a number of 5000 digits", correct.replace(inside, inside + f'"x": {"9" * 5000}, ').encode())
+    yield Trick("2^64 for an id", correct.replace('"id": ', '"id": 18446744073709551616').encode())
     yield Trick(
-        f"{DEEP} lists in each other", good.replace(inside, f'{inside}"x": {"[" * DEEP}{"]" * DEEP}, ').encode()
+        f"{DEEP} lists in each other", correct.replace(inside, f'{inside}"x": {"[" * DEEP}{"]" * DEEP}, ').encode()
     )
     yield Trick(f"{DEEP} lists that never end", b"[" * DEEP)
     yield Trick(f"{DEEP} objects in each other", ('{"a":' * DEEP + "1" + "}" * DEEP).encode())
@@ -86,70 +83,68 @@ def harmless_or_not(good: str) -> Iterator[Trick]:
     yield Trick("a method that is a number", b'{"jsonrpc": "2.0", "id": 1, "method": 1, "params": {}}')
     yield Trick("an empty method", b'{"jsonrpc": "2.0", "id": 1, "method": "", "params": {}}')
     for name in ("__proto__", "constructor", "__class__", "toString"):
-        yield Trick(f"a method named {name}", good.replace("tools/list", name).encode())
+        yield Trick(f"a method named {name}", correct.replace("tools/list", name).encode())
 
 
-def _send(hunt: Hunt, good: str, trick: Trick) -> Exchange:
-    return hunt.line.send(Sent(trick.body, messages.headers(json.loads(good))))
+def _correct_body(scan: Scan) -> str:
+    return json.dumps(scan.list_message())
 
 
-def _taken(hunt: Hunt, tricks: Iterator[Trick], good: str) -> Iterator[Proof]:
-    for trick in tricks:
-        sent = _send(hunt, good, trick)
-        if sent.answer.result is not None:
-            yield Proof(sent, f"{trick.what}: {sent.answer}")
+def _send(scan: Scan, correct: str, body: bytes) -> Exchange:
+    """Send a body with the headers of a correct one."""
+    return scan.client.send(Request(body, messages.headers(json.loads(correct))))
 
 
-def _not_json(hunt: Hunt) -> Iterator[Proof]:
-    good = _good(hunt)
-    yield from _taken(hunt, not_json(good), good)
+def _accepted(scan: Scan, tricks: Callable[[str], Iterator[Trick]]) -> Iterator[Proof]:
+    correct = _correct_body(scan)
+    for trick in tricks(correct):
+        exchange = _send(scan, correct, trick.body)
+        if exchange.response.result is not None:
+            yield Proof(exchange, f"{trick.what}: {exchange.response}")
 
 
-def _bad_ids(hunt: Hunt) -> Iterator[Proof]:
-    good = _good(hunt)
-    yield from _taken(hunt, bad_ids(good), good)
+def _not_one(scan: Scan) -> Iterator[Proof]:
+    correct = _correct_body(scan)
+    for trick in not_one(correct):
+        exchange = _send(scan, correct, trick.body)
+        if b'"result"' in exchange.response.body:  # the response to a batch is a list
+            yield Proof(exchange, f"{trick.what}: HTTP {exchange.response.status}, with a result")
 
 
-def _not_one(hunt: Hunt) -> Iterator[Proof]:
-    good = _good(hunt)
-    for trick in not_one(good):
-        sent = _send(hunt, good, trick)
-        if b'"result"' in sent.answer.body:  # the answer to a batch is a list, and no message
-            yield Proof(sent, f"{trick.what}: HTTP {sent.answer.status}, with a result")
+def _twice(scan: Scan) -> Iterator[Proof]:
+    correct = _correct_body(scan)
+    doubled = correct.replace('"method": "tools/list"', '"method": "server/discover", "method": "tools/list"')
+    exchange = _send(scan, correct, doubled.encode())
+    if exchange.response.result is not None:
+        yield Proof(exchange, f"the body names two methods, one after the other: {exchange.response}")
 
 
-def _twice(hunt: Hunt) -> Iterator[Proof]:
-    good = _good(hunt)
-    doubled = good.replace('"method": "tools/list"', '"method": "server/discover", "method": "tools/list"')
-    sent = _send(hunt, good, Trick("", doubled.encode()))
-    if sent.answer.result is not None:
-        yield Proof(sent, f"the body names two methods, one after the other: {sent.answer}")
-
-
-def _survives(hunt: Hunt) -> Iterator[Proof]:
-    """Send what may be refused or not: every answer is watched, and the server must still be there."""
-    good = _good(hunt)
-    for trick in harmless_or_not(good):
-        sent = _send(hunt, good, trick)
-        if sent.answer.failed == "ConnectionRefusedError":
-            yield Proof(sent, "nobody answers any more")
+def _survives(scan: Scan) -> Iterator[Proof]:
+    """Send odd bodies. Their responses are only watched; afterwards the server must still answer."""
+    correct = _correct_body(scan)
+    for trick in odd_bodies(correct):
+        exchange = _send(scan, correct, trick.body)
+        if exchange.response.failed == "ConnectionRefusedError":
+            yield Proof(exchange, "nobody answers any more")
             return
-    alive = hunt.line.send(messages.write(json.loads(_good(hunt))))
-    if alive.answer.status == 0:
-        yield Proof(alive, "nobody answers any more, after JSON that is hard to read")
+    exchange = scan.client.send(scan.list_request())
+    if exchange.response.status == 0:
+        yield Proof(exchange, "nobody answers any more, after JSON that is hard to read")
 
 
-def _prototype(hunt: Hunt) -> Iterator[Proof]:
-    good = _good(hunt)
-    for path in ('{"__proto__": {"%s": "x"}}', '{"constructor": {"prototype": {"%s": "x"}}}'):
-        inside = path % hunt.canary
-        _send(
-            hunt, good, Trick("", good.replace('"params": {', f'"params": {{"x": {inside}, {inside[1:-1]}, ').encode())
-        )
-    after = hunt.line.send(messages.write(json.loads(_good(hunt))))
-    if hunt.canary.encode() in after.answer.body:
-        yield Proof(after, "a member of __proto__ in one request stands in the answer to the next")
+def _prototype(scan: Scan) -> Iterator[Proof]:
+    correct = _correct_body(scan)
+    for template in ('{"__proto__": {"%s": "x"}}', '{"constructor": {"prototype": {"%s": "x"}}}'):
+        member = template % scan.canary
+        polluted = correct.replace('"params": {', f'"params": {{"x": {member}, {member[1:-1]}, ')
+        _send(scan, correct, polluted.encode())
+    exchange = scan.client.send(scan.list_request())
+    if scan.canary.encode() in exchange.response.body:
+        yield Proof(exchange, "a member of __proto__ in one request stands in the answer to the next")
 
+
+_not_json = partial(_accepted, tricks=not_json)
+_bad_ids = partial(_accepted, tricks=bad_ids)
 
 CHECKS = (
     Check("text-that-is-not-json", Severity.DEVIATION, Basis.MUST, f"{BASIC}; basic/transports", JSON, _not_json),

@@ -1,4 +1,4 @@
-"""What is looked for in every answer, whatever was asked: crashes, leaks, codes and statuses that do not agree."""
+"""Rules for every response of a run: crashes, leaks, and codes and statuses that do not agree."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from mcp_functions.attack.findings import Basis, Check, Severity
 from mcp_functions.attack.messages import VERSION
 
 if TYPE_CHECKING:
-    from mcp_functions.attack.sending import Exchange
+    from mcp_functions.attack.client import Exchange
 
 INTERNAL, SERVER_ERROR = -32603, 500
 STATUS = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}
 GONE = {-32002, -32042}
 DEFINED = {-32020, -32021, -32022}
+RESERVED = range(-32099, -32019)  # of the specification
 TRACES = (
     re.compile(rb"Traceback \(most recent call last\)"),
     re.compile(rb'File \\?"[^"\\]{1,200}\\?", line \d+'),
@@ -39,96 +40,93 @@ SESSIONS = "An Mcp-Session-Id header on a request: ignore it, and do not mint or
 
 
 def _crash(exchange: Exchange, _canary: str) -> str | None:
-    answer = exchange.answer
-    if answer.undecided or (answer.status < SERVER_ERROR and answer.code != INTERNAL):
-        return None
-    return f"{answer}"
+    response = exchange.response
+    crashed = response.status >= SERVER_ERROR or response.code == INTERNAL
+    return str(response) if crashed and not response.undecided else None
 
 
 def _trace(exchange: Exchange, _canary: str) -> str | None:
-    answer = exchange.answer
-    if answer.result is not None and not answer.result.get("isError"):
+    response = exchange.response
+    if response.result is not None and not response.result.get("isError"):
         return None
     for pattern in TRACES:
-        for found in pattern.finditer(answer.body):
-            if found[0] not in exchange.sent.body:
-                return f"{answer.status}: {found[0].decode(errors='replace')[:120]}"
+        for match in pattern.finditer(response.body):
+            if match[0] not in exchange.request.body:
+                return f"{response.status}: {match[0].decode(errors='replace')[:120]}"
     return None
 
 
 def _reflected(exchange: Exchange, canary: str) -> str | None:
-    sent, answer = _sent(exchange).get("params"), exchange.answer
-    if answer.error is None or not isinstance(sent, dict):
+    response, params = exchange.response, _message(exchange).get("params")
+    if response.error is None or not isinstance(params, dict):
         return None
-    planted = json.dumps([sent.get("requestState"), sent.get("inputResponses")])
-    return str(answer) if canary in planted and canary.encode() in answer.body else None
+    planted = json.dumps([params.get("requestState"), params.get("inputResponses")])
+    return str(response) if canary in planted and canary.encode() in response.body else None
 
 
 def _other_id(exchange: Exchange, _canary: str) -> str | None:
-    sent, got = _sent(exchange).get("id"), exchange.answer.message.get("id")
-    if type(sent) not in (int, str) or got is None or (type(got), got) == (type(sent), sent):
+    request_id, response_id = _message(exchange).get("id"), exchange.response.message.get("id")
+    if type(request_id) not in (int, str) or response_id is None:
         return None
-    return f"the id was {sent!r}, and the answer's is {got!r}"
+    if (type(response_id), response_id) == (type(request_id), request_id):
+        return None
+    return f"the id was {request_id!r}, and the answer's is {response_id!r}"
 
 
 def _status(exchange: Exchange, _canary: str) -> str | None:
-    answer = exchange.answer
-    wanted = STATUS.get(answer.code or 0)
-    return str(answer) if wanted and answer.status != wanted else None
+    response = exchange.response
+    status = STATUS.get(response.code or 0, response.status)
+    return str(response) if response.status != status else None
 
 
 def _code(exchange: Exchange, _canary: str) -> str | None:
-    code = exchange.answer.code
-    if code is None:
-        return None
-    undefined = -32099 <= code <= -32020 and code not in DEFINED  # noqa: PLR2004 - the range of the specification
-    return str(exchange.answer) if code in GONE or undefined else None
+    code = exchange.response.code
+    undefined = code in RESERVED and code not in DEFINED
+    return str(exchange.response) if code in GONE or undefined else None
 
 
 def _cached(exchange: Exchange, _canary: str) -> str | None:
-    params, result = _sent(exchange).get("params"), exchange.answer.result
+    params, result = _message(exchange).get("params"), exchange.response.result
     if result is None or not isinstance(params, dict):
         return None
-    retry = "requestState" in params or "inputResponses" in params
-    if retry and (result.get("ttlMs") or result.get("cacheScope") == "public"):
+    is_retry = "requestState" in params or "inputResponses" in params
+    if is_retry and (result.get("ttlMs") or result.get("cacheScope") == "public"):
         return f"ttlMs {result.get('ttlMs')}, cacheScope {result.get('cacheScope')}"
-    if exchange.answer.asked is not None and ("ttlMs" in result or "cacheScope" in result):
+    if exchange.response.questions is not None and ("ttlMs" in result or "cacheScope" in result):
         return "an input_required result with ttlMs or cacheScope"
     return None
 
 
 def _stored(exchange: Exchange, _canary: str) -> str | None:
-    control = exchange.answer.headers.get("cache-control", "")
-    if exchange.answer.state is None or "no-store" in control or "private" in control:
+    control = exchange.response.headers.get("cache-control", "")
+    if exchange.response.state is None or "no-store" in control or "private" in control:
         return None
     return f"a requestState, with Cache-Control: {control or '(none)'}"
 
 
 def _untyped(exchange: Exchange, _canary: str) -> str | None:
-    result = exchange.answer.result
-    return (
-        "a result without resultType"
-        if result is not None and "resultType" not in result and _is_modern(exchange)
-        else None
-    )
+    result = exchange.response.result
+    if result is None or "resultType" in result or not _is_of_this_revision(exchange):
+        return None
+    return "a result without resultType"
 
 
 def _session(exchange: Exchange, _canary: str) -> str | None:
-    minted = exchange.answer.headers.get("mcp-session-id")
-    return "it has an Mcp-Session-Id" if minted and _is_modern(exchange) else None
+    session = exchange.response.headers.get("mcp-session-id")
+    return "it has an Mcp-Session-Id" if session and _is_of_this_revision(exchange) else None
 
 
-def _is_modern(exchange: Exchange) -> bool:
-    """Tell whether a server cannot have taken this for a request of an older revision."""
-    return [value for name, value in exchange.sent.headers if name == "MCP-Protocol-Version"] == [VERSION]
+def _is_of_this_revision(exchange: Exchange) -> bool:
+    """Return whether a server cannot read it as a request of an older revision."""
+    return [value for name, value in exchange.request.headers if name == "MCP-Protocol-Version"] == [VERSION]
 
 
-def _sent(exchange: Exchange) -> dict[str, Any]:
+def _message(exchange: Exchange) -> dict[str, Any]:
     try:
-        said = json.loads(exchange.sent.body)
+        message = json.loads(exchange.request.body)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return message if isinstance(message, dict) else {}
 
 
 HOLE, DEVIATION, INFORMATION = Severity.HOLE, Severity.DEVIATION, Severity.INFORMATION

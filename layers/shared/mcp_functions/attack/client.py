@@ -1,0 +1,223 @@
+"""An HTTP client that sends bytes as they are: ordinary clients correct what an attack needs to be wrong.
+
+It adds credentials when it sends a request and does not keep them in it, so a report cannot contain them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+CALLER, OTHER = "caller", "other"
+EVENT_STREAM = "text/event-stream"
+MAX_BODY = 16 * 1024 * 1024  # bytes
+RESPONSE_SECONDS = 10.0
+UNAVAILABLE, TOO_MANY = 503, 429
+
+
+class LimitReached(Exception):
+    """The run has used all its requests or seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request.
+
+    Attributes:
+        body: its bytes.
+        headers: without credentials.
+        method: of HTTP.
+        person: CALLER or OTHER, whose credentials are added.
+        content_length: a Content-Length that differs from the body's.
+
+    """
+
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+    method: str = "POST"
+    person: str = CALLER
+    content_length: int | None = None
+
+
+@dataclass(frozen=True)
+class Response:
+    """One HTTP response. Without any, the status is 0 and `failed` names the exception."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    failed: str = ""
+
+    @cached_property
+    def message(self) -> dict[str, Any]:
+        """The JSON-RPC response, or {}."""
+        text = self.body.decode(errors="replace")
+        if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
+            return _parse(text)
+        messages = [_parse(line[5:]) for line in text.splitlines() if line.startswith("data:")]
+        responses = [message for message in messages if _is_response(message)]
+        return responses[-1] if responses else {}
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """The JSON-RPC result."""
+        result = self.message.get("result")
+        return result if isinstance(result, dict) else None
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """The JSON-RPC error."""
+        error = self.message.get("error")
+        return error if isinstance(error, dict) else None
+
+    @property
+    def code(self) -> int | None:
+        """The JSON-RPC error's code."""
+        code = self.error.get("code") if self.error else None
+        return code if isinstance(code, int) else None
+
+    @property
+    def questions(self) -> dict[str, Any] | None:
+        """The `inputRequests` of an `input_required` result; None for other responses."""
+        if self.result is None or self.result.get("resultType") != "input_required":
+            return None
+        requests = self.result.get("inputRequests")
+        return requests if isinstance(requests, dict) else {}
+
+    @property
+    def state(self) -> str | None:
+        """The `requestState` of an `input_required` result."""
+        state = (self.result or {}).get("requestState")
+        return state if isinstance(state, str) else None
+
+    @property
+    def done(self) -> bool:
+        """Whether the call is complete, without a tool error."""
+        return self.result is not None and self.questions is None and not self.result.get("isError")
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the server did not judge the request: no response, 429, or 503 with Retry-After."""
+        return self.status in {0, TOO_MANY} or (self.status == UNAVAILABLE and "retry-after" in self.headers)
+
+    def __str__(self) -> str:
+        """Summarize the response in one line."""
+        if self.failed:
+            return f"no answer ({self.failed})"
+        if self.error is not None:
+            return f"HTTP {self.status}, error {self.code}: {str(self.error.get('message'))[:120]}"
+        if self.questions is not None:
+            return f"HTTP {self.status}, input_required: {', '.join(self.questions) or 'no questions'}"
+        if self.result is None:
+            return f"HTTP {self.status}, no JSON-RPC response"
+        return f"HTTP {self.status}, {'isError' if self.result.get('isError') else 'a complete result'}"
+
+
+class Exchange(NamedTuple):
+    """A request and its response."""
+
+    request: Request
+    response: Response
+
+
+class Client:
+    """Sends one request at a time, up to a number of requests and of seconds."""
+
+    def __init__(
+        self,
+        url: str,
+        credentials: Mapping[str, Sequence[tuple[str, str]]],
+        *,
+        requests: int,
+        seconds: float,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Start the clock; nothing is sent.
+
+        Args:
+            url: of the MCP endpoint.
+            credentials: headers of CALLER and OTHER.
+            requests: at most.
+            seconds: for all requests together.
+            now: returns monotonic seconds.
+
+        """
+        self.url, self.exchanges = url, list[Exchange]()
+        self._credentials, self._requests, self._now = credentials, requests, now
+        self._end = now() + seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the end of the run."""
+        return self._end - self._now()
+
+    def send(self, request: Request) -> Exchange:
+        """Send a request and wait for its response; a broken connection is one too.
+
+        Raises:
+            LimitReached: the run has no requests or seconds left.
+
+        """
+        if len(self.exchanges) >= self._requests or self.seconds_left <= 0:
+            raise LimitReached
+        try:
+            response = self._send(request)
+        except (OSError, HTTPException, ValueError) as error:
+            response = Response(0, failed=type(error).__name__)
+        self.exchanges.append(Exchange(request, response))
+        return self.exchanges[-1]
+
+    def _send(self, request: Request) -> Response:
+        address = urlsplit(self.url)
+        connection_class = HTTPSConnection if address.scheme == "https" else HTTPConnection
+        connection = connection_class(address.netloc, timeout=max(0.1, min(RESPONSE_SECONDS, self.seconds_left)))
+        path = (address.path or "/") + (f"?{address.query}" if address.query else "")
+        length = len(request.body) if request.content_length is None else request.content_length
+        has_host = any(name.lower() == "host" for name, _value in request.headers)
+        try:
+            connection.putrequest(request.method, path, skip_host=has_host, skip_accept_encoding=True)
+            for name, value in (*request.headers, *self._credentials.get(request.person, ())):
+                connection.putheader(name, value)
+            connection.putheader("Content-Length", str(length))
+            connection.putheader("Connection", "close")
+            connection.endheaders(request.body)
+            if request.content_length is not None and connection.sock:
+                connection.sock.shutdown(1)  # the rest of the body never comes
+            response = connection.getresponse()
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            return Response(response.status, headers, self._read(response, headers))
+        finally:
+            connection.close()
+
+    def _read(self, response: HTTPResponse, headers: Mapping[str, str]) -> bytes:
+        """Read a body; a stream up to the JSON-RPC response, because the server need not close it then."""
+        if not headers.get("content-type", "").startswith(EVENT_STREAM):
+            return response.read(MAX_BODY)
+        end, body = self._now() + RESPONSE_SECONDS, b""
+        while self._now() < end and len(body) < MAX_BODY:
+            line = response.readline()
+            body += line
+            is_data = line.startswith(b"data:")
+            if not line or (is_data and _is_response(_parse(line[5:].decode(errors="replace")))):
+                break
+        return body
+
+
+def _is_response(message: Mapping[str, Any]) -> bool:
+    return "result" in message or "error" in message
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

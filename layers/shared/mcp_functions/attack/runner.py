@@ -1,0 +1,94 @@
+"""Runs all checks against one server, and collects their findings in a report."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.attack.checks import CHECKS
+from mcp_functions.attack.client import CALLER, OTHER, Client, LimitReached
+from mcp_functions.attack.discovery import find_targets
+from mcp_functions.attack.findings import Proof, Report, Severity
+from mcp_functions.attack.scan import Bounds, Scan, SkipCheck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mcp_functions.attack.findings import Check
+
+MAX_PROOFS = 40
+ORDER = list(Severity)
+LIMIT_REASON = "the bounds of the run were used up: --requests, --seconds"
+
+
+def attack(  # noqa: PLR0913 - keywords, most of them rarely given
+    url: str,
+    *,
+    headers: Sequence[tuple[str, str]] = (),
+    other_headers: Sequence[tuple[str, str]] = (),
+    named: Sequence[tuple[str, dict[str, Any]]] = (),
+    lifetime: float | None = None,
+    bounds: Bounds | None = None,
+    checks: Sequence[Check] = CHECKS,
+    wait: Callable[[float], object] = time.sleep,
+) -> Report:
+    """Attack your own server.
+
+    Args:
+        url: of the MCP endpoint.
+        headers: the caller's credentials.
+        other_headers: those of a second person.
+        named: tools and arguments that ask, the one to attack first; if left out, everything listed is called once.
+        lifetime: seconds after which the server promises that a state has expired.
+        bounds: of the run.
+        checks: to run, in their order.
+        wait: sleeps for a number of seconds, until a state has expired.
+
+    """
+    bounds = bounds or Bounds()
+    client = Client(url, {CALLER: headers, OTHER: other_headers}, requests=bounds.requests, seconds=bounds.seconds)
+    scan = Scan(client, has_other=bool(other_headers), lifetime=lifetime, wait=wait)
+    report = Report(url)
+    try:
+        scan.targets = find_targets(scan, named)
+    except LimitReached:
+        report.spent = True
+    report.target = "; ".join(map(str, scan.targets)) or "nothing that asks"
+    for check in checks:
+        if check.run:
+            _run(check, scan, report)
+    for check in checks:
+        if check.watch:
+            report.add(check, _watch(check, scan))
+    report.findings.sort(key=lambda finding: ORDER.index(finding.check.severity))
+    report.requests = len(client.exchanges)
+    return report
+
+
+def _run(check: Check, scan: Scan, report: Report) -> None:
+    proofs: list[Proof] = []
+    first, reason = len(scan.client.exchanges), ""
+    try:
+        proofs.extend(check.run(scan) if check.run else ())  # keeps the proofs before an exception
+    except SkipCheck as skipped:
+        reason = str(skipped)
+    except LimitReached:
+        report.spent, reason = True, LIMIT_REASON
+    if reason and not proofs:
+        report.not_tried[check.name] = reason
+        return
+    report.add(check, proofs[:MAX_PROOFS])
+    without_verdict = sum(exchange.response.undecided for exchange in scan.client.exchanges[first:])
+    if without_verdict:
+        report.without_verdict[check.name] = without_verdict
+
+
+def _watch(check: Check, scan: Scan) -> list[Proof]:
+    """Examine every exchange of the run. Of equal descriptions, only the first is a proof."""
+    proofs: dict[str, Proof] = {}
+    for exchange in scan.client.exchanges:
+        what = check.watch(exchange, scan.canary) if check.watch else None
+        if what:
+            proofs.setdefault(what, Proof(exchange, what))
+    return list(islice(proofs.values(), MAX_PROOFS))

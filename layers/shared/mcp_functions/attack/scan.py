@@ -1,0 +1,276 @@
+"""One run against one server: the calls that ask questions, and how to hold their conversations."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.attack import messages, schema_values
+from mcp_functions.attack.client import CALLER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mcp_functions.attack.client import Client, Exchange, Request, Response
+
+MAX_ROUNDS = 6
+MAX_OTHER_CALLS = 4
+
+
+class SkipCheck(Exception):
+    """A check cannot run against this server; the text says what is missing."""
+
+
+class Bounds(NamedTuple):
+    """The limits of a run."""
+
+    requests: int = 1500
+    seconds: float = 120.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """A call that the server answers with a question.
+
+    Attributes:
+        method: tools/call, prompts/get or resources/read.
+        params: name and arguments, or uri.
+        schema: of its arguments, if the server publishes one.
+        others: params of similar calls, which may ask too.
+        questions: of the first round.
+        rounds: the exchanges of a correct conversation; the last one completes it.
+
+    """
+
+    method: str
+    params: Mapping[str, Any]
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    others: Sequence[Mapping[str, Any]] = ()
+    questions: Mapping[str, Any] = field(default_factory=dict)
+    rounds: Sequence[Exchange] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name or URI."""
+        return str(self.params.get("name") or self.params.get("uri"))
+
+    @property
+    def completes(self) -> bool:
+        """Whether correct answers complete the call."""
+        return bool(self.rounds) and self.rounds[-1].response.done
+
+    @property
+    def question_rounds(self) -> int:
+        """The number of rounds that ended with a question."""
+        return sum(bool(exchange.response.questions) for exchange in self.rounds)
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        """Correct answers to all questions of the conversation."""
+        answers: dict[str, Any] = {}
+        for exchange in self.rounds:
+            answers |= schema_values.answers(exchange.response.questions or {})
+        return answers
+
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        """The arguments that headers repeat: property and `x-mcp-header`."""
+        properties = self.schema.get("properties") or {}
+        return [(key, member["x-mcp-header"]) for key, member in properties.items() if "x-mcp-header" in member]
+
+    def __str__(self) -> str:
+        """Summarize the call in one line."""
+        arguments = json.dumps(self.params["arguments"]) if self.params.get("arguments") else ""
+        rounds = f"{len(self.rounds)} requests" if self.completes else "never completed"
+        return f"{self.method} {self.name} {arguments}".strip() + f" ({rounds})"
+
+
+@dataclass
+class Scan:
+    """The server, its targets, and the methods that checks use.
+
+    Attributes:
+        client: sends requests to the server.
+        targets: calls that ask; checks attack the first and use its states in the others.
+        has_other: whether a second person's credentials are known.
+        lifetime: seconds after which the server promises that a state has expired; None: unknown.
+        canary: a text that no later response should contain.
+        wait: sleeps for a number of seconds.
+
+    """
+
+    client: Client
+    targets: Sequence[Target] = ()
+    has_other: bool = False
+    lifetime: float | None = None
+    canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")
+    wait: Callable[[float], object] = time.sleep
+    ids: Iterator[int] = field(default_factory=lambda: count(1))
+    _victim_needs_state: bool | None = None
+
+    @property
+    def victim(self) -> Target:
+        """The call to attack.
+
+        Raises:
+            SkipCheck: no call asks.
+
+        """
+        if not self.targets:
+            text = "nothing was found that answers with input_required: name it with --tool and --arguments"
+            raise SkipCheck(text)
+        return self.targets[0]
+
+    @property
+    def victim_with_state(self) -> Target:
+        """The call to attack, if it returns states and correct answers complete it.
+
+        Raises:
+            SkipCheck: it does not.
+
+        """
+        victim = self.victim
+        if victim.rounds[0].response.state is None:
+            text = f"{victim.name} asks without a requestState"
+            raise SkipCheck(text)
+        if not victim.completes:
+            text = f"{victim.name} does not complete when its questions are answered: {victim.rounds[-1].response}"
+            raise SkipCheck(text)
+        return victim
+
+    @property
+    def victim_needing_state(self) -> Target:
+        """The call to attack, if answers without its state do not complete it.
+
+        MRTR, Server Requirements: "Integrity protection MAY be omitted only when tampering can cause nothing worse than
+        request failure". Where answers alone complete the call, a forged state that does so too proves nothing.
+
+        Raises:
+            SkipCheck: answers alone complete it.
+
+        """
+        victim = self.victim_with_state
+        if self._victim_needs_state is None:
+            self._victim_needs_state = self.needs_state(victim)
+        if not self._victim_needs_state:
+            text = f"{victim.name} completes without any state too (cold-answers), so nothing is proved to hang on it"
+            raise SkipCheck(text)
+        return victim
+
+    def needs_state(self, target: Target) -> bool:
+        """Return whether correct answers without a state do not complete a call."""
+        return not self.call(target, inputResponses=target.answers).response.done
+
+    def list_request(self) -> Request:
+        """Return a correct `tools/list` request."""
+        return messages.write(self.list_message())
+
+    def list_message(self) -> dict[str, Any]:
+        """Return a correct `tools/list` message."""
+        return messages.message("tools/list", {}, next(self.ids))
+
+    def request(
+        self,
+        target: Target,
+        *,
+        person: str = CALLER,
+        capabilities: Mapping[str, Any] | None = None,
+        **params: object,
+    ) -> Request:
+        """Return the request that calls a target.
+
+        Args:
+            target: to call.
+            person: CALLER or OTHER.
+            capabilities: of the client; all, if left out.
+            params: to add or to replace: requestState, inputResponses, arguments.
+
+        """
+        message = messages.message(target.method, {**target.params, **params}, next(self.ids), capabilities)
+        return messages.write(message, target.parameters, person)
+
+    def call(
+        self,
+        target: Target,
+        *,
+        person: str = CALLER,
+        capabilities: Mapping[str, Any] | None = None,
+        **params: object,
+    ) -> Exchange:
+        """Call a target, with the parameters of `request`."""
+        return self.client.send(self.request(target, person=person, capabilities=capabilities, **params))
+
+    def begin(self, target: Target) -> tuple[str, dict[str, Any]]:
+        """Begin a conversation. Return its first state, and correct answers to the first questions.
+
+        Raises:
+            SkipCheck: the call does not ask any more.
+
+        """
+        return _state_and_answers(target, self.call(target).response)
+
+    def last_round(self, target: Target, person: str = CALLER) -> tuple[str, dict[str, Any]]:
+        """Hold a conversation up to its last questions. Return the state and the answers that complete the call.
+
+        Raises:
+            SkipCheck: the call does not ask any more.
+
+        """
+        response = self.call(target, person=person).response
+        for _ in target.rounds[2:]:
+            response = self.call(target, person=person, **_retry_params(response)).response
+        return _state_and_answers(target, response)
+
+    def hold_conversation(self, target: Target) -> Target:
+        """Hold a correct conversation, and return the target with its rounds."""
+        rounds = [self.call(target)]
+        while rounds[-1].response.questions is not None and len(rounds) < MAX_ROUNDS:
+            rounds.append(self.call(target, **_retry_params(rounds[-1].response)))
+        questions = rounds[0].response.questions or {}
+        return Target(target.method, target.params, target.schema, target.others, questions, rounds)
+
+    def advanced(self, target: Target, response: Response) -> bool:
+        """Return whether a response is beyond the first round: complete, or with other questions."""
+        if response.done:
+            return True
+        questions = response.questions
+        return bool(questions) and _fields(questions or {}) != _fields(target.questions)
+
+    def other_calls(self, target: Target) -> Iterator[Target]:
+        """Yield calls of the same handler with other arguments that ask too."""
+        arguments = schema_values.others(target.schema, target.params.get("arguments") or {})
+        params = [*target.others, *({**target.params, "arguments": other} for other in arguments)]
+        for other in params[:MAX_OTHER_CALLS]:
+            questions = self.call(Target(target.method, other, target.schema)).response.questions
+            if questions:
+                yield Target(target.method, other, target.schema, questions=questions)
+
+
+def _retry_params(response: Response) -> dict[str, Any]:
+    """Return what the next round sends: answers and the state."""
+    params: dict[str, Any] = {}
+    if response.questions:
+        params["inputResponses"] = schema_values.answers(response.questions)
+    if response.state is not None:
+        params["requestState"] = response.state
+    return params
+
+
+def _state_and_answers(target: Target, response: Response) -> tuple[str, dict[str, Any]]:
+    if response.state is None or not response.questions:
+        text = f"{target.name} asked before, and now: {response}"
+        raise SkipCheck(text)
+    return response.state, schema_values.answers(response.questions)
+
+
+def _fields(questions: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the field names of questions: their texts may differ from call to call, by a price or a time."""
+    fields = {}
+    for key, request in questions.items():
+        schema = ((request or {}).get("params") or {}).get("requestedSchema") or {}
+        fields[key] = sorted(schema.get("properties") or {})
+    return fields

@@ -1,0 +1,151 @@
+"""Values for JSON Schemas: arguments of a tool, answers to a question, and values that do not fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+FORMATS = {
+    "email": "someone@example.com",
+    "uri": "https://example.com/",
+    "date": "2026-11-21",
+    "date-time": "2026-11-21T12:00:00Z",
+}
+MAX_DEPTH = 6
+MAX_LENGTH = 10_000  # of a text that is one character too long
+MISFITS: dict[str, Any] = {"string": 7, "integer": "seven", "number": "seven", "boolean": "perhaps", "array": "one"}
+
+
+def example(schema: Mapping[str, Any], text: str = "example", *, optional: bool = False) -> Any:  # noqa: ANN401 - JSON
+    """Return a value that a schema accepts, as far as its most frequent keywords tell.
+
+    Args:
+        schema: JSON Schema.
+        text: for strings without restrictions.
+        optional: whether to include properties that are not required.
+
+    """
+    return _Example(schema, text, optional).value(schema)
+
+
+def answers(requests: Mapping[str, Any]) -> dict[str, Any]:
+    """Return answers to all questions of an `input_required` result."""
+    return {key: answer(request) for key, request in requests.items()}
+
+
+def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer of a user who accepts."""
+    params = request.get("params") or {}
+    if request.get("method") == "sampling/createMessage":
+        content = {"type": "text", "text": "example"}
+        return {"role": "assistant", "content": content, "model": "model", "stopReason": "endTurn"}
+    if request.get("method") == "roots/list":
+        return {"roots": [{"uri": "file:///example", "name": "example"}]}
+    if params.get("mode") == "url":
+        return {"action": "accept"}
+    return {"action": "accept", "content": example(params.get("requestedSchema") or {}, optional=True)}
+
+
+def others(schema: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield objects that differ from `value` in one member, and that the schema may accept too."""
+    properties = schema.get("properties") or {}
+    for key in dict.fromkeys([*value, *properties]):
+        member = properties.get(key) or {}
+        default = example(member) if member else None
+        for other in _others(member, value.get(key, default)):
+            yield {**value, key: other}
+
+
+def misfits(schema: Mapping[str, Any], text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield contents that do not fit a form, each with a description; `text` is not among the choices of any field."""
+    content: dict[str, Any] = example(schema, optional=True)
+    for key, member in (schema.get("properties") or {}).items():
+        type_, maximum, max_length = (member.get(keyword) for keyword in ("type", "maximum", "maxLength"))
+        if "enum" in member or "oneOf" in member:
+            yield f"{key} is none of the choices", {**content, key: text}
+        elif type_ in MISFITS:
+            yield f"{key} is no {type_}", {**content, key: MISFITS[type_]}
+        if isinstance(maximum, int | float):
+            yield f"{key} is over the maximum", {**content, key: maximum + 1}
+        if isinstance(max_length, int) and max_length < MAX_LENGTH:
+            yield f"{key} is too long", {**content, key: "x" * (max_length + 1)}
+        if key in (schema.get("required") or []):
+            yield f"{key} is missing", {other: value for other, value in content.items() if other != key}
+
+
+class _Example(NamedTuple):
+    """Builds example values of one schema."""
+
+    root: Mapping[str, Any]
+    text: str
+    optional: bool
+
+    def value(self, schema: object, depth: int = 0) -> Any:  # noqa: ANN401 - JSON
+        """Return a value for a part of the schema."""
+        if not isinstance(schema, dict) or depth > MAX_DEPTH:
+            return self.text
+        ref = schema.get("$ref")
+        if isinstance(ref, str):
+            return self.value(self._resolve(ref), depth + 1)
+        for keyword in ("const", "default"):
+            if keyword in schema:
+                return schema[keyword]
+        # The schema is the server's, so a list may be anything.
+        for keyword in ("enum", "examples"):
+            values = schema.get(keyword)
+            if isinstance(values, list) and values:
+                return values[0]
+        for keyword in ("oneOf", "anyOf", "allOf"):
+            choices = schema.get(keyword)
+            if isinstance(choices, list) and choices:
+                return self.value(choices[0], depth + 1)
+        return self._of_type(schema, depth)
+
+    def _of_type(self, schema: dict[str, Any], depth: int) -> object:
+        type_ = schema.get("type")
+        match type_[0] if isinstance(type_, list) and type_ else type_:
+            case "integer" | "number":
+                minimum = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
+                return min(minimum, schema.get("maximum", minimum))
+            case "boolean":
+                return True
+            case "null":
+                return None
+            case "array":
+                return [self.value(schema.get("items", {}), depth + 1)] * max(1, schema.get("minItems", 1))
+            case "object":
+                return self._object(schema, depth)
+        return self._string(schema)
+
+    def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+        properties, required = schema.get("properties") or {}, schema.get("required") or []
+        names = [name for name in properties if self.optional or name in required]
+        return {name: self.value(properties[name], depth + 1) for name in names}
+
+    def _string(self, schema: dict[str, Any]) -> str:
+        text = FORMATS.get(str(schema.get("format")), self.text).ljust(schema.get("minLength", 0), "x")
+        return text[: schema.get("maxLength", len(text))]
+
+    def _resolve(self, ref: str) -> object:
+        value: object = self.root
+        for part in ref.removeprefix("#").split("/")[1:]:
+            value = value.get(part) if isinstance(value, dict) else None
+        return value
+
+
+def _others(schema: Mapping[str, Any], value: object) -> Iterator[object]:
+    choices = schema.get("enum")
+    if isinstance(choices, list):
+        yield from (choice for choice in choices if choice != value)
+    elif isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int | float):
+        yield from (value + 1, value - 1)
+    elif isinstance(value, str):
+        yield value + "x"
+    elif isinstance(value, dict) and value:
+        yield from others(schema, value)
+    elif isinstance(value, dict):
+        yield {"example": "example"}
