@@ -72,7 +72,7 @@ def talk(handler: Handler[..., Any], *responses: dict[str, Any], arguments: dict
     for response in responses:
         with pytest.raises(InputRequired):
             call(handler, arguments, round_)
-        record, asked = round_.leave(), round_.leave_asked()
+        record, asked = round_.next_record(), round_.open_questions()
         round_ = Round(record=record, asked=asked, responses=response, camel_case=handler.camel_case)
     return call(handler, arguments, round_)
 
@@ -560,7 +560,7 @@ def e_header_name(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[
         ),
         (
             e_before_state,
-            "state: mcp_functions.rounds.low_level.RequestState[test_handlers.Draft]: what the function may do",
+            "state: mcp_functions.rounds.input_responses.RequestState[test_handlers.Draft]: what the function may do",
         ),
         (e_before_ask, "city: what is asked of the user stands after *"),
         (e_after, f"x: int: after * stands what the function may do ({CONTRACT}); what the client sends stands before"),
@@ -773,7 +773,7 @@ def test_camel_case_is_for_forms_and_never_for_a_templates_variables() -> None:
     round_ = Round(camel_case=True)
     with pytest.raises(InputRequired):
         item.call({"uri": "items://7"}, round_)
-    answered = Round(asked=round_.leave_asked(), responses={"why": accept(whyNow="now")}, camel_case=True)
+    answered = Round(asked=round_.open_questions(), responses={"why": accept(whyNow="now")}, camel_case=True)
     assert item.call({"uri": "items://7"}, answered)["contents"][0]["text"] == "7 now"
 
 

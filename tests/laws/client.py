@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import serve
 from mcp_functions.protocol.errors import McpError
-from mcp_functions.rounds.round import Asking, InputRequired, Round
+from mcp_functions.rounds.round import InputRequired, Round, WireQuestion
 from tests.laws.people import MALFORMED, Person, open_pages, words
 from tests.laws.world import WORLD
 from tests.support import wire
@@ -199,14 +199,14 @@ class Uninterrupted(Round):
         super().__init__(**known)
         self.person, self.heard_of = person, heard_of
 
-    def ask(self, *questions: Asking) -> list[Any]:
+    def ask(self, *questions: WireQuestion) -> list[Any]:
         outcomes = [self._said(question) for question in questions]
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 raise outcome
         return outcomes
 
-    def _said(self, question: Asking) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
+    def _said(self, question: WireQuestion) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
         asked: dict[str, Any] = dict(question.request)
         self.heard_of[question.key] = asked
         said = self.person.answer(question.key, asked)
@@ -216,13 +216,13 @@ class Uninterrupted(Round):
         except Exception as outcome:  # noqa: BLE001 - as the engine does
             return outcome
 
-    def make_room(self, takes: float | None) -> None:
+    def check_time_left(self, takes: float | None) -> None:
         pass
 
     def shed(self) -> None:  # type: ignore[override]  # there is all the time in the world
         pass
 
-    def anchor(self) -> None:
+    def end_first_round(self) -> None:
         pass
 
 
@@ -242,7 +242,7 @@ def ideal(case: Case, version: int, person: Person) -> tuple[dict[str, Any], dic
         except InputRequired:  # of the low level, which ends its rounds itself
             heard_of.update(round_.requests)
             said = {key: person.answer(key, dict(asked)) for key, asked in round_.requests.items()}
-            round_ = Round(record=round_.leave(), asked=round_.leave_asked(), responses=said, **known)
+            round_ = Round(record=round_.next_record(), asked=round_.open_questions(), responses=said, **known)
 
 
 def _first(error: BaseException) -> BaseException:

@@ -20,9 +20,9 @@ from mcp_functions.local.opening import Request, explain
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.data_keys import Keys, Scope
+from mcp_functions.seal.data_keys import Keyring, Scope
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import RequestStates, binding
+from mcp_functions.seal.request_state import RequestStates, bind_request
 from tests.local.conftest import write_functions
 from tests.support import wire
 
@@ -78,18 +78,18 @@ class Sealing(NamedTuple):
     anonymous: bool = False
 
     def states(self, now: float) -> RequestStates:
-        envelope = Envelope(Keys(self.holder.wrappings, self.scope, now=lambda: now), max_age=self.lifetime)
+        envelope = Envelope(Keyring(self.holder.wrappings, self.scope, now=lambda: now), max_age=self.lifetime)
         return RequestStates(
             envelope, now=lambda: now, lifetime_seconds=self.lifetime, anonymous=self.anonymous, max_rounds=16
         )
 
     def seal(self, now: float = NOW, principal: Principal | None = ALICE) -> str:
-        bound = binding(f"{self.scope.service}/{self.scope.stage}", "tools/call", PARAMS, principal)
+        bound = bind_request(f"{self.scope.service}/{self.scope.stage}", "tools/call", PARAMS, principal)
         return self.states(now).seal(bound, None, asked={"when": "print"}, record=RECORD)
 
     def refuses(self, token: str, now: float, params: dict[str, Any], principal: Principal | None) -> str | None:
         """Say why the shipped code refuses a token; None if it does not."""
-        bound = binding(f"{self.scope.service}/{self.scope.stage}", "tools/call", params, principal)
+        bound = bind_request(f"{self.scope.service}/{self.scope.stage}", "tools/call", params, principal)
         try:
             self.states(now).open(token, bound)
         except InvalidRequestState as refused:
@@ -148,7 +148,7 @@ def test_answers_and_state_are_shown_only_to_who_asks_for_them_and_keys_never(ho
     assert MARKER not in str(hidden)
     assert str(told).count(MARKER) == 3
     assert f'"draft": "{MARKER}"' in str(told)
-    key = Keys(holder.wrappings, SCOPE, now=lambda: NOW).sealing().plaintext
+    key = Keyring(holder.wrappings, SCOPE, now=lambda: NOW).key_to_seal().plaintext
     for written in (key.hex(), base64.b64encode(key).decode()):
         assert written not in str(told)
 
@@ -231,9 +231,9 @@ def test_what_has_not_the_shape_of_a_token_is_said_without_a_key(holder: Holder,
 
 
 def test_a_token_that_is_too_long_for_a_server_is_opened_and_refused(holder: Holder) -> None:
-    envelope = Envelope(Keys(holder.wrappings, SCOPE, now=lambda: NOW), max_chars=200_000)
+    envelope = Envelope(Keyring(holder.wrappings, SCOPE, now=lambda: NOW), max_chars=200_000)
     states = RequestStates(envelope, now=lambda: NOW)
-    bound = binding(AUDIENCE, "tools/call", PARAMS, ALICE)
+    bound = bind_request(AUDIENCE, "tools/call", PARAMS, ALICE)
     token = states.seal(bound, None, asked={}, record={"state": {"long": "x" * 50_000}})
     assert explain(token, holder, asked(), now=NOW).reasons == ("length",)
 
@@ -262,13 +262,13 @@ def test_a_token_under_another_key_stays_closed(holder: Holder, tmp_path: Path) 
 
 
 def test_a_payload_that_is_no_document_of_claims_is_said(holder: Holder) -> None:
-    token = Envelope(Keys(holder.wrappings, SCOPE, now=lambda: NOW)).seal(b'{"v":2}')
+    token = Envelope(Keyring(holder.wrappings, SCOPE, now=lambda: NOW)).seal(b'{"v":2}')
     assert explain(token, holder, asked(), now=NOW).reasons == ("claims",)
 
 
 def test_every_reason_of_the_server_is_explained() -> None:
-    from mcp_functions.seal.data_keys import Reason as OfTokens  # noqa: PLC0415 - two enumerations of one name
-    from mcp_functions.seal.request_state import Reason as OfClaims  # noqa: PLC0415
+    from mcp_functions.seal.data_keys import TokenReason as OfTokens  # noqa: PLC0415 - two enumerations of one name
+    from mcp_functions.seal.request_state import ClaimReason as OfClaims  # noqa: PLC0415
 
     unexplained = {*OfTokens, *OfClaims} - opening.WHY.keys()
     assert unexplained == {OfTokens.KEK_RETIRED, OfClaims.CODEC}  # neither can be met here: one key, our own codec

@@ -40,7 +40,7 @@ EVERY = {
     "handlers", "handlers.catalog", "http", "http.cors", "http.events", "http.gateway", "http.identity",
     "http.metadata", "observability", "observability.lines", "observability.notes", "protocol", "protocol.constants",
     "protocol.errors", "protocol.headers", "protocol.json_writer", "protocol.jsonrpc", "protocol.messages",
-    "protocol.scopes", "protocol.uri_templates", "seal", "seal.forgetting", "settings",
+    "protocol.scopes", "protocol.uri_templates", "seal", "seal.process_resets", "settings",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door"}
 TOOL = EVERY | {

@@ -304,7 +304,7 @@ def test_whatever_is_done_to_a_result_every_reading_in_every_round_is_the_same(v
         spoil(result)
         spoil(value)
         if round_ends:
-            round_ = Round(flow="f", record=json.loads(json.dumps(round_.leave())))
+            round_ = Round(flow="f", record=json.loads(json.dumps(round_.next_record())))
     assert len(set(readings)) == 1
 
 
@@ -924,10 +924,10 @@ def test_a_step_that_is_called_with_something_else_is_refused(blamed: Callable[[
 
 def test_two_calls_under_one_key_with_other_arguments_are_refused(blamed: Callable[[Conversation], str]) -> None:
     @tool
-    def forgetful(*, step: Step) -> list[str]:
+    def register_reset(*, step: Step) -> list[str]:
         return [step("page", str, page) for page in (1, 2)]
 
-    assert blamed(talk_to(forgetful).call()).startswith("step 'page' ran with other arguments before")
+    assert blamed(talk_to(register_reset).call()).startswith("step 'page' ran with other arguments before")
 
 
 class Wishes(BaseModel):
@@ -961,7 +961,7 @@ class Wishes(BaseModel):
 
 round_ = Round(flow="f")
 Step(round_)("it", lambda *_: 1, {"one", "two", "three"}, Wishes(extras={"red", "green", "blue"}), {"x": [{"a", "b"}]})
-print(round_.leave()["steps"]["it"][0])
+print(round_.next_record()["steps"]["it"][0])
 """
 
 
@@ -1223,7 +1223,7 @@ def test_a_round_ends_with_the_signal_also_where_a_step_waits() -> None:
     round_ = Round(flow="f")
     with pytest.raises(InputRequired):
         Step(round_).keyed("charge", lambda key: key)
-    assert round_.leave()["sheds"] == 1
+    assert round_.next_record()["sheds"] == 1
 
 
 @pytest.mark.parametrize("key", [3, 3.5, None, True, b"k"])

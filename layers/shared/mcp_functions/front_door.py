@@ -32,7 +32,7 @@ from mcp_functions.protocol.errors import (
 )
 from mcp_functions.protocol.json_writer import dumps, encoded, parts
 from mcp_functions.protocol.messages import Forwarded
-from mcp_functions.seal.forgetting import forgetful
+from mcp_functions.seal.process_resets import register_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -150,7 +150,7 @@ class KeptClient:
         """
         self._make, self._now = make, now
         self._client, self._used = once(make), now()
-        forgetful(self)
+        register_reset(self)
 
     def reset(self) -> None:
         """Forget the client: its connections, locks and credentials belong to the process that made them."""

@@ -14,7 +14,7 @@ from mcp_functions.protocol import headers, results
 from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
 from mcp_functions.protocol.errors import InvalidRequest, InvalidRequestState, Unanswered
 from mcp_functions.protocol.messages import Answer, complete
-from mcp_functions.seal.request_state import Binding, payer, principal_digest
+from mcp_functions.seal.request_state import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +95,7 @@ def opened_for(place: Place, wire: str, token: str, principal: Principal | None,
         raise InvalidRequestState(reason)
     states = place.states(place.answer_within, label(wire))
     bound = _bound(place, wire, principal_digest(principal))
-    record = states.open(sealed, bound, caller=payer(principal, address)).record
+    record = states.open(sealed, bound, caller=caller_id(principal, address)).record
     asked = {id_: Asked(*known) for id_, known in record["asked"].items()}
     return Carried(record["state"], asked, record["call"])
 

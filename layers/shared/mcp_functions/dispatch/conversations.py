@@ -21,9 +21,9 @@ from mcp_functions.protocol.errors import (
     StateTooLarge,
 )
 from mcp_functions.protocol.messages import Answer, complete
-from mcp_functions.rounds.input_requests import in_words, missing
+from mcp_functions.rounds.input_requests import describe_request, missing
 from mcp_functions.rounds.round import Round
-from mcp_functions.seal.request_state import RoundBudgetExceeded, binding, payer
+from mcp_functions.seal.request_state import RoundBudgetExceeded, bind_request, caller_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers import Handler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import AuditRecord
-    from mcp_functions.seal.request_state import Binding, Opened, RequestStates
+    from mcp_functions.seal.request_state import Binding, RequestStates, VerifiedState
     from mcp_functions.store import Table
     from mcp_functions.tasks import Tasks
 
@@ -42,7 +42,7 @@ class _Turn(NamedTuple):
     request: Request
     handler: Handler[..., Any]
     bound: Binding
-    opened: Opened | None
+    opened: VerifiedState | None
     round: Round
 
 
@@ -84,7 +84,7 @@ class Conversations:
 
         """
         # Bound to what the client sent: before the handler runs, for authors do change their arguments.
-        bound = binding(self._audience, request.message["method"], request.params, request.principal)
+        bound = bind_request(self._audience, request.message["method"], request.params, request.principal)
         opened = self._open(request, handler, bound)
         once = opened if handler.single_use else None  # a first round does nothing that counts (`Round.anchor`)
         turn = _Turn(request, handler, bound, opened, self._round(request, handler, opened))
@@ -94,7 +94,7 @@ class Conversations:
             result = crashed(handler, crash)
         return Answer(complete(result, self._server_info), tuple(turn.round.notifications))
 
-    def _once(self, turn: _Turn, opened: Opened) -> dict[str, Any]:
+    def _once(self, turn: _Turn, opened: VerifiedState) -> dict[str, Any]:
         """Run a round that must not run twice."""
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
@@ -138,7 +138,7 @@ class Conversations:
             return play(self._tasks.instead_of(handler, turn.request), params, turn.round)
         return play(handler, params, turn.round)
 
-    def _round(self, request: Request, handler: Handler[..., Any], opened: Opened | None) -> Round:
+    def _round(self, request: Request, handler: Handler[..., Any], opened: VerifiedState | None) -> Round:
         flow = opened.flow if opened else ""
         if handler.asks and self._states and not opened:
             flow = self._states(handler.answer_within).new_flow()
@@ -162,14 +162,14 @@ class Conversations:
             single_use=handler.single_use is not None,
         )
 
-    def _open(self, request: Request, handler: Handler[..., Any], bound: Binding) -> Opened | None:
+    def _open(self, request: Request, handler: Handler[..., Any], bound: Binding) -> VerifiedState | None:
         if "requestState" not in request.params:
             return None
         token = request.params["requestState"]
         if self._states is None or not isinstance(token, str):
             reason = "shape" if self._states else "function_has_no_keys"
             raise InvalidRequestState(reason)
-        caller = payer(request.principal, request.address)  # who is charged if KMS has to be asked
+        caller = caller_id(request.principal, request.address)  # who is charged if KMS has to be asked
         return self._states(handler.answer_within).open(token, bound, caller=caller)
 
     def _input_required(self, turn: _Turn) -> dict[str, Any]:
@@ -180,9 +180,9 @@ class Conversations:
         if self._states is None:
             reason = f"{handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             raise Misconfigured(reason)
-        states, asked = self._states(handler.answer_within), round_.leave_asked()
+        states, asked = self._states(handler.answer_within), round_.open_questions()
         try:
-            token = states.seal(turn.bound, turn.opened, asked=asked, record=round_.leave(), flow=round_.flow)
+            token = states.seal(turn.bound, turn.opened, asked=asked, record=round_.next_record(), flow=round_.flow)
         except DeveloperError as error:  # JSON cannot carry what the function keeps
             raise Crash(words(handler), error) from None
         except RoundBudgetExceeded as error:
@@ -196,5 +196,5 @@ class Conversations:
 
 def _unasked(request: Request, lacking: dict[str, Any], asked: Mapping[str, Any]) -> MissingRequiredClientCapability:
     """Refuse to ask, and say what would have been asked: the model may ask its user, or know the answer."""
-    asks = {key: in_words(each) for key, each in asked.items()}
+    asks = {key: describe_request(each) for key, each in asked.items()}
     return MissingRequiredClientCapability(lacking, asks, earlier=META_EARLIER in request.params["_meta"])

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.request_state import SKEW_MS, digest_of, longest
+from mcp_functions.seal.request_state import SKEW_MS, canonical_digest, max_flow_seconds
 from mcp_functions.store import Conflict, ItemTooLarge, Key, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers import Mode
-    from mcp_functions.seal.request_state import Opened
+    from mcp_functions.seal.request_state import VerifiedState
     from mcp_functions.store import Item, Table
 
 KIND = "conversation"
@@ -57,7 +57,7 @@ class Answered(NamedTuple):
     result: dict[str, Any] | None
 
 
-def presented(opened: Opened, principal: str | None, token: str, responses: Mapping[str, Any]) -> Presented:
+def presented(opened: VerifiedState, principal: str | None, token: str, responses: Mapping[str, Any]) -> Presented:
     """Say what a request wants to use (§13.1).
 
     Args:
@@ -67,14 +67,14 @@ def presented(opened: Opened, principal: str | None, token: str, responses: Mapp
         responses: `inputResponses`.
 
     """
-    fingerprint = base64url(digest_of(b"ks1/used\0" + token.encode() + b"\0", dict(responses)))
+    fingerprint = base64url(canonical_digest(b"ks1/used\0" + token.encode() + b"\0", dict(responses)))
     ends = math.ceil(opened.flow_deadline / 1000) + SPARE_SECONDS
     return Presented(Key(KIND, opened.flow, principal), opened.round + 1, fingerprint, ends)
 
 
 def max_age(lifetime: int) -> int:
     """Say how long an item may have to live, if one answer may take `lifetime` seconds."""
-    return longest(lifetime) + SKEW_MS // 1000 + SPARE_SECONDS + 2  # rounded up twice
+    return max_flow_seconds(lifetime) + SKEW_MS // 1000 + SPARE_SECONDS + 2  # rounded up twice
 
 
 def once(  # noqa: PLR0913 - what is used, where that is written down, and what it is for

@@ -28,7 +28,7 @@ from mcp_functions.protocol.errors import (
     StateTooLarge,
     TemporarilyUnavailable,
 )
-from mcp_functions.rounds.input_requests import in_words
+from mcp_functions.rounds.input_requests import describe_request
 from mcp_functions.store import ItemTooLarge
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ class Conversations:
             else:
                 message = {"jsonrpc": "2.0", "id": id_, **cast("dict[str, Any]", said[key])}
                 return Letter(stream.nonce, step, "asked", [*before, message], until=stream.ends)
-        last = finals.unanswered(call, map(in_words, asks.values()), why)
+        last = finals.unanswered(call, map(describe_request, asks.values()), why)
         return Letter(stream.nonce, step, "over", [*before, last])
 
     def _events(self, place: Place, letter: Letter) -> tuple[Event, ...]:

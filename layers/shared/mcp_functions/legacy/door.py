@@ -28,7 +28,7 @@ from mcp_functions.protocol.errors import (
     TemporarilyUnavailable,
     Unauthorized,
 )
-from mcp_functions.seal.request_state import payer, principal_digest
+from mcp_functions.seal.request_state import caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -189,7 +189,7 @@ class Legacy:
         caller = identity.caller(http, self._settings, now)
         principal = principal_digest(caller.principal)
         token = None if initializing else http.headers.get(SESSION_HEADER)
-        pays = observability.current().payer = payer(caller.principal, http.address)
+        pays = observability.current().payer = caller_id(caller.principal, http.address)
         session = None if token is None else self._opened(token, principal, pays)
         revision = revisions.HEADERS[header] if header or not session else session.revision
         ends = gateway.ends(context, now)

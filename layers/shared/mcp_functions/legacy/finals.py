@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.legacy import projecting, revisions, words, writing
 from mcp_functions.legacy.codes import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import MissingRequiredClientCapability, ResourceNotFound, Unanswered
-from mcp_functions.rounds.input_requests import in_words
+from mcp_functions.rounds.input_requests import describe_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,7 +61,7 @@ def unasked(call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
         pages = [{**each["params"], "elicitationId": f"{call.id}-{key}"} for key, each in asks.items()]
         error = {"code": URL_ELICITATION_REQUIRED, "message": pages[0]["message"], "data": {"elicitations": pages}}
         return writing.failure(call.id, error)
-    return unanswered(call, map(in_words, asks.values()), why if asks else "time")
+    return unanswered(call, map(describe_request, asks.values()), why if asks else "time")
 
 
 def unanswered(call: Call, asked: Iterable[str], why: Why, *, code: int | None = None) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def refused(call: Call, asked: InputRequest, error: object) -> dict[str, Any]:
     """
     code = error.get("code") if isinstance(error, dict) else None
     why: Why = "failed" if asked["method"] == "elicitation/create" else "refused"
-    return unanswered(call, [in_words(asked)], why, code=code if type(code) is int else None)
+    return unanswered(call, [describe_request(asked)], why, code=code if type(code) is int else None)
 
 
 def _has_words(revision: str, required: Mapping[str, Any]) -> bool:

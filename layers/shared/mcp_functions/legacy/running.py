@@ -10,7 +10,7 @@ from mcp_functions.http import gateway
 from mcp_functions.legacy import lifting
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
 from mcp_functions.protocol.messages import Answer, Forwarded, Request
-from mcp_functions.seal.request_state import payer
+from mcp_functions.seal.request_state import caller_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ class Exchange(NamedTuple):
     @property
     def payer(self) -> str:
         """Who is charged if KMS has to be asked."""
-        return payer(self.caller.principal, self.http.address)
+        return caller_id(self.caller.principal, self.http.address)
 
 
 class Call(NamedTuple):

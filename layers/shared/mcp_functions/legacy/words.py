@@ -37,7 +37,7 @@ def unanswered(asked: Iterable[str], why: Why, *, code: int | None = None) -> st
     """Say that a call cannot go on.
 
     Args:
-        asked: each question in words, as `input_requests.in_words` writes it.
+        asked: each question in words, as `input_requests.describe_request` writes it.
         why: one of `BECAUSE`.
         code: of the JSON-RPC error that the client answered with, if it did.
 

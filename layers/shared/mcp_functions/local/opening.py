@@ -19,10 +19,17 @@ from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.data_keys import Keys, KmsKey, Reason, Scope, kek_hint
+from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope, TokenReason, kek_hint
 from mcp_functions.seal.envelope import CEILING, MAX_CHARS, Envelope, describe
-from mcp_functions.seal.request_state import BOUND, Binding, RequestStates, binding, principal_digest, read_claims
-from mcp_functions.seal.request_state import Reason as Claim
+from mcp_functions.seal.request_state import (
+    BINDING_CLAIMS,
+    Binding,
+    RequestStates,
+    bind_request,
+    principal_digest,
+    read_claims,
+)
+from mcp_functions.seal.request_state import ClaimReason as Claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,21 +46,21 @@ UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
 ARN_PARTS = 6
 
 WHY: dict[str, str] = {
-    Reason.PREFIX: "it does not begin with ks1.: no state of this toolkit, or one of another codec",
-    Reason.LENGTH: f"it has more than {MAX_CHARS} characters (if the function's MCP_MAX_STATE_CHARS is not higher)",
-    Reason.ENCODING: "a character was changed, added or lost on its way: it is not canonical base64url",
-    Reason.TRUNCATED: "it was cut",
-    Reason.SUITE: "it is of a format that this version does not know",
-    Reason.KEY_KIND: "its data key is kept in a way that this version does not know",
-    Reason.KEK_UNKNOWN: "its data key is wrapped under another KMS key than those listed here",
-    Reason.BORN_FUTURE: "its data key claims to be from the future: clocks differ, or it is forged",
-    Reason.BORN_PAST: "its data key is older than anything that may still be answered",
-    Reason.WRAPPED_KEY: (
+    TokenReason.PREFIX: "it does not begin with ks1.: no state of this toolkit, or one of another codec",
+    TokenReason.LENGTH: f"it has more than {MAX_CHARS} characters (unless MCP_MAX_STATE_CHARS is higher)",
+    TokenReason.ENCODING: "a character was changed, added or lost on its way: it is not canonical base64url",
+    TokenReason.TRUNCATED: "it was cut",
+    TokenReason.SUITE: "it is of a format that this version does not know",
+    TokenReason.KEY_KIND: "its data key is kept in a way that this version does not know",
+    TokenReason.KEK_UNKNOWN: "its data key is wrapped under another KMS key than those listed here",
+    TokenReason.BORN_FUTURE: "its data key claims to be from the future: clocks differ, or it is forged",
+    TokenReason.BORN_PAST: "its data key is older than anything that may still be answered",
+    TokenReason.WRAPPED_KEY: (
         "KMS does not open its data key for this function, stage and generation: it was sealed for another, or before"
         " the generation was raised, or its first part was changed"
     ),
-    Reason.COMMITMENT: "it was changed on its way: its data key is good, but the rest does not belong to it",
-    Reason.TAG: "it was changed on its way: the sealed part is damaged",
+    TokenReason.COMMITMENT: "it was changed on its way: its data key is good, but the rest does not belong to it",
+    TokenReason.TAG: "it was changed on its way: the sealed part is damaged",
     Claim.CLAIMS: "its claims are not those of this version",
     Claim.AUDIENCE: "it was left by another function or stage",
     Claim.PRINCIPAL: "it was left for another principal",
@@ -178,16 +185,18 @@ def explain(token: str, holder: Holder, request: Request, *, now: float, show_st
     seen = describe(token)
     wrapping = next((one for one in holder.wrappings if kek_hint(one.id).hex() == seen["kek"]), None)
     if wrapping is None:
-        return Explained(outside, (Reason.KEK_UNKNOWN,))
+        return Explained(outside, (TokenReason.KEK_UNKNOWN,))
     scope, payload = _opened(token, wrapping, holder.scopes, born=seen["born"])
     claims = _claims(payload) if isinstance(payload, bytes) else None
     allowed = claims and ceil((claims["exp"] - claims["iat"]) / 1000)
-    envelope = Envelope(Keys([wrapping], scope, now=lambda: now), max_age=request.answer_within or allowed or FOR_EVER)
+    envelope = Envelope(
+        Keyring([wrapping], scope, now=lambda: now), max_age=request.answer_within or allowed or FOR_EVER
+    )
     today = _unseal(envelope, token)  # with the server's own limits: it may be too long, or its data key too old
     early = [today] if isinstance(today, str) else []
-    if payload != Reason.WRAPPED_KEY:
+    if payload != TokenReason.WRAPPED_KEY:
         elsewhere = holder.expected not in (None, scope)
-        early += [Reason.WRAPPED_KEY] if elsewhere else []
+        early += [TokenReason.WRAPPED_KEY] if elsewhere else []
         outside = (*outside, _line("scope", f"{_named(scope)}{', not that of the request' if elsewhere else ''}"))
     if not isinstance(payload, bytes) or claims is None:
         last = payload if isinstance(payload, str) else Claim.CLAIMS
@@ -203,9 +212,9 @@ def _opened(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: in
     """Take a token apart as a container did when its data key was young; or say which scope refuses it, and why."""
     tried: list[tuple[Scope, bytes | str]] = []
     for scope in scopes:
-        keys = Keys([wrapping], scope, now=lambda: born)
+        keys = Keyring([wrapping], scope, now=lambda: born)
         tried.append((scope, _unseal(Envelope(keys, max_chars=CEILING, max_age=FOR_EVER), token)))
-        if tried[-1][1] != Reason.WRAPPED_KEY:  # KMS knows the scope: no other can be right
+        if tried[-1][1] != TokenReason.WRAPPED_KEY:  # KMS knows the scope: no other can be right
             return tried[-1]
     return tried[0]
 
@@ -257,7 +266,7 @@ def _bound(audience: str, request: Request, claims: dict[str, Any]) -> Binding:
     target = claims["t"] if request.target is UNKNOWN else request.target
     params = {CALLS.get(method, "name"): target, "arguments": request.arguments}
     try:
-        bound = binding(audience, method, params if request.arguments is not UNKNOWN else {}, None)
+        bound = bind_request(audience, method, params if request.arguments is not UNKNOWN else {}, None)
     except InvalidParams as error:
         unfit = f"--arguments: {error.message}"
         raise Problem(unfit) from error
@@ -277,9 +286,9 @@ def _refusals(payload: bytes, bound: Binding, claims: dict[str, Any], *, now: fl
             states.open("", bound, lifetime=lifetime)
         except InvalidRequestState as refused:
             reasons.append(refused.reason)
-            if refused.reason not in BOUND:
+            if refused.reason not in BINDING_CLAIMS:
                 return tuple(reasons)
-            name, claim = BOUND[Claim(refused.reason)]
+            name, claim = BINDING_CLAIMS[Claim(refused.reason)]
             bound = bound._replace(**{name: claims[claim]})
         else:
             return tuple(reasons)

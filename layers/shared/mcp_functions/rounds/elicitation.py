@@ -1,4 +1,4 @@
-"""Asking inline: the user (`Elicit`, `Ask`), the client's model (`Sample`), the client itself (`ListRoots`)."""
+"""WireQuestion inline: the user (`Elicit`, `Ask`), the client's model (`Sample`), the client itself (`ListRoots`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_functions.rounds.input_requests import (
     form_request,
     missing,
 )
-from mcp_functions.rounds.round import Asking
+from mcp_functions.rounds.round import WireQuestion
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -56,10 +56,10 @@ class Ask(NamedTuple):
     message: str
 
 
-class Questionable(Protocol[Answer]):
+class AnyQuestion(Protocol[Answer]):
     """Anything that `elicit.together` can ask."""
 
-    def asking(self, *, camel_case: bool) -> Asking:
+    def to_wire(self, *, camel_case: bool) -> WireQuestion:
         """Say what to ask, and how to read the response."""
 
     def answer(self) -> Answer:
@@ -73,7 +73,7 @@ class Question(NamedTuple, Generic[Form]):
     message: str
     form: TypeForm[Form]
 
-    def asking(self, *, camel_case: bool) -> Asking:
+    def to_wire(self, *, camel_case: bool) -> WireQuestion:
         """Say what to ask, and how to read the response."""
         form = forms.form_of(self.form, self.key, camel_case=camel_case)
 
@@ -81,7 +81,7 @@ class Question(NamedTuple, Generic[Form]):
             _check_accepted(self.key, self.message, response)
             return form.accept(response.get("content"))
 
-        return Asking(self.key, form_request(self.message, form), read)
+        return WireQuestion(self.key, form_request(self.message, form), read)
 
     def answer(self) -> Form:
         """Exist for type checkers alone."""
@@ -95,9 +95,9 @@ class SampleQuestion:
         """Take the key in `inputRequests`, and the request."""
         self.key, self.request = key, request
 
-    def asking(self, *, camel_case: bool) -> Asking:  # noqa: ARG002 - there are no forms in it
+    def to_wire(self, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - there are no forms in it
         """Say what to ask, and how to read the response."""
-        return Asking(self.key, self.request.wire(), _read_message)
+        return WireQuestion(self.key, self.request.wire(), _read_message)
 
     def answer(self) -> dict[str, Any]:
         """Exist for type checkers alone."""
@@ -111,9 +111,9 @@ class RootsQuestion:
         """Take the key in `inputRequests`."""
         self.key = key
 
-    def asking(self, *, camel_case: bool) -> Asking:  # noqa: ARG002 - there are no forms in it
+    def to_wire(self, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - there are no forms in it
         """Say what to ask, and how to read the response."""
-        return Asking(self.key, ListRootsRequest().wire(), _read_roots)
+        return WireQuestion(self.key, ListRootsRequest().wire(), _read_roots)
 
     def answer(self) -> list[dict[str, Any]]:
         """Exist for type checkers alone."""
@@ -152,16 +152,16 @@ class Elicit(Capability):
             return outcome
 
     @overload
-    def together(self, a: Questionable[A], b: Questionable[B], /) -> tuple[A, B]: ...
+    def together(self, a: AnyQuestion[A], b: AnyQuestion[B], /) -> tuple[A, B]: ...
     @overload
-    def together(self, a: Questionable[A], b: Questionable[B], c: Questionable[C], /) -> tuple[A, B, C]: ...
+    def together(self, a: AnyQuestion[A], b: AnyQuestion[B], c: AnyQuestion[C], /) -> tuple[A, B, C]: ...
     @overload
     def together(
-        self, a: Questionable[A], b: Questionable[B], c: Questionable[C], d: Questionable[D], /
+        self, a: AnyQuestion[A], b: AnyQuestion[B], c: AnyQuestion[C], d: AnyQuestion[D], /
     ) -> tuple[A, B, C, D]: ...
     @overload
-    def together(self, *questions: Questionable[Any]) -> tuple[Any, ...]: ...
-    def together(self, *questions: Questionable[Any]) -> tuple[Any, ...]:
+    def together(self, *questions: AnyQuestion[Any]) -> tuple[Any, ...]: ...
+    def together(self, *questions: AnyQuestion[Any]) -> tuple[Any, ...]:
         """Ask several things in one round: `where, when = elicit.together(Question(…), Question(…))`.
 
         Raises:
@@ -192,8 +192,8 @@ class Elicit(Capability):
         try:
             request = ElicitRequest.url(message, url).wire()
         except DeveloperError as error:
-            self._round.break_by(error)
-        self._round.ask(Asking(key, request, read, once=True))
+            self._round.fail_with(error)
+        self._round.ask(WireQuestion(key, request, read, once=True))
 
     @property
     def possible(self) -> bool:
@@ -205,11 +205,11 @@ class Elicit(Capability):
         """Whether this client can open pages."""
         return _possible(self._round, {"method": "elicitation/create", "params": {"mode": "url"}})
 
-    def _asking(self, question: Questionable[Any]) -> Asking:
+    def _asking(self, question: AnyQuestion[Any]) -> WireQuestion:
         try:
-            return question.asking(camel_case=self._round.camel_case)
+            return question.to_wire(camel_case=self._round.camel_case)
         except DeveloperError as error:
-            self._round.break_by(error)
+            self._round.fail_with(error)
 
 
 class Sample(Capability):
@@ -236,7 +236,7 @@ class Sample(Capability):
 
         """
         question = SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options))
-        (message,) = self._round.ask(question.asking(camel_case=False))
+        (message,) = self._round.ask(question.to_wire(camel_case=False))
         said: JSONObject = message
         return said
 
@@ -253,7 +253,7 @@ class ListRoots(Capability):
 
     def __call__(self, key: str = "roots") -> list[JSONObject]:
         """Return the client's roots, each with a `uri`, in this round or a later one; validate paths within them."""
-        (roots,) = self._round.ask(RootsQuestion(key).asking(camel_case=False))
+        (roots,) = self._round.ask(RootsQuestion(key).to_wire(camel_case=False))
         listed: list[JSONObject] = roots
         return listed
 

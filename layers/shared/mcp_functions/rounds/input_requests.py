@@ -193,7 +193,7 @@ def fingerprint(request: wire_types.InputRequest) -> str:
     return base64url(hashlib.sha256(in_order(request).encode()).digest()[:16])
 
 
-def asked_again(request: wire_types.InputRequest, reason: str) -> wire_types.InputRequest:
+def repeat_request(request: wire_types.InputRequest, reason: str) -> wire_types.InputRequest:
     """Write a question once more, and why the last answer would not do."""
     match request:
         case {
@@ -208,7 +208,7 @@ def asked_again(request: wire_types.InputRequest, reason: str) -> wire_types.Inp
     return request
 
 
-def in_words(request: wire_types.InputRequest) -> str:
+def describe_request(request: wire_types.InputRequest) -> str:
     """Say what is asked, for a model or a person who cannot be asked."""
     match request:
         case {"params": {"mode": "url", "message": str(message), "url": str(url)}}:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 from mcp_functions.protocol.errors import DeveloperError, ToolError
 from mcp_functions.protocol.errors import InputRequired as InputRequired  # noqa: PLC0414 - its home, for who catches it
 from mcp_functions.protocol.jsonrpc import dumps, fresh
-from mcp_functions.rounds.input_requests import asked_again, fingerprint
+from mcp_functions.rounds.input_requests import fingerprint, repeat_request
 from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ NOTHING: Mapping[str, Any] = {}
 _MISSING: Any = object()
 
 
-class Asking(NamedTuple):
+class WireQuestion(NamedTuple):
     """One question: its key, what the client is asked, how its response is read.
 
     With `once` an answer is good for one reading in a round: who asks again in the same round was not content with it.
@@ -114,24 +114,24 @@ class Round:
         requests: what the client has to answer before the next round.
         notifications: what goes to the client before the result.
         ended: whether the round has ended with the signal, whatever the author's code did with that.
-        broken: the error that names the rule that the author's function broke, likewise.
-        gave_up: why the conversation cannot go on, for the model and the user to read; likewise.
+        developer_error: the error that names the rule that the author's function broke, likewise.
+        failure: why the conversation cannot go on, for the model and the user to read; likewise.
         answered: what became of the questions that this round's request answers: key to AuditRecord's words.
         under_way: a future for each step that an async handler waits for.
         returned: whether an async handler has ended, so that its tasks begin nothing more.
-        kept: called when a step was recorded: a carrier that can writes it down at once.
-        stopped: asked before a step runs: whether the round has to end before it does anything more.
-        told: the last that the function said of its progress.
+        on_step_recorded: called when a step was recorded: a carrier that can writes it down at once.
+        must_stop: asked before a step runs: whether the round has to end before it does anything more.
+        progress_message: the last that the function said of its progress.
 
     """
 
     ended = False
-    broken: DeveloperError | None = None
+    developer_error: DeveloperError | None = None
     returned = False
-    gave_up: str | None = None
-    kept: Callable[[], object] | None = None
-    stopped: Callable[[], bool] | None = None
-    told = ""
+    failure: str | None = None
+    on_step_recorded: Callable[[], object] | None = None
+    must_stop: Callable[[], bool] | None = None
+    progress_message = ""
     _new_steps = 0
     _lost_answers = 0  # rounds in a row that asked anew what was answered, under another key
     _closed = False
@@ -162,7 +162,7 @@ class Round:
         self.requests: dict[str, InputRequest] = {}
         self.notifications: list[dict[str, Any]] = []
         self.answered: dict[str, str] = {}
-        self.under_way: set[Future[None]] = set()
+        self.running_futures: set[Future[None]] = set()
         self._answers = {key: dict(known) for key, known in record.get("answers", NOTHING).items()}  # by fingerprint
         self._steps = {key: list(step) for key, step in record.get("steps", NOTHING).items()}
         self._began: int | None = record.get("began")
@@ -171,10 +171,10 @@ class Round:
         self._readings: dict[str, int] = {}
         self._running: set[str] = set()  # keys of the steps whose functions run now
         self._lock = Condition()
-        for key, print_ in asked.items():
+        for key, fingerprint_ in asked.items():
             known = self._answers.setdefault(key, {})
-            if key in responses and print_ not in known:  # a later answer never replaces an accepted one
-                known[print_] = responses[key]
+            if key in responses and fingerprint_ not in known:  # a later answer never replaces an accepted one
+                known[fingerprint_] = responses[key]
                 self.answered[key] = _did(responses[key])
 
     @property
@@ -182,7 +182,7 @@ class Round:
         """The keys of the questions that the sealed state shows were asked, and that have an answer."""
         return [key for key, known in self._answers.items() if known]
 
-    def proven_answer(self, key: str) -> Any:  # noqa: ANN401 - as the client sent it
+    def proven_response(self, key: str) -> Any:  # noqa: ANN401 - as the client sent it
         """Return the answer to a proven question; of a reworded one, the last.
 
         Raises:
@@ -207,13 +207,13 @@ class Round:
         return state
 
     @property
-    def began(self) -> int:
+    def started_at(self) -> int:
         """When the conversation began, unix milliseconds; as long as no round noted that, it begins now."""
         return int(self.now() * 1000) if self._began is None else self._began
 
-    def note_beginning(self) -> None:
+    def record_start(self) -> None:
         """Record when the conversation began, unless an earlier round did: from here on it stays the same."""
-        self._began = self.began
+        self._began = self.started_at
 
     @property
     def enclosing_step(self) -> str | None:
@@ -222,7 +222,7 @@ class Round:
         # A task or thread that a step began keeps its context variables for longer than the step runs.
         return step.key if step and step.round is self and step.key in self._running else None
 
-    def ask(self, *questions: Asking) -> list[Any]:
+    def ask(self, *questions: WireQuestion) -> list[Any]:
         """Return the answers to some questions, or end the round with those that have none yet.
 
         Raises:
@@ -297,7 +297,7 @@ class Round:
         """Return what a recorded step returned, as JSON."""
         return fresh(self._steps[key][1])
 
-    def make_room(self, takes: float | None) -> None:
+    def check_time_left(self, takes: float | None) -> None:
         """End the round now if a step that has to run would not end in time; a round's first new step always runs.
 
         Args:
@@ -310,7 +310,7 @@ class Round:
         if self._new_steps and self.now() + needed > self.deadline - MARGIN_SECONDS:
             self.shed()
 
-    def keep(self, key: str, arguments: str, value: Any, milliseconds: int) -> None:  # noqa: ANN401 - JSON is any value
+    def record_step(self, key: str, arguments: str, value: Any, milliseconds: int) -> None:  # noqa: ANN401 - JSON is any value
         """Record what a step returned.
 
         Args:
@@ -323,8 +323,8 @@ class Round:
         with self._lock:
             self._steps[key] = [arguments, value, milliseconds]
             self._new_steps += 1
-        if self.kept:
-            self.kept()
+        if self.on_step_recorded:
+            self.on_step_recorded()
 
     def shed(self) -> NoReturn:
         """End the round without a question: the client sends the request again, and the work goes on where it stood.
@@ -339,14 +339,14 @@ class Round:
         if not self._new_steps:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self._sheds() >= self.max_sheds:
-            self.gave_up = (
+            self.failure = (
                 f"This call takes longer than {self.max_sheds + 1} rounds without a question. "
                 "(The server's author can raise max_sheds.)"
             )
-            raise ToolError(self.gave_up)
+            raise ToolError(self.failure)
         self.end()
 
-    def anchor(self) -> None:
+    def end_first_round(self) -> None:
         """End the round if it is the conversation's first, so that the client holds a state that names it.
 
         A first request that is repeated begins another conversation: nothing ties it to the one whose answer was lost.
@@ -370,11 +370,11 @@ class Round:
             DeveloperError: always.
 
         """
-        self.break_by(DeveloperError(rule, **values))
+        self.fail_with(DeveloperError(rule, **values))
 
-    def break_by(self, error: DeveloperError) -> NoReturn:
+    def fail_with(self, error: DeveloperError) -> NoReturn:
         """Raise an error that names a broken rule; remembered likewise."""
-        self.broken = self.broken or error
+        self.developer_error = self.developer_error or error
         raise error
 
     def close(self) -> None:
@@ -391,7 +391,7 @@ class Round:
         with suppress(DeveloperError):  # `broken` has it
             self._check_keys()
 
-    def leave(self) -> dict[str, Any]:
+    def next_record(self) -> dict[str, Any]:
         """Say what the next round must know: JSON, to be sealed by whoever carries it."""
         with self._lock:
             answers = {key: dict(known) for key, known in self._answers.items() if known}
@@ -409,7 +409,7 @@ class Round:
             left["state"] = self._state
         return left
 
-    def leave_asked(self) -> dict[str, str]:
+    def open_questions(self) -> dict[str, str]:
         """Say which questions are open now: key to fingerprint."""
         return {key: self._seen[key] for key in self.requests}
 
@@ -423,10 +423,10 @@ class Round:
 
     def _refuse_if_lost(self) -> None:
         """Let nothing more happen in a conversation that cannot go on, whatever the author's code did with the news."""
-        if self.broken:
-            raise self.broken
-        if self.gave_up:
-            raise ToolError(self.gave_up)
+        if self.developer_error:
+            raise self.developer_error
+        if self.failure:
+            raise ToolError(self.failure)
 
     def _reserved(self, key: str, arguments: str) -> bool:
         """Reserve a step's key, unless the step is recorded."""
@@ -458,49 +458,49 @@ class Round:
 
     def _check_may_run(self, takes: float | None) -> None:
         """End the round before a step that has to run, if its carrier, `single_use` or the time says so."""
-        if self.stopped and self.stopped():
+        if self.must_stop and self.must_stop():
             self.end()
         if self.single_use:
-            self.anchor()
-        self.make_room(takes)
+            self.end_first_round()
+        self.check_time_left(takes)
 
-    def _outcome(self, question: Asking) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
+    def _outcome(self, question: WireQuestion) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
         key, request = question.key, question.request
         self._check_text(key, "a question's key is text, and not of type {type}")
         self._check_text(_words(request), "a question's message is text, and not of type {type}")
-        print_ = fingerprint(request)
-        known = self._known(question, print_)
-        response = known.get(print_, _MISSING)
+        fingerprint_ = fingerprint(request)
+        known = self._known(question, fingerprint_)
+        response = known.get(fingerprint_, _MISSING)
         if response is not _MISSING:
             try:
                 answer = question.read(fresh(response))
             except InvalidAnswer as invalid:
-                request = asked_again(request, str(invalid))
-                self._forget(key, print_)
+                request = repeat_request(request, str(invalid))
+                self._forget(key, fingerprint_)
             except Exception as outcome:  # noqa: BLE001 - raised by `ask`, when the other questions are answered too
-                self._read.add(print_)
+                self._read.add(fingerprint_)
                 return outcome
             else:
-                known[print_] = _needed(request, response)
-                self._read.add(print_)
+                known[fingerprint_] = _needed(request, response)
+                self._read.add(fingerprint_)
                 return answer
         self._open(key, request)
         return _MISSING
 
-    def _known(self, question: Asking, print_: str) -> dict[str, Any]:
+    def _known(self, question: WireQuestion, fingerprint_: str) -> dict[str, Any]:
         """Count one reading of a question, and return the answers known under its key, by fingerprint."""
         key = question.key
         with self._lock:
-            if self._seen.setdefault(key, print_) != print_:
+            if self._seen.setdefault(key, fingerprint_) != fingerprint_:
                 self.fail("two different questions under the key {key!r}: give each question a key of its own", key=key)
             known = self._answers.setdefault(key, {})
-            self._count_reading(question, known, print_)
+            self._count_reading(question, known, fingerprint_)
             return known
 
-    def _forget(self, key: str, print_: str) -> None:
+    def _forget(self, key: str, fingerprint_: str) -> None:
         """Drop an answer that does not fit."""
         with self._lock:
-            self._answers[key].pop(print_, None)
+            self._answers[key].pop(fingerprint_, None)
             if key in self.answered:
                 self.answered[key] = "invalid"
 
@@ -544,17 +544,17 @@ class Round:
         """
         lost = {self.asked[key]: key for key in self.answered if key not in self._seen}
         for key in self.requests:
-            print_ = self._seen[key]
+            fingerprint_ = self._seen[key]
             is_new = key in self._readings and key not in self.asked and not self._answers[key]
-            if is_new and print_ in lost and print_ not in self._read:
-                return lost[print_], key
+            if is_new and fingerprint_ in lost and fingerprint_ not in self._read:
+                return lost[fingerprint_], key
         return None
 
-    def _count_reading(self, question: Asking, known: dict[str, Any], print_: str) -> None:
+    def _count_reading(self, question: WireQuestion, known: dict[str, Any], fingerprint_: str) -> None:
         key = question.key
         self._readings[key] = self._readings.get(key, 0) + 1
         if question.once and self._readings[key] > 1:
-            known.pop(print_, None)
+            known.pop(fingerprint_, None)
         if self._readings[key] > MAX_READINGS:
             self.fail(
                 "the question {key!r} is asked over and over in one round, but an answer stays as it is: "

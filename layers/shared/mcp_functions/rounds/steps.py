@@ -24,7 +24,7 @@ from mcp_functions.protocol.plain_values import NotJson, to_json
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.round import RunningStep, running_step
 from mcp_functions.schemas.json_types import kind
-from mcp_functions.seal.request_state import digest_of
+from mcp_functions.seal.request_state import canonical_digest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -47,7 +47,7 @@ class Step(Capability):
         """Record within one round; `takes` is the seconds that `within` was told."""
         super().__init__(round_)
         self._takes = takes
-        round_.note_beginning()
+        round_.record_start()
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what `function` returned, now or in an earlier round.
@@ -118,7 +118,7 @@ class Step(Capability):
 
     def now(self) -> datetime:
         """Return when the conversation began: it is recorded, so all rounds and their repetitions say the same."""
-        return datetime.fromtimestamp(self._round.began / 1000, UTC)
+        return datetime.fromtimestamp(self._round.started_at / 1000, UTC)
 
     def uuid(self, key: str) -> UUID:
         """Return a UUID of this conversation: the same in all its rounds, another for each key."""
@@ -138,7 +138,7 @@ class Step(Capability):
                 "step {key!r} runs inside step {outer!r}: a step is recorded as a whole", key=key, outer=outer
             )
         try:
-            digest = _short(digest_of(b"", _json(_ordered([args, kwargs]))))
+            digest = _short(canonical_digest(b"", _json(_ordered([args, kwargs]))))
         except (TypeError, ValueError, RecursionError):
             rule = "step {key!r}: JSON cannot carry the arguments of {function}"
             self._round.fail(rule, key=key, function=_name(function))
@@ -176,7 +176,7 @@ class KeyedStep(Capability):
     def _with_key(self, function: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(function)
         def keyed(*args: Any, **kwargs: Any) -> R:  # noqa: ANN401 - the function's own
-            self._round.anchor()
+            self._round.end_first_round()
             return function(*args, key=self._step.key, **kwargs)
 
         return keyed
@@ -209,14 +209,14 @@ class _Call:
         import asyncio  # noqa: PLC0415 - who calls this runs in it
 
         under_way = asyncio.get_running_loop().create_future()
-        self.round.under_way.add(under_way)
+        self.round.running_futures.add(under_way)
         try:
             with self.running():
                 result, stopped = await _whole(begin(), self.round)
             self.keep(result)
         finally:
             under_way.set_result(None)
-            self.round.under_way.discard(under_way)
+            self.round.running_futures.discard(under_way)
         if stopped:
             raise stopped
 
@@ -240,7 +240,7 @@ class _Call:
                 function=name,
                 type=type(result).__name__,
             )
-        self.round.keep(self.key, self.arguments, value, int(self.seconds * 1000))
+        self.round.record_step(self.key, self.arguments, value, int(self.seconds * 1000))
 
     def result(self) -> Any:  # noqa: ANN401 - of the type that the function says it returns
         """Read the record; nobody else holds what this returns."""
@@ -275,7 +275,7 @@ async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException |
         return await task, stopped
 
 
-async def to_its_end(handler: Coroutine[Any, Any, R], round_: Round) -> R:
+async def run_with_steps(handler: Coroutine[Any, Any, R], round_: Round) -> R:
     """Run an async handler, and then what steps are under way in its tasks: to their end, so that they are recorded."""
     import asyncio  # noqa: PLC0415 - who calls this runs in it
 
@@ -283,8 +283,8 @@ async def to_its_end(handler: Coroutine[Any, Any, R], round_: Round) -> R:
         return await handler
     finally:
         round_.returned = True
-        while round_.under_way:
-            await asyncio.wait(round_.under_way)
+        while round_.running_futures:
+            await asyncio.wait(round_.running_futures)
 
 
 def _returns(function: Callable[..., Any]) -> Kind | None:

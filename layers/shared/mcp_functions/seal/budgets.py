@@ -34,7 +34,7 @@ class Limits(NamedTuple):
     ratio: int = 20
 
 
-class Flights:
+class SingleFlight:
     """The same question, asked by several threads at once, is asked of KMS once."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Flights:
                 del self._under_way[name]
 
 
-class OpenedKeys:
+class KeyCache:
     """The data keys that a container has opened, at most `most` of them. Not safe to share between threads.
 
     A full list first drops keys of the caller who has the most in it, and of these the least recently used. So one
@@ -119,7 +119,7 @@ class OpenedKeys:
         return next(header for header, (_key, caller) in self._keys.items() if kept[caller] == most)
 
 
-class Budgets:
+class UnwrapBudgets:
     """How often each caller may still make a container ask KMS. One bucket per caller, none in common.
 
     A bucket counts in prices of an unwrap that succeeds; one in vain costs `Limits.ratio` of them. The price of an

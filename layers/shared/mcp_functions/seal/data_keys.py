@@ -17,32 +17,32 @@ from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.budgets import Budgets, Flights, Limits, OpenedKeys
-from mcp_functions.seal.forgetting import forgetful
+from mcp_functions.seal.budgets import KeyCache, Limits, SingleFlight, UnwrapBudgets
 from mcp_functions.seal.key_choice import (
     KEY_BYTES,
     MAX_WRAPPED,
     Choice,
     DataKey,
     Header,
-    Reason,
     Rules,
     Scope,
-    choose,
+    TokenReason,
+    choose_key,
     end_of,
     kek_hint,
+    key_name,
     last_use,
-    name_of,
     rank,
 )
 from mcp_functions.seal.kms import KmsKey, Wrapping, kms_client
+from mcp_functions.seal.process_resets import register_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 __all__ = [
-    "MAX_WRAPPED", "Choice", "DataKey", "Header", "Keys", "KmsKey", "Limits", "Reason", "Rules", "Scope", "Wrapping",
-    "choose", "forgetful", "kek_hint", "kms_client", "name_of",
+    "MAX_WRAPPED", "Choice", "DataKey", "Header", "Keyring", "KmsKey", "Limits", "Rules", "Scope", "TokenReason",
+    "Wrapping", "choose_key", "kek_hint", "key_name", "kms_client", "register_reset",
 ]  # fmt: skip
 
 PURPOSE = "mcp-request-state"
@@ -56,9 +56,9 @@ class _State:
 
     def __init__(self, limits: Limits) -> None:
         self.lock = threading.Lock()
-        self.flights = Flights()
-        self.budgets = Budgets(limits)
-        self.opened = OpenedKeys(limits.opened)  # proven: a token under it was authentic
+        self.flights = SingleFlight()
+        self.budgets = UnwrapBudgets(limits)
+        self.opened = KeyCache(limits.opened)  # proven: a token under it was authentic
         # KMS opened it, no token has proven it yet; and the caller that KMS was asked for
         self.fresh: OrderedDict[Header, tuple[DataKey, str]] = OrderedDict()
         self.mine: dict[int, DataKey] = {}  # epoch -> the oldest key generated here
@@ -67,7 +67,7 @@ class _State:
         self.paused_until = 0.0  # after a failed GenerateDataKey
 
 
-class Keys:
+class Keyring:
     """The data keys of one scope, as one container sees them."""
 
     def __init__(  # noqa: PLR0913 - what wraps and for whom; the rest is what tests turn
@@ -102,7 +102,7 @@ class Keys:
         self._wrappings, self._limits, self._now, self._rand = tuple(wrappings), limits, now, rand
         self._primary = kek_hint(wrappings[0].id)
         self._state = _State(limits)
-        forgetful(self)
+        register_reset(self)
 
     def reset(self) -> None:
         """Forget every key, budget, lock and client; a call under way ends in the state it began with."""
@@ -112,7 +112,7 @@ class Keys:
             if forget:
                 forget()
 
-    def sealing(self) -> DataKey:
+    def key_to_seal(self) -> DataKey:
         """Return the data key to seal under now, minting one if the rules say so.
 
         Raises:
@@ -123,7 +123,7 @@ class Keys:
         state = self._state
         return self._choice(state).key or state.flights.run("seal", lambda: self._mint(state))
 
-    def opening(self, header: Header, caller: str, *, max_age: float) -> DataKey:
+    def key_to_open(self, header: Header, caller: str, *, max_age: float) -> DataKey:
         """Return the data key that a token names, asking KMS only if this container does not know it.
 
         Args:
@@ -139,15 +139,15 @@ class Keys:
         """
         state, now = self._state, self._now()
         if header.kek not in self._hints:
-            raise InvalidRequestState(Reason.KEK_UNKNOWN)
+            raise InvalidRequestState(TokenReason.KEK_UNKNOWN)
         # Before KMS is asked: not from the future, and not older than anything that may still be alive under it (§6.3).
         if header.born > now + self.rules.skew:
-            raise InvalidRequestState(Reason.BORN_FUTURE)
+            raise InvalidRequestState(TokenReason.BORN_FUTURE)
         if now > last_use(header.born, self.rules) + max_age + self.rules.skew:
-            raise InvalidRequestState(Reason.BORN_PAST)
+            raise InvalidRequestState(TokenReason.BORN_PAST)
         return _recall(state, header) or self._unwrap_on_budget(state, header, caller, now)
 
-    def proven(self, key: DataKey) -> None:
+    def confirm(self, key: DataKey) -> None:
         """Learn that a token under `key` was authentic: keep the key, and adopt it if it is wrapped as ours are."""
         state, header = self._state, key.header
         with state.lock:
@@ -159,7 +159,7 @@ class Keys:
             if key.kek == self._primary:
                 _keep_oldest(state.adopted, key, self._now(), self.rules)
 
-    def refuted(self, key: DataKey, caller: str) -> None:
+    def reject(self, key: DataKey, caller: str) -> None:
         """Learn that a token under `key` was not authentic; if none ever was, its unwrap was in vain."""
         state, header = self._state, key.header
         with state.lock:
@@ -188,7 +188,7 @@ class Keys:
                 observability.current().kms_failures += 1
                 state.budgets.give_back(caller, now)  # an outage is not the caller's fault
                 raise
-            state.budgets.settle(caller, now)  # `refuted` takes the rest if the token is a forgery
+            state.budgets.settle(caller, now)  # `reject` takes the rest if the token is a forgery
             with state.lock:
                 if header not in state.opened:
                     state.fresh[header] = key, caller
@@ -206,13 +206,13 @@ class Keys:
         except Misconfigured:
             if index == 0:
                 raise
-            raise InvalidRequestState(Reason.KEK_RETIRED) from None  # the flow starts again; nobody is paged
+            raise InvalidRequestState(TokenReason.KEK_RETIRED) from None  # the flow starts again; nobody is paged
         except McpError:
             raise
         except OSError as error:
             raise _outage(error) from None
         except Exception:  # noqa: BLE001 - whatever an own wrapping raises over damaged bytes: it fails closed
-            raise InvalidRequestState(Reason.WRAPPED_KEY) from None
+            raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
         return _checked(DataKey(*header, plaintext))
 
     def _mint(self, state: _State) -> DataKey:
@@ -262,7 +262,7 @@ class Keys:
         now = self._now()
         with state.lock:
             mine, adopted = list(state.mine.values()), list(state.adopted.values())
-        return choose(mine, adopted, now, self._early(state, now), self.rules)
+        return choose_key(mine, adopted, now, self._early(state, now), self.rules)
 
     def _early(self, state: _State, now: float) -> float:
         """Draw Exp(grace/12) once per epoch: few containers roll over first, and the others find their key."""
@@ -279,7 +279,7 @@ def _recall(state: _State, header: Header) -> DataKey | None:
 
 
 def _keep_oldest(keys: dict[int, DataKey], key: DataKey, now: float, rules: Rules) -> None:
-    """Keep of each epoch the key that `choose` would take, and no epoch that it would not look at."""
+    """Keep of each epoch the key that `choose_key` would take, and no epoch that it would not look at."""
     epoch = key.born // rules.epoch
     if epoch not in keys or rank(key) < rank(keys[epoch]):
         keys[epoch] = key

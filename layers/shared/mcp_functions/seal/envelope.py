@@ -22,12 +22,12 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from mcp_functions import observability
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.data_keys import MAX_WRAPPED, Header, Reason, name_of
+from mcp_functions.seal.data_keys import MAX_WRAPPED, Header, TokenReason, key_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.seal.data_keys import DataKey, Keys
+    from mcp_functions.seal.data_keys import DataKey, Keyring
 
 PREFIX = "ks1."
 SUITE = 0x01
@@ -72,7 +72,7 @@ class Envelope:
 
     def __init__(
         self,
-        keys: Keys,
+        keys: Keyring,
         *,
         label: bytes = STATE_LABEL,
         max_chars: int = MAX_CHARS,
@@ -113,7 +113,7 @@ class Envelope:
             Misconfigured: no data key can be had until the operator acts.
 
         """
-        key = self._keys.sealing()
+        key = self._keys.key_to_seal()
         head = _head(key)
         self._fits(len(payload), len(head))
         sealed = encrypt(key.plaintext, self._context + about + head, payload, self._rand(32))
@@ -124,7 +124,7 @@ class Envelope:
 
         Args:
             token: what a client sent.
-            caller: who pays for the unwrap (`request_state.payer`).
+            caller: who pays for the unwrap (`request_state.caller_id`).
             about: as it was when the token was sealed.
 
         Raises:
@@ -134,14 +134,14 @@ class Envelope:
 
         """
         parts = _parse(token, self.max_chars)
-        key = self._keys.opening(parts.header, caller, max_age=self.max_age)
+        key = self._keys.key_to_open(parts.header, caller, max_age=self.max_age)
         context = self._context + about + parts.head
         try:
             payload = decrypt(key.plaintext, context, parts.salt, parts.commitment, parts.ciphertext)
         except InvalidRequestState:
-            self._keys.refuted(key, caller)
+            self._keys.reject(key, caller)
             raise
-        self._keys.proven(key)
+        self._keys.confirm(key)
         observability.current().jti = parts.commitment[:_JTI]
         return payload
 
@@ -175,7 +175,7 @@ def describe(token: str) -> dict[str, Any]:
         "kd": INLINE,
         "born": parts.header.born,
         "kek": parts.header.kek.hex(),
-        "key": name_of(parts.header.wrapped),
+        "key": key_name(parts.header.wrapped),
         "wrapped_bytes": len(parts.header.wrapped),
         "payload_bytes": len(parts.ciphertext) - chunks * _TAG,
         "chars": len(token),
@@ -206,7 +206,7 @@ def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, cip
     key, nonce, expected = derive(data_key, salt, context)
     # "The commitment is compared, in constant time, before anything is decrypted."
     if not hmac.compare_digest(commitment, expected):
-        raise InvalidRequestState(Reason.COMMITMENT)
+        raise InvalidRequestState(TokenReason.COMMITMENT)
     gcm, step = AESGCM(key), _CHUNK + _TAG
     try:
         # A message of whole chunks only has no end: its last chunk is then an empty text, and that fails as a tag.
@@ -215,7 +215,7 @@ def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, cip
             for number, start in enumerate(range(0, len(ciphertext) + 1, step))
         )
     except (InvalidTag, ValueError):
-        raise InvalidRequestState(Reason.TAG) from None
+        raise InvalidRequestState(TokenReason.TAG) from None
 
 
 def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
@@ -238,20 +238,20 @@ def _head(key: DataKey) -> bytes:
 def _parse(token: str, max_chars: int) -> _Parts:
     """Take a token apart, in the order of §7: every refusal here costs neither KMS nor a key derivation."""
     if not isinstance(token, str) or not token.startswith(PREFIX):
-        raise InvalidRequestState(Reason.PREFIX)
+        raise InvalidRequestState(TokenReason.PREFIX)
     if len(token) > max_chars:
-        raise InvalidRequestState(Reason.LENGTH)
+        raise InvalidRequestState(TokenReason.LENGTH)
     body = _decode(token[len(PREFIX) :])
     if len(body) < _FIXED.size:
-        raise InvalidRequestState(Reason.TRUNCATED)
+        raise InvalidRequestState(TokenReason.TRUNCATED)
     suite, kind, born, kek, wrapped_size = _FIXED.unpack_from(body)
     if suite != SUITE:
-        raise InvalidRequestState(Reason.SUITE)
+        raise InvalidRequestState(TokenReason.SUITE)
     if kind != INLINE:
-        raise InvalidRequestState(Reason.KEY_KIND)
+        raise InvalidRequestState(TokenReason.KEY_KIND)
     at = _FIXED.size + wrapped_size
     if not 1 <= wrapped_size <= MAX_WRAPPED or len(body) < at + _SALT + _COMMITMENT + _TAG:
-        raise InvalidRequestState(Reason.TRUNCATED)
+        raise InvalidRequestState(TokenReason.TRUNCATED)
     header = Header(born, kek, body[_FIXED.size : at])
     salt, commitment = body[at : at + _SALT], body[at + _SALT : at + _SALT + _COMMITMENT]
     return _Parts(body[:at], header, salt, commitment, body[at + _SALT + _COMMITMENT :])
@@ -263,12 +263,12 @@ def _decode(text: str) -> bytes:
         encoded = text.encode("ascii").translate(_TO_BASE64) + b"=" * (-len(text) % 4)
         body = binascii.a2b_base64(encoded, strict_mode=True)
     except (ValueError, binascii.Error):
-        raise InvalidRequestState(Reason.ENCODING) from None
+        raise InvalidRequestState(TokenReason.ENCODING) from None
     # The decoder ignores spare bits of the last character. Only the last bytes are encoded again to show them: a
     # megabyte would take 3 ms.
     last = len(body) % 3
     if last and not encoded.endswith(binascii.b2a_base64(body[-last:], newline=False)):
-        raise InvalidRequestState(Reason.ENCODING)
+        raise InvalidRequestState(TokenReason.ENCODING)
     return body
 
 

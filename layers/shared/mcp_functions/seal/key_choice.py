@@ -17,7 +17,7 @@ KEY_BYTES = 32
 MAX_WRAPPED = 1024
 
 
-class Reason(StrEnum):
+class TokenReason(StrEnum):
     """Why a token is refused, as the log and the metric say it; the wire never does (§8)."""
 
     PREFIX = "prefix"
@@ -53,7 +53,7 @@ class DataKey(NamedTuple):
 
     def __repr__(self) -> str:
         """Name the key without showing it."""
-        return f"DataKey(born={self.born}, kek={self.kek.hex()}, wrapped={name_of(self.wrapped)})"
+        return f"DataKey(born={self.born}, kek={self.kek.hex()}, wrapped={key_name(self.wrapped)})"
 
     @property
     def header(self) -> Header:
@@ -87,7 +87,7 @@ class Choice(NamedTuple):
     stale: DataKey | None = None
 
 
-def name_of(wrapped: bytes) -> str:
+def key_name(wrapped: bytes) -> str:
     """Give a wrapped key the short name that logs may show."""
     return hashlib.sha256(wrapped).hexdigest()[:16]
 
@@ -102,7 +102,7 @@ def rank(key: DataKey) -> tuple[int, bytes]:
     return key.born, hashlib.sha256(key.wrapped).digest()
 
 
-def choose(mine: Iterable[DataKey], adopted: Iterable[DataKey], now: float, early: float, rules: Rules) -> Choice:
+def choose_key(mine: Iterable[DataKey], adopted: Iterable[DataKey], now: float, early: float, rules: Rules) -> Choice:
     """Choose the data key to seal under (§6.2). Pure: no clock, no KMS, no state.
 
     Args:
@@ -119,7 +119,7 @@ def choose(mine: Iterable[DataKey], adopted: Iterable[DataKey], now: float, earl
     def oldest(of: int) -> DataKey | None:
         return min((key for key in known if key.born // rules.epoch == of), key=rank, default=None)
 
-    # "the oldest proven key of the current epoch": two containers that know the same keys choose the same one.
+    # "the oldest proven key of the current epoch": two containers that know the same keys choose_key the same one.
     current = oldest(epoch)
     if current:
         return Choice(current)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import aws
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.key_choice import KEY_BYTES, Reason
+from mcp_functions.seal.key_choice import KEY_BYTES, TokenReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,7 +132,7 @@ def _verdict(error: Exception, *, unwrapping: bool) -> McpError:
     code = str(response.get("Error", {}).get("Code", "Unknown"))
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if unwrapping and code in _BAD_BLOB:
-        return InvalidRequestState(Reason.WRAPPED_KEY)
+        return InvalidRequestState(TokenReason.WRAPPED_KEY)
     # KMSInvalidStateException is a state of the key, whatever its HTTP status.
     if code in _OUTAGE or (status >= _SERVER_FAULT and code != "KMSInvalidStateException"):
         return TemporarilyUnavailable(f"kms:{code}")

@@ -49,7 +49,7 @@ _RUN = 256  # items of a list that are written at once
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
-class Reason(StrEnum):
+class ClaimReason(StrEnum):
     """Why claims are refused, as the log and the metric say it; the wire never does (§9.5)."""
 
     CODEC = "codec"
@@ -65,12 +65,12 @@ class Reason(StrEnum):
     ROUND = "round"
 
 
-BOUND = {  # reason -> the field of a Binding that it is about, and its claim; in the order of §9.5
-    Reason.AUDIENCE: ("audience", "aud"),
-    Reason.PRINCIPAL: ("principal", "p"),
-    Reason.METHOD: ("method", "m"),
-    Reason.TARGET: ("target", "t"),
-    Reason.ARGUMENTS: ("arguments_digest", "a"),
+BINDING_CLAIMS = {  # reason -> the field of a Binding that it is about, and its claim; in the order of §9.5
+    ClaimReason.AUDIENCE: ("audience", "aud"),
+    ClaimReason.PRINCIPAL: ("principal", "p"),
+    ClaimReason.METHOD: ("method", "m"),
+    ClaimReason.TARGET: ("target", "t"),
+    ClaimReason.ARGUMENTS: ("arguments_digest", "a"),
 }
 
 
@@ -88,7 +88,7 @@ class Binding(NamedTuple):
     principal: str | None
 
 
-class Opened(NamedTuple):
+class VerifiedState(NamedTuple):
     """What a verified state says.
 
     `flow` names the conversation, `round` counts its rounds from 1, `asked` maps wire keys to fingerprints of
@@ -103,12 +103,12 @@ class Opened(NamedTuple):
     flow_deadline: int
 
 
-def longest(lifetime: int, flow: int = FLOW_SECONDS) -> int:
+def max_flow_seconds(lifetime: int, flow: int = FLOW_SECONDS) -> int:
     """Say how many seconds a conversation may take, if one answer may take `lifetime` (§9.4)."""
     return max(flow, FLOW_FACTOR * lifetime)
 
 
-def binding(audience: str, method: str, params: Mapping[str, Any], principal: Principal | None) -> Binding:
+def bind_request(audience: str, method: str, params: Mapping[str, Any], principal: Principal | None) -> Binding:
     """Say what a state for this request is bound to (§9.2).
 
     Args:
@@ -124,7 +124,7 @@ def binding(audience: str, method: str, params: Mapping[str, Any], principal: Pr
     arguments = params.get("arguments") if method != "resources/read" else None
     try:
         # Absent, null and an empty object are the same arguments: the handler sees none in each case.
-        digest = base64url(digest_of(b"ks1/args\0", {} if arguments is None else arguments))
+        digest = base64url(canonical_digest(b"ks1/args\0", {} if arguments is None else arguments))
     except ValueError as error:
         message = f"Invalid arguments: {error}"
         raise InvalidParams(message) from None
@@ -136,7 +136,7 @@ def principal_digest(principal: Principal | None) -> str | None:
     return None if principal is None else _digest(b"ks1/principal\0", _joined(*principal))
 
 
-def payer(principal: Principal | None, address: str) -> str:
+def caller_id(principal: Principal | None, address: str) -> str:
     """Return the name under which the unwraps of a person are counted (§6.5). It is neither sealed nor logged.
 
     It leaves out the OAuth client: a person may register any number of them.
@@ -149,7 +149,7 @@ def payer(principal: Principal | None, address: str) -> str:
     return address if principal is None else _digest(b"ks1/payer\0", _joined(principal.iss, principal.sub))
 
 
-def digest_of(label: bytes, value: object) -> bytes:
+def canonical_digest(label: bytes, value: object) -> bytes:
     """Return the SHA-256 of a label and a value's canonical form.
 
     The form is never held as a whole: `1e308` has 309 digits in it, so 4 MiB of arguments would become 217 MB.
@@ -193,12 +193,12 @@ def read_claims(payload: bytes) -> dict[str, Any]:
         members = json.loads(document)
         claims = {name: members[name] for name in _CLAIMS}
     except (ValueError, RecursionError, KeyError, TypeError):
-        raise InvalidRequestState(Reason.CLAIMS) from None
+        raise InvalidRequestState(ClaimReason.CLAIMS) from None
     typed = all(type(claims[name]) in types for name, types in _CLAIMS.items())
     if not typed or len(members) != len(claims) or claims["v"] != VERSION:
-        raise InvalidRequestState(Reason.CLAIMS)
+        raise InvalidRequestState(ClaimReason.CLAIMS)
     if not all(isinstance(fingerprint, str) for fingerprint in claims["q"].values()):
-        raise InvalidRequestState(Reason.CLAIMS)
+        raise InvalidRequestState(ClaimReason.CLAIMS)
     if line:
         claims["s"]["state"] = kept
     return claims
@@ -245,7 +245,7 @@ class RequestStates:
     def seal(  # noqa: PLR0913 - a conversation's name is given, or made up
         self,
         binding: Binding,
-        previous: Opened | None,
+        previous: VerifiedState | None,
         *,
         asked: Mapping[str, str],
         record: Mapping[str, Any],
@@ -286,13 +286,13 @@ class RequestStates:
         claims = {"v": VERSION, **bound, **times, "f": name, "r": number, "q": dict(asked)}
         return self._codec.seal(_encode(claims, dict(record)))
 
-    def open(self, token: str, binding: Binding, *, caller: str = "", lifetime: int | None = None) -> Opened:
+    def open(self, token: str, binding: Binding, *, caller: str = "", lifetime: int | None = None) -> VerifiedState:
         """Open a state for the request at hand, or refuse it.
 
         Args:
             token: what the client sent.
             binding: the request it came with.
-            caller: who is charged if KMS has to be asked, as `payer` names it.
+            caller: who is charged if KMS has to be asked, as `caller_id` names it.
             lifetime: the handler's own, in seconds, as it is configured now.
 
         Raises:
@@ -303,13 +303,13 @@ class RequestStates:
         self._check_principal_mode(binding)
         observability.current().payer = caller
         claims = read_claims(self._unseal(token, caller))
-        opened = Opened(*(claims[name] for name in ("f", "r", "q", "s", "iat", "fx")))
+        opened = VerifiedState(*(claims[name] for name in ("f", "r", "q", "s", "iat", "fx")))
         notes = observability.current()
         notes.flow, notes.round = opened.flow, opened.round + 1
         _same_request(claims, binding)
         self._in_time(claims, lifetime)
         if not 1 <= opened.round <= self._max_rounds:
-            raise InvalidRequestState(Reason.ROUND)
+            raise InvalidRequestState(ClaimReason.ROUND)
         return opened
 
     def _unseal(self, token: str, caller: str) -> bytes:
@@ -320,9 +320,9 @@ class RequestStates:
         except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
             raise
         except Exception:  # noqa: BLE001 - nobody knows what an own codec raises; its text may hold anything
-            raise InvalidRequestState(Reason.CODEC) from None
+            raise InvalidRequestState(ClaimReason.CODEC) from None
         if not isinstance(payload, bytes):
-            raise InvalidRequestState(Reason.CODEC)
+            raise InvalidRequestState(ClaimReason.CODEC)
         return payload
 
     def _in_time(self, claims: Mapping[str, Any], lifetime: int | None) -> None:
@@ -330,20 +330,20 @@ class RequestStates:
         lifetime_ms, flow_ms = self._limits(lifetime)
         issued, expires, deadline = claims["iat"], claims["exp"], claims["fx"]
         if issued > now + SKEW_MS:
-            raise InvalidRequestState(Reason.ISSUED_FUTURE)
+            raise InvalidRequestState(ClaimReason.ISSUED_FUTURE)
         # "exp - iat is never over the lifetime that is configured now": shortening it takes effect at once. The
         # deadline is older than the state, so the clocks of two containers stand between them.
         if not 0 < expires - issued <= lifetime_ms or expires > deadline or deadline - issued > flow_ms + SKEW_MS:
-            raise InvalidRequestState(Reason.LIFETIME)
+            raise InvalidRequestState(ClaimReason.LIFETIME)
         if now >= expires:
-            raise InvalidRequestState(Reason.EXPIRED)
+            raise InvalidRequestState(ClaimReason.EXPIRED)
 
     def _limits(self, lifetime: int | None) -> tuple[int, int]:
         seconds = self._lifetime if lifetime is None else lifetime
         if seconds > self._max_age:
             message = f"a state may live {seconds} s, its envelope {self._max_age} s: raise Envelope(max_age=...)"
             raise Misconfigured(message)
-        return seconds * 1000, longest(seconds, self._flow) * 1000
+        return seconds * 1000, max_flow_seconds(seconds, self._flow) * 1000
 
     def _check_principal_mode(self, binding: Binding) -> None:
         # "A missing principal is an error, unless the deployment says that it knows nobody."
@@ -354,7 +354,7 @@ class RequestStates:
 
 def _same_request(claims: Mapping[str, Any], binding: Binding) -> None:
     """Compare every claim about the request; the principal's drift counts both ways (None to some, some to None)."""
-    for reason, (field, name) in BOUND.items():
+    for reason, (field, name) in BINDING_CLAIMS.items():
         if not _equal(claims[name], getattr(binding, field)):
             raise InvalidRequestState(reason)
 

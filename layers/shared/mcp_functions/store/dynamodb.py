@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import aws
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.data_keys import forgetful
+from mcp_functions.seal.data_keys import register_reset
 from mcp_functions.store.items import Conflict
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class DynamoDb:
         """
         self._name, self._make_call = name, make_call
         self._call: Call | None = None
-        forgetful(self)
+        register_reset(self)
 
     def reset(self) -> None:
         """Forget the client: its sockets and credentials belong to the process that made them."""

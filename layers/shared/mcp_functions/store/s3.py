@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.data_keys import forgetful
+from mcp_functions.seal.data_keys import register_reset
 from mcp_functions.store.blobs import Missing
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class S3:
     def __init__(self, name: str, make_client: Callable[[], Any] | None = None) -> None:
         """Remember the bucket; no call is made, no client is built."""
         self._name, self._make_client = name, make_client or s3_client
-        forgetful(self)
+        register_reset(self)
 
     def reset(self) -> None:
         """Forget the client: its sockets and credentials belong to the process that made them."""

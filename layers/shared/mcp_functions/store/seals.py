@@ -16,7 +16,7 @@ from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, Te
 from mcp_functions.store.items import Unreadable
 
 if TYPE_CHECKING:
-    from mcp_functions.seal.data_keys import Keys
+    from mcp_functions.seal.data_keys import Keyring
     from mcp_functions.seal.envelope import Codec, Envelope
     from mcp_functions.store.dynamodb import Row
 
@@ -71,7 +71,7 @@ class Seal:
         return hashlib.sha256(self._label + b"\0" + _about(row)).digest()
 
 
-def envelope(keys: Keys, *, max_age: int, label: bytes = LABEL) -> Envelope:
+def envelope(keys: Keyring, *, max_age: int, label: bytes = LABEL) -> Envelope:
     """Make what seals items; a token is as long as a token can be, and as old as an item may get."""
     from mcp_functions.seal.envelope import CEILING, Envelope  # noqa: PLC0415 - a seal of one's own needs no cryptography
 

@@ -64,7 +64,7 @@ class Held:
     def playing(self, round_: Round) -> None:
         """Have a round write down its steps, and ask before each whether it may go on."""
         self._round = round_
-        round_.kept, round_.stopped = self._progressed, self.stopped
+        round_.on_step_recorded, round_.must_stop = self._progressed, self.stopped
 
     def change(self, to: Callable[[Task], Task]) -> Task:
         """Write, as the only worker.
@@ -137,7 +137,7 @@ class Held:
                 log.warning("a lease was not renewed: %s", error.reason)
 
     def _told(self) -> str:
-        return self._round.told if self._round and self._round.told else self._task.message
+        return self._round.progress_message if self._round and self._round.progress_message else self._task.message
 
     def _until(self) -> int:
         return int(self._now() * 1000) + self._lease
@@ -160,4 +160,4 @@ class Held:
 
 def left(round_: Round) -> dict[str, Any]:
     """Say what a round leaves, but for how often the work was interrupted: of a task, nobody counts that."""
-    return {name: value for name, value in round_.leave().items() if name != "sheds"}
+    return {name: value for name, value in round_.next_record().items() if name != "sheds"}

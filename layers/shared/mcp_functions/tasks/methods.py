@@ -15,8 +15,8 @@ from mcp_functions import observability
 from mcp_functions.http import access_tokens
 from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, MissingRequiredClientCapability, UnknownTask
 from mcp_functions.protocol.messages import complete
-from mcp_functions.rounds.input_requests import in_words, missing
-from mcp_functions.seal.request_state import payer, principal_digest
+from mcp_functions.rounds.input_requests import describe_request, missing
+from mcp_functions.seal.request_state import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks.lease import left
 from mcp_functions.tasks.store import Store, TooMany
@@ -103,7 +103,7 @@ class Tasks:
             ttl=min(tool.task_ttl * 1000, self._settings.max_task_ttl * 1000, request.task_ttl or tool.task_ttl * 1000),
             updated=now,
             # It names the conversation from its first step on: a repetition is no other conversation.
-            record={**left(round_), "began": round_.began},
+            record={**left(round_), "began": round_.started_at},
             until=now + SUMMONS_MS,
             summons=1,
         )
@@ -131,7 +131,7 @@ class Tasks:
         if not isinstance(task_id, str):
             text = "params.taskId must be a string"
             raise InvalidParams(text)
-        observability.current().payer = payer(request.principal, request.address)
+        observability.current().payer = caller_id(request.principal, request.address)
         owner, method = principal_digest(request.principal), request.message["method"]
         task = self.store.get(task_id, owner)
         observability.current().handler = task.tool
@@ -151,7 +151,7 @@ class Tasks:
             task = self._looked_after(task_id, owner)
         # "MUST NOT send an inputRequests that the client has not declared support for in its capabilities"
         if lacking := missing((asked for _key, asked in task.requests.values()), request.capabilities):
-            asks = {key: in_words(asked) for key, (_own, asked) in task.requests.items()}
+            asks = {key: describe_request(asked) for key, (_own, asked) in task.requests.items()}
             raise MissingRequiredClientCapability(lacking, asks)
         shown = _shown(task_id, task, self._ms())
         match task.status:

@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
-from mcp_functions.seal.forgetting import forgetful
+from mcp_functions.seal.process_resets import register_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ class Summons:
         """
         self._worker, self._make_client = worker, client
         self._client: Any = None
-        forgetful(self)
+        register_reset(self)
 
     def reset(self) -> None:
         """Forget the client: its connections and credentials belong to the process that made them."""

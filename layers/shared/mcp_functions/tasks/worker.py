@@ -25,7 +25,7 @@ from mcp_functions.protocol.errors import (
     is_ctrl_c,
 )
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.rounds.input_requests import in_words, missing
+from mcp_functions.rounds.input_requests import describe_request, missing
 from mcp_functions.rounds.round import Round
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks.lease import Held, left
@@ -197,10 +197,10 @@ class Worker:
         if outcome is not None:
             return finished(task, epoch, now, FAILED if "error" in outcome else COMPLETED, outcome)
         if round_.requests:
-            return asking(task, epoch, now, left(round_), round_.requests, round_.leave_asked())
+            return asking(task, epoch, now, left(round_), round_.requests, round_.open_questions())
         if task.cancel:
-            return cancelled(renewed(task, epoch, now, round_.told), now)
-        return paused(task, epoch, now, left(round_), round_.told)
+            return cancelled(renewed(task, epoch, now, round_.progress_message), now)
+        return paused(task, epoch, now, left(round_), round_.progress_message)
 
     def _round(self, task: Task, deadline: float) -> Round:
         return Round(
@@ -230,7 +230,7 @@ def _result(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str,
     if result is not None:
         return {"result": result}
     if lacking := missing(round_.requests.values(), task.declared):
-        asks = {key: in_words(asked) for key, asked in round_.requests.items()}
+        asks = {key: describe_request(asked) for key, asked in round_.requests.items()}
         raise MissingRequiredClientCapability(lacking, asks)
     return None
 

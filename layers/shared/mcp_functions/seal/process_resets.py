@@ -8,17 +8,17 @@ import weakref
 from typing import Protocol
 
 
-class Forgetful(Protocol):
+class Resettable(Protocol):
     """What holds keys, clients, connections or locks of the process it belongs to."""
 
     def reset(self) -> None:
         """Forget them. No other thread runs meanwhile."""
 
 
-_alive: weakref.WeakSet[Forgetful] = weakref.WeakSet()
+_alive: weakref.WeakSet[Resettable] = weakref.WeakSet()
 
 
-def forgetful(what: Forgetful) -> None:
+def register_reset(what: Resettable) -> None:
     """Have `what` reset before a snapshot, after a restore and in a forked child."""
     _alive.add(what)
     _register_hooks()

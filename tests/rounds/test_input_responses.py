@@ -23,7 +23,7 @@ from mcp_functions import (
 )
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.rounds.input_requests import fingerprint
-from mcp_functions.rounds.low_level import _read
+from mcp_functions.rounds.input_responses import _read
 from mcp_functions.rounds.round import InputRequired, Round
 from mcp_functions.seal.request_state import Binding, RequestStates
 from mcp_functions.testing import Conversation
@@ -274,7 +274,7 @@ def test_any_model_that_json_carries_is_read_as_it_was_written(state: BaseModel)
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=state))
-    assert _read(type(state), Round(record=round_.leave()).state) == state
+    assert _read(type(state), Round(record=round_.next_record()).state) == state
 
 
 class Unreadable(BaseModel):
@@ -358,7 +358,7 @@ def test_a_validator_that_changes_what_it_reads_changes_no_record() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=Migrating.model_construct(notes=[{"words": "kept"}])))
-    left = round_.leave()
+    left = round_.next_record()
     assert left["state"] == '{"notes":[{"words":"kept"}]}'
     for _ in range(2):
         read = _read(Migrating, Round(record=left).state)
@@ -391,7 +391,7 @@ def test_a_megabyte_of_state_is_written_and_read_by_its_model_alone_once_each_wa
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=kept))
-    token = states.seal(bound, None, asked={}, record=round_.leave())
+    token = states.seal(bound, None, asked={}, record=round_.next_record())
     assert passes == ["model_dump_json", "model_validate_json"]
     record = states.open(token, bound).record
     assert _read(Listed, Round(record=record).state) == kept

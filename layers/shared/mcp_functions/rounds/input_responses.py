@@ -36,7 +36,7 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
     def __getitem__(self, key: str) -> JSONObject:
         """Return one answer as it came: ElicitResult, CreateMessageResult or ListRootsResult."""
-        answer: JSONObject = self._round.proven_answer(key)
+        answer: JSONObject = self._round.proven_response(key)
         return answer
 
     def __iter__(self) -> Iterator[str]:

@@ -38,7 +38,7 @@ class Progress(Capability):
         """
         if not isinstance(message, str | None):
             self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
-        self._round.told = message or (f"{progress:g} of {total:g}" if total else f"{progress:g}")
+        self._round.progress_message = message or (f"{progress:g} of {total:g}" if total else f"{progress:g}")
         token = self._round.meta.get("progressToken")
         if token is None or not isfinite(progress) or progress <= self._last:
             return
