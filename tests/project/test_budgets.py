@@ -50,7 +50,8 @@ TOOL = EVERY | {
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation",
-    "rounds.input_requests", "rounds.round", "schemas.class_types", "schemas.forms", "schemas.limits",
+    "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round",
+    "schemas.class_types", "schemas.forms", "schemas.limits",
     "schemas.record_types", "seal.budgets", "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms",
     "seal.request_state",
 }  # fmt: skip

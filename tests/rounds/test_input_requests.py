@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from mcp_functions import CreateMessageRequest, ElicitRequest, ListRootsRequest
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.rounds.input_requests import fingerprint, missing, repeat_request
+from mcp_functions.rounds.input_requests import fingerprint, missing_capabilities, repeat_request
 from tests.support import wire
 
 
@@ -188,7 +188,7 @@ def test_other_requests_are_asked_again_as_they_were(request_: Any) -> None:  # 
     ],
 )
 def test_what_is_declared_may_be_asked(request_: Any, declared: dict[str, Any]) -> None:  # noqa: ANN401
-    assert missing([request_], declared) == {}
+    assert missing_capabilities([request_], declared) == {}
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_what_is_not_declared_is_named_as_an_object(
     declared: dict[str, Any],
     lacking: dict[str, Any],
 ) -> None:
-    assert missing([request_], declared) == lacking
+    assert missing_capabilities([request_], declared) == lacking
 
 
 subsets: Any = st.lists(st.sampled_from(EVERY), unique_by=id)
@@ -234,11 +234,11 @@ def together(declared: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 def test_a_client_that_declares_what_was_named_may_be_asked_everything(
     asked: list[Any], declared: dict[str, Any]
 ) -> None:
-    named = missing(asked, declared)
+    named = missing_capabilities(asked, declared)
     if declared.get("elicitation") == {} and "elicitation" in named:
         declared = {**declared, "elicitation": {"form": {}}}  # the same thing in more words
-    assert missing(asked, together(declared, named)) == {}
+    assert missing_capabilities(asked, together(declared, named)) == {}
 
 
 def test_nothing_asked_needs_nothing() -> None:
-    assert missing([], {}) == {}
+    assert missing_capabilities([], {}) == {}

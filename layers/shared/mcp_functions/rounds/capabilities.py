@@ -47,24 +47,24 @@ class Caller(Capability):
     @property
     def known(self) -> bool:
         """Whether anybody vouches for the caller at all."""
-        return self._round.principal is not None
+        return self._round.request.principal is not None
 
     @property
     def issuer(self) -> str:
         """Who vouches for the caller; "" if nobody does."""
-        return (self._round.principal or NOBODY)[0]
+        return (self._round.request.principal or NOBODY)[0]
 
     @property
     def subject(self) -> str:
         """The caller's name with the issuer, and nowhere else: keep both."""
-        return (self._round.principal or NOBODY)[1]
+        return (self._round.request.principal or NOBODY)[1]
 
     @property
     def client(self) -> str:
         """The client that the caller uses, as the issuer knows it; "" if the token does not say."""
-        return (self._round.principal or NOBODY)[2]
+        return (self._round.request.principal or NOBODY)[2]
 
     @property
     def scopes(self) -> frozenset[str]:
         """What the token of this round grants, word for word; another round's may grant other things."""
-        return self._round.scopes
+        return self._round.request.scopes

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
-from mcp_functions.protocol.errors import DeveloperError, NotAnswered
+from mcp_functions.protocol.errors import NotAnswered
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import (
     CreateMessageRequest,
     ElicitRequest,
     ListRootsRequest,
     form_request,
-    missing,
+    missing_capabilities,
 )
 from mcp_functions.rounds.round import WireQuestion
 from mcp_functions.schemas import forms
@@ -189,10 +189,8 @@ class Elicit(Capability):
         def read(response: Mapping[str, Any]) -> None:
             _check_accepted(key, message, response)
 
-        try:
+        with self._round.rules():
             request = ElicitRequest.url(message, url).wire()
-        except DeveloperError as error:
-            self._round.fail_with(error)
         self._round.ask(WireQuestion(key, request, read, once=True))
 
     @property
@@ -206,10 +204,8 @@ class Elicit(Capability):
         return _possible(self._round, {"method": "elicitation/create", "params": {"mode": "url"}})
 
     def _asking(self, question: AnyQuestion[Any]) -> WireQuestion:
-        try:
-            return question.to_wire(camel_case=self._round.camel_case)
-        except DeveloperError as error:
-            self._round.fail_with(error)
+        with self._round.rules():
+            return question.to_wire(camel_case=self._round.request.camel_case)
 
 
 class Sample(Capability):
@@ -264,7 +260,7 @@ class ListRoots(Capability):
 
 
 def _possible(round_: Round, request: Any) -> bool:  # noqa: ANN401 - as much of a request as says what it needs
-    return not missing([request], round_.declared)
+    return not missing_capabilities([request], round_.request.capabilities)
 
 
 def _check_accepted(key: str, message: str, response: Mapping[str, Any]) -> None:

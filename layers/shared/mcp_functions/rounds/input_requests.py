@@ -9,7 +9,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol import foreign_types
-from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.errors import DeveloperError, MissingRequiredClientCapability
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.jsonrpc import in_order
 from mcp_functions.protocol.plain_values import NotJson, named, to_json
@@ -225,7 +225,29 @@ def _field_in_words(name: str, field: Mapping[str, Any]) -> str:
     return f"{name}: {' | '.join(map(str, choices)) or field.get('description') or field.get('type')}"
 
 
-def missing(requests: Iterable[wire_types.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
+def check_capabilities(
+    requests: Mapping[str, wire_types.InputRequest], declared: Mapping[str, Any], *, earlier: bool = False
+) -> None:
+    """Refuse to ask what the client cannot show.
+
+    "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
+
+    Args:
+        requests: the questions, by key.
+        declared: the client's capabilities.
+        earlier: whether the error carries the questions as data too, for clients of 2025.
+
+    Raises:
+        MissingRequiredClientCapability: with the text of the questions, because the model may know the answers.
+
+    """
+    lacking = missing_capabilities(requests.values(), declared)
+    if lacking:
+        asks = {key: describe_request(request) for key, request in requests.items()}
+        raise MissingRequiredClientCapability(lacking, asks, earlier=earlier)
+
+
+def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
     """Say what of the client's capabilities these requests need and the client did not declare; empty if nothing.
 
     "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.round import revive
+from mcp_functions.rounds.record import read_state
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -36,21 +36,21 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
     def __getitem__(self, key: str) -> JSONObject:
         """Return one answer as it came: ElicitResult, CreateMessageResult or ListRootsResult."""
-        answer: JSONObject = self._round.proven_response(key)
+        answer: JSONObject = self._round.record.last_answer(key)
         return answer
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys that have an answer."""
-        return iter(self._round.proven)
+        return iter(self._round.record.answered_keys())
 
     def __len__(self) -> int:
         """Count the answers."""
-        return len(self._round.proven)
+        return len(self._round.record.answered_keys())
 
     @property
     def unproven(self) -> dict[str, JSONObject]:
         """Answers to nothing that this server can prove it asked."""
-        return self._round.unproven
+        return self._round.unproven_responses
 
     def accepted(self, key: str, form: TypeForm[Answer]) -> Answer | None:
         """Return an accepted form; None if it is missing, was declined or cancelled, or does not fit."""
@@ -58,7 +58,9 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
         if answer.get("action") != "accept":
             return None
         try:
-            accepted: Answer = forms.form_of(form, key, camel_case=self._round.camel_case).accept(answer.get("content"))
+            accepted: Answer = forms.form_of(form, key, camel_case=self._round.request.camel_case).accept(
+                answer.get("content")
+            )
         except InvalidAnswer:
             return None
         return accepted
@@ -81,7 +83,7 @@ class RequestState(Capability, Generic[State]):
         """Open the state of one round as the model in brackets."""
         made = cls(round_)
         (model,) = args
-        made.value = _read(model, round_.state)
+        made.value = _read(model, round_.record.previous_state)
         return made
 
 
@@ -89,7 +91,7 @@ def _read(model: type[State], state: str | None) -> State:
     if state is None:
         return model()
     try:
-        return revive(model, state)
+        return read_state(model, state)
     except (ValueError, TypeError, LookupError, AttributeError):
         # A state of another shape, from before or after a deployment. A model that knows how migrates it itself, in a
         # validator of mode "before" (which may meet shapes that it does not know either); otherwise what was answered

@@ -39,7 +39,7 @@ class Progress(Capability):
         if not isinstance(message, str | None):
             self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
         self._round.progress_message = message or (f"{progress:g} of {total:g}" if total else f"{progress:g}")
-        token = self._round.meta.get("progressToken")
+        token = self._round.request.meta.get("progressToken")
         if token is None or not isfinite(progress) or progress <= self._last:
             return
         self._last = progress
@@ -68,7 +68,7 @@ class Log(Capability):
         """
         if level not in LOG_LEVELS:
             self._round.fail("there is no log level {level!r}: it is one of {levels}", level=level, levels=LEVELS)
-        wanted = self._round.meta.get(META_LOG_LEVEL)
+        wanted = self._round.request.meta.get(META_LOG_LEVEL)
         # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return

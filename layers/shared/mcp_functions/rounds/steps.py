@@ -47,7 +47,7 @@ class Step(Capability):
         """Record within one round; `takes` is the seconds that `within` was told."""
         super().__init__(round_)
         self._takes = takes
-        round_.record_start()
+        round_.record.started_at = round_.started_at
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what `function` returned, now or in an earlier round.
@@ -198,12 +198,12 @@ class _Call:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        token, started = running_step.set(RunningStep(self.round, self.key, self.arguments)), self.round.now()
+        token, started = running_step.set(RunningStep(self.round, self.key, self.arguments)), self.round.request.now()
         try:
             yield
         finally:
             running_step.reset(token)
-            self.seconds = max(0.0, self.round.now() - started)  # a wall clock may be set back
+            self.seconds = max(0.0, self.round.request.now() - started)  # a wall clock may be set back
 
     async def wait(self, begin: Callable[[], Awaitable[Any]]) -> None:
         import asyncio  # noqa: PLC0415 - who calls this runs in it
@@ -244,7 +244,7 @@ class _Call:
 
     def result(self) -> Any:  # noqa: ANN401 - of the type that the function says it returns
         """Read the record; nobody else holds what this returns."""
-        value = self.round.result_of(self.key)
+        value = self.round.record.step_result(self.key)
         try:
             return self.returns.check(value) if self.returns else value
         except ValueError as error:
@@ -265,7 +265,7 @@ async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException |
     import asyncio  # noqa: PLC0415 - who calls this runs in it
 
     task = asyncio.ensure_future(begun)
-    if round_.returned:
+    if round_.handler_returned:
         task.cancel()  # before it begins
     try:
         return await asyncio.shield(task), None
@@ -282,7 +282,7 @@ async def run_with_steps(handler: Coroutine[Any, Any, R], round_: Round) -> R:
     try:
         return await handler
     finally:
-        round_.returned = True
+        round_.handler_returned = True
         while round_.running_futures:
             await asyncio.wait(round_.running_futures)
 
@@ -338,9 +338,9 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _derived(round_: Round, label: str, key: str) -> bytes:
-    if not round_.flow:
+    if not round_.request.flow:
         round_.fail("only a conversation that can be sealed has keys of its own: MCP_KMS_KEYS is not set")
-    return hashlib.sha256(f"mcp-functions\0{label}\0{round_.flow}\0{key}".encode()).digest()
+    return hashlib.sha256(f"mcp-functions\0{label}\0{round_.request.flow}\0{key}".encode()).digest()
 
 
 def _short(digest: bytes) -> str:

@@ -31,7 +31,7 @@ from mcp_functions.protocol.jsonrpc import CONTAINERS, is_deeper
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.protocol.messages import Principal
+    from mcp_functions.protocol.messages import Principal, Request
     from mcp_functions.seal.envelope import Codec, Envelope
 
 VERSION = 1
@@ -89,10 +89,16 @@ class Binding(NamedTuple):
 
 
 class VerifiedState(NamedTuple):
-    """What a verified state says.
+    """The claims of a state that passed every check.
 
-    `flow` names the conversation, `round` counts its rounds from 1, `asked` maps wire keys to fingerprints of
-    questions, `record` is what the engine left, `issued` and `flow_deadline` are unix milliseconds.
+    Attributes:
+        flow: the id of the conversation.
+        round: number of the round that left the state, from 1.
+        asked: fingerprint of each question of that round, by wire key.
+        record: JSON of the rounds engine.
+        issued: when it was sealed, in unix milliseconds.
+        flow_deadline: when the conversation ends, in unix milliseconds.
+
     """
 
     flow: str
@@ -101,6 +107,19 @@ class VerifiedState(NamedTuple):
     record: dict[str, Any]
     issued: int
     flow_deadline: int
+
+
+class RoundStart(NamedTuple):
+    """The beginning of a round: the request it is bound to, and the state that the client returned, if any."""
+
+    binding: Binding
+    flow: str
+    state: VerifiedState | None
+
+    @property
+    def number(self) -> int:
+        """The number of the round, from 1."""
+        return self.state.round + 1 if self.state else 1
 
 
 def max_flow_seconds(lifetime: int, flow: int = FLOW_SECONDS) -> int:
@@ -129,6 +148,34 @@ def bind_request(audience: str, method: str, params: Mapping[str, Any], principa
         message = f"Invalid arguments: {error}"
         raise InvalidParams(message) from None
     return Binding(audience, method, str(params.get(CALLS[method], "")), digest, principal_digest(principal))
+
+
+def start_round(audience: str, request: Request, states: RequestStates | None) -> RoundStart:
+    """Verify the state that a request carries, or begin a conversation.
+
+    Args:
+        audience: "<service>/<stage>".
+        request: of this round.
+        states: opens the state; None if the function has no keys.
+
+    Raises:
+        InvalidParams: the arguments have no canonical form.
+        InvalidRequestState: the state does not belong to this request.
+        TemporarilyUnavailable, Misconfigured: the keys are not available.
+
+    """
+    binding = bind_request(audience, request.message["method"], request.params, request.principal)
+    if "requestState" not in request.params:
+        return RoundStart(binding, states.new_flow() if states else "", None)
+    if states is None:
+        reason = "function_has_no_keys"
+        raise InvalidRequestState(reason)
+    token = request.params["requestState"]
+    if not isinstance(token, str):
+        reason = "shape"
+        raise InvalidRequestState(reason)
+    state = states.open(token, binding, caller=caller_id(request.principal, request.address))
+    return RoundStart(binding, state.flow, state)
 
 
 def principal_digest(principal: Principal | None) -> str | None:
@@ -239,7 +286,7 @@ class RequestStates:
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
 
     def new_flow(self) -> str:
-        """Name a conversation that begins now; nobody outside can guess it."""
+        """Return a random id for a new conversation."""
         return base64url(self._rand(_FLOW_BYTES))
 
     def seal(  # noqa: PLR0913 - a conversation's name is given, or made up

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import access_tokens
-from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, MissingRequiredClientCapability, UnknownTask
+from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, UnknownTask
 from mcp_functions.protocol.messages import complete
-from mcp_functions.rounds.input_requests import describe_request, missing
+from mcp_functions.rounds.input_requests import check_capabilities
 from mcp_functions.seal.request_state import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks.lease import left
@@ -98,7 +98,7 @@ class Tasks:
             principal=principal_of(request.principal),
             scopes=tuple(sorted(request.scopes)),
             declared=request.capabilities,
-            flow=round_.flow or self._rand(FLOW_BYTES).hex(),
+            flow=round_.request.flow or self._rand(FLOW_BYTES).hex(),
             created=now,
             ttl=min(tool.task_ttl * 1000, self._settings.max_task_ttl * 1000, request.task_ttl or tool.task_ttl * 1000),
             updated=now,
@@ -149,14 +149,12 @@ class Tasks:
     def _get(self, task_id: str, owner: str | None, task: Task, request: Request) -> dict[str, Any]:
         if task.abandoned(self._ms()):
             task = self._looked_after(task_id, owner)
-        # "MUST NOT send an inputRequests that the client has not declared support for in its capabilities"
-        if lacking := missing((asked for _key, asked in task.requests.values()), request.capabilities):
-            asks = {key: describe_request(asked) for key, (_own, asked) in task.requests.items()}
-            raise MissingRequiredClientCapability(lacking, asks)
+        requests = {key: asked for key, (_own, asked) in task.requests.items()}
+        check_capabilities(requests, request.capabilities)
         shown = _shown(task_id, task, self._ms())
         match task.status:
             case status if status == INPUT_REQUIRED:
-                return {**shown, "inputRequests": {key: asked for key, (_own, asked) in task.requests.items()}}
+                return {**shown, "inputRequests": requests}
             case status if status == COMPLETED:
                 return {**shown, "result": complete(task.outcome["result"], self._settings.server_info)}
             case status if status == FAILED:

@@ -17,7 +17,6 @@ from mcp_functions.protocol.errors import (
     InternalError,
     McpError,
     Misconfigured,
-    MissingRequiredClientCapability,
     TaskResultTooLarge,
     TemporarilyUnavailable,
     UnknownTask,
@@ -25,8 +24,8 @@ from mcp_functions.protocol.errors import (
     is_ctrl_c,
 )
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.rounds.input_requests import describe_request, missing
-from mcp_functions.rounds.round import Round
+from mcp_functions.rounds.input_requests import check_capabilities
+from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks.lease import Held, left
 from mcp_functions.tasks.task import (
@@ -197,25 +196,26 @@ class Worker:
         if outcome is not None:
             return finished(task, epoch, now, FAILED if "error" in outcome else COMPLETED, outcome)
         if round_.requests:
-            return asking(task, epoch, now, left(round_), round_.requests, round_.open_questions())
+            return asking(task, epoch, now, left(round_), round_.requests, round_.questions.open_fingerprints())
         if task.cancel:
             return cancelled(renewed(task, epoch, now, round_.progress_message), now)
         return paused(task, epoch, now, left(round_), round_.progress_message)
 
     def _round(self, task: Task, deadline: float) -> Round:
-        return Round(
-            record=task.record,
-            asked=task.asked,
-            flow=task.flow,
-            number=task.rounds + 1,
+        tool = self._tools.get(task.tool)
+        request = RoundRequest(
             responses=task.given,
-            declared=task.declared,
-            deadline=deadline,
-            now=self._now,
-            max_sheds=NO_LIMIT,
+            capabilities=task.declared,
             principal=None if task.principal is None else Principal(*task.principal),
             scopes=frozenset(task.scopes),
+            flow=task.flow,
+            number=task.rounds + 1,
+            deadline=deadline,
+            now=self._now,
+            camel_case=tool is not None and tool.camel_case,
+            max_sheds=NO_LIMIT,
         )
+        return Round(request, task.record, task.asked)
 
     def _ms(self) -> int:
         return int(self._now() * 1000)
@@ -225,13 +225,10 @@ def _result(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str,
     """Play a round; return its result as an outcome, None if it goes on."""
     if tool is None:
         raise UnknownTask  # another release offers it no more
-    round_.camel_case = tool.camel_case
     result = play(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
     if result is not None:
         return {"result": result}
-    if lacking := missing(round_.requests.values(), task.declared):
-        asks = {key: describe_request(asked) for key, asked in round_.requests.items()}
-        raise MissingRequiredClientCapability(lacking, asks)
+    check_capabilities(round_.requests, task.declared)
     return None
 
 
