@@ -668,8 +668,8 @@ def test_ten_thousand_callers_cannot_lock_out_one_more_and_do_not_fill_the_memor
     budgets = container._keys._state.budgets  # noqa: SLF001
     for number in range(10_000):
         for _ in range(4):
-            budgets.take(f"caller {number}", clock())
-    assert len(budgets._left) == 4096  # noqa: SLF001
+            budgets.charge(f"caller {number}", clock(), 20)
+    assert len(budgets._buckets) == 4096  # noqa: SLF001
     assert container.unseal(token, caller="alice") == b"state"
 
 

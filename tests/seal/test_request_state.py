@@ -20,6 +20,7 @@ from mcp_functions.protocol.errors import (
     TemporarilyUnavailable,
 )
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.canonical_json import write_canonical
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import (
     Binding,
@@ -29,7 +30,6 @@ from mcp_functions.seal.request_state import (
     VerifiedState,
     bind_request,
     principal_digest,
-    write_canonical,
 )
 from tests.support.strict_kms import START, Clock, StrictKms, make_keys
 
@@ -288,21 +288,21 @@ def test_each_method_is_bound_by_its_own_name_of_the_target() -> None:
 @pytest.mark.parametrize("lifetime", [MINUTES, 3 * DAY])
 def test_a_state_ends_with_its_lifetime_to_the_millisecond(lifetime: int) -> None:
     clock = Clock()
-    here = states(clock)
-    token = here.seal(HERE, None, asked={}, record={}, lifetime=lifetime)
+    here = states(clock, lifetime_seconds=lifetime)
+    token = here.seal(HERE, None, asked={}, record={})
     clock.at = START + lifetime - 0.001
-    assert here.open(token, HERE, lifetime=lifetime)
+    assert here.open(token, HERE)
     clock.at = START + lifetime
-    assert refused(lambda: here.open(token, HERE, lifetime=lifetime)) == "expired"
+    assert refused(lambda: here.open(token, HERE)) == "expired"
 
 
 def test_who_may_answer_tomorrow_has_a_day_for_each_of_six_answers() -> None:
     clock = Clock()
-    here, previous = states(clock), None
+    here, previous = states(clock, lifetime_seconds=DAY), None
     for _ in range(6):
-        token = here.seal(HERE, previous, asked={}, record={}, lifetime=DAY)
+        token = here.seal(HERE, previous, asked={}, record={})
         clock.advance(DAY - 1)
-        previous = here.open(token, HERE, lifetime=DAY)
+        previous = here.open(token, HERE)
     assert previous is not None
     assert previous.round == 6
 
@@ -325,13 +325,13 @@ def test_a_conversation_ends_at_its_deadline_however_often_it_is_renewed() -> No
 
 
 def test_a_shorter_lifetime_takes_effect_at_once() -> None:
-    here = states()
-    token = here.seal(HERE, None, asked={}, record={}, lifetime=DAY)
+    here, day = states(), states(lifetime_seconds=DAY)
+    token = day.seal(HERE, None, asked={}, record={})
     assert refused(lambda: here.open(token, HERE)) == "lifetime"
     assert refused(lambda: states(lifetime_seconds=DAY - 1).open(token, HERE)) == "lifetime"
-    assert states(lifetime_seconds=DAY).open(token, HERE)
+    assert day.open(token, HERE)
     short = here.seal(HERE, None, asked={}, record={})
-    assert here.open(short, HERE, lifetime=DAY)
+    assert day.open(short, HERE)
 
 
 def test_a_state_from_the_future_is_refused_beyond_a_minute() -> None:
@@ -506,9 +506,8 @@ def test_a_caller_pays_for_noise_by_name() -> None:
 
 
 def test_a_lifetime_over_what_the_envelope_keeps_is_the_authors_work_and_never_a_token_that_dies_early() -> None:
-    here, _ = sealed_states(Clock(), max_age=MINUTES)
     with pytest.raises(Misconfigured) as error:
-        here.seal(HERE, None, asked={}, record={}, lifetime=DAY)
+        sealed_states(Clock(), max_age=MINUTES, lifetime_seconds=DAY)
     assert "max_age" in str(error.value.reason)
 
 
@@ -517,11 +516,13 @@ def test_a_state_for_days_opens_on_its_last_day_in_a_container_that_was_never_th
     arn = kms.create_key()
 
     def container() -> RequestStates:
-        return RequestStates(Envelope(make_keys(kms, arn, clock=clock), max_age=3 * DAY), now=clock)
+        return RequestStates(
+            Envelope(make_keys(kms, arn, clock=clock), max_age=3 * DAY), now=clock, lifetime_seconds=3 * DAY
+        )
 
-    token = container().seal(HERE, None, asked={}, record={"x": 1}, lifetime=3 * DAY)
+    token = container().seal(HERE, None, asked={}, record={"x": 1})
     clock.advance(3 * DAY - 0.001)
-    assert container().open(token, HERE, lifetime=3 * DAY).record == {"x": 1}
+    assert container().open(token, HERE).record == {"x": 1}
 
 
 def test_a_record_too_large_is_refused_by_the_envelope() -> None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.request_state import SKEW_MS, canonical_digest, max_flow_seconds
+from mcp_functions.seal.canonical_json import canonical_digest
+from mcp_functions.seal.request_state import SKEW_MS, max_flow_seconds
 from mcp_functions.store import Conflict, ItemTooLarge, Key, Unreadable
 
 if TYPE_CHECKING:

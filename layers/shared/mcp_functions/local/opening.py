@@ -280,10 +280,12 @@ def _bound(audience: str, request: Request, claims: dict[str, Any]) -> Binding:
 def _refusals(payload: bytes, bound: Binding, claims: dict[str, Any], *, now: float, lifetime: int) -> tuple[str, ...]:
     """Name every reason: after each one, ask again as if the request had said what the claim says."""
     reasons: list[str] = []
-    states = RequestStates(_Payload(payload), now=lambda: now, max_rounds=MAX_ROUNDS, anonymous=True)
+    states = RequestStates(
+        _Payload(payload), now=lambda: now, lifetime_seconds=lifetime, max_rounds=MAX_ROUNDS, anonymous=True
+    )
     while True:
         try:
-            states.open("", bound, lifetime=lifetime)
+            states.open("", bound)
         except InvalidRequestState as refused:
             reasons.append(refused.reason)
             if refused.reason not in BINDING_CLAIMS:

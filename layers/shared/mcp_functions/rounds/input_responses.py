@@ -1,4 +1,4 @@
-"""The specification's own words, for functions that return InputRequiredResult: what was answered, what was kept."""
+"""Responses and state for functions that return InputRequiredResult (the low level)."""
 
 from __future__ import annotations
 
@@ -24,20 +24,14 @@ State = TypeVar("State", bound="BaseModel")
 
 
 class InputResponses(Capability, Mapping[str, "JSONObject"]):
-    """The client's answers by key, as far as the sealed state proves that they were asked for.
-
-    Attributes:
-        unproven: what the client sent beyond that. It never answers a question of this server: treat it as an argument.
-
-    """
+    """The client's answers by key, for the questions that the sealed state proves."""
 
     asks = True
     low_level = True
 
     def __getitem__(self, key: str) -> JSONObject:
-        """Return one answer as it came: ElicitResult, CreateMessageResult or ListRootsResult."""
-        answer: JSONObject = self._round.record.last_answer(key)
-        return answer
+        """Return one answer: ElicitResult, CreateMessageResult or ListRootsResult."""
+        return self._round.record.last_answer(key)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys that have an answer."""
@@ -49,7 +43,7 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
     @property
     def unproven(self) -> dict[str, JSONObject]:
-        """Answers to nothing that this server can prove it asked."""
+        """Other responses of the client. They answer no question of this server, so treat them as arguments."""
         return self._round.unproven_responses
 
     def accepted(self, key: str, form: TypeForm[Answer]) -> Answer | None:
@@ -67,7 +61,7 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
 
 class RequestState(Capability, Generic[State]):
-    """What this function kept in the last round, `request_state.value`; a new one in the first.
+    """The state that this function kept in the previous round, `request_state.value`; a new one in the first.
 
     Attributes:
         value: a model of the type in brackets. Return it in `InputRequiredResult(request_state=…)` to keep it.
@@ -80,11 +74,11 @@ class RequestState(Capability, Generic[State]):
 
     @classmethod
     def of(cls, round_: Round, args: tuple[Any, ...]) -> Self:
-        """Open the state of one round as the model in brackets."""
-        made = cls(round_)
+        """Read the state as the model in brackets."""
+        state = cls(round_)
         (model,) = args
-        made.value = _read(model, round_.record.previous_state)
-        return made
+        state.value = _read(model, round_.record.previous_state)
+        return state
 
 
 def _read(model: type[State], state: str | None) -> State:
@@ -93,7 +87,6 @@ def _read(model: type[State], state: str | None) -> State:
     try:
         return read_state(model, state)
     except (ValueError, TypeError, LookupError, AttributeError):
-        # A state of another shape, from before or after a deployment. A model that knows how migrates it itself, in a
-        # validator of mode "before" (which may meet shapes that it does not know either); otherwise what was answered
-        # still counts, and the rest begins anew.
+        # Another deployed version wrote the state with other fields. The model may migrate them in a validator of mode
+        # "before". Otherwise the answers still count, and the state begins anew.
         return model()

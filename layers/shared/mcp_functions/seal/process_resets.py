@@ -1,4 +1,4 @@
-"""What must not outlive its process: reset before a snapshot, after a restore and in a forked child."""
+"""Resets of objects that belong to one process: before a snapshot, after a restore and in a forked child."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Protocol
 
 
 class Resettable(Protocol):
-    """What holds keys, clients, connections or locks of the process it belongs to."""
+    """An object that holds keys, clients, connections or locks of its process."""
 
     def reset(self) -> None:
-        """Forget them. No other thread runs meanwhile."""
+        """Drop them. No other thread runs meanwhile."""
 
 
-_alive: weakref.WeakSet[Resettable] = weakref.WeakSet()
+_registered: weakref.WeakSet[Resettable] = weakref.WeakSet()
 
 
-def register_reset(what: Resettable) -> None:
-    """Have `what` reset before a snapshot, after a restore and in a forked child."""
-    _alive.add(what)
+def register_reset(resettable: Resettable) -> None:
+    """Reset an object before a snapshot, after a restore and in a forked child, as long as it exists."""
+    _registered.add(resettable)
     _register_hooks()
 
 
 @functools.cache
 def _register_hooks() -> None:
-    """Have the runtime say when it takes or restores a snapshot, and the interpreter when it forks. Runs once."""
+    """Register the hooks of the interpreter and of Lambda's runtime, once."""
     os.register_at_fork(after_in_child=_reset_all)
     try:
         import snapshot_restore_py  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415 - Lambda has it
@@ -37,5 +37,5 @@ def _register_hooks() -> None:
 
 
 def _reset_all() -> None:
-    for what in list(_alive):
-        what.reset()
+    for resettable in list(_registered):
+        resettable.reset()
