@@ -2,8 +2,8 @@
 
 The state records a step's result, and later rounds read it. A client that lost a response repeats the round with the
 state from before the step, so the step may run again. For services that must not act twice, a step has an idempotency
-key. It derives from the conversation, the step's key and its arguments, so it is the same in every repetition of a round
-with a state. A step that raises is not recorded.
+key. It derives from the conversation, the step's key and its arguments, so it is the same in every repetition of a
+round with a state. A step that raises is not recorded.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class Step(Capability):
     def keyed(self) -> KeyedStep:
         """Pass the idempotency key: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
 
-        The key is `step.key`. A conversation's first round ends before such a step, without a question. A repeated first
-        request would begin another conversation, with another key.
+        The key is `step.key`. A conversation's first round ends before such a step, without a question. A repeated
+        first request would begin another conversation, with another key.
         """
         return KeyedStep(self._round, self._takes)
 
@@ -294,7 +294,7 @@ def _returns(function: Callable[..., Any]) -> Kind | None:
     if not inspect.isroutine(function) and not isinstance(function, type):
         function = type(function).__call__
     try:
-        annotation = function
+        annotation: Any = function
         if not isinstance(function, type):
             annotation = get_type_hints(function, include_extras=True).get("return")
         return None if annotation in (None, Any, object) else kind(annotation)
