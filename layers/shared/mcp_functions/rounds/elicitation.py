@@ -78,7 +78,7 @@ class Question(NamedTuple, Generic[Form]):
         """Return the question for the client."""
         form = forms.form_of(self.form, self.key, camel_case=camel_case)
 
-        def read(response: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the type that the form was made of
+        def read(response: Mapping[str, Any]) -> object:
             _check_accepted(self.key, self.message, response)
             return form.accept(response.get("content"))
 
@@ -220,7 +220,7 @@ class Sample(Capability):
         messages: str | Sequence[JSONObject | Model],
         *,
         max_tokens: int,
-        **options: Any,  # noqa: ANN401 - JSON values
+        **options: object,
     ) -> JSONObject:
         """Return the model's message (CreateMessageResult), in this round or a later one.
 

@@ -132,7 +132,7 @@ class Step(Capability):
         """End the round here: the client repeats the request, and the next round continues the work."""
         self._round.shed()
 
-    def _call(self, key: str, function: Callable[..., Any], args: Any, kwargs: Any) -> _Call:  # noqa: ANN401
+    def _call(self, key: str, function: Callable[..., Any], args: object, kwargs: object) -> _Call:
         if (outer := self._round.enclosing_step) is not None:
             self._round.fail(
                 "step {key!r} runs inside step {outer!r}: a step is recorded as a whole", key=key, outer=outer
@@ -159,7 +159,7 @@ class KeyedStep(Capability):
         super().__init__(round_)
         self._step = Step(round_, takes)
 
-    def __call__(self, key: str, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:  # noqa: ANN401
+    def __call__(self, key: str, function: Callable[..., R], /, *args: object, **kwargs: object) -> R:
         """Return what `function` returned, now or in an earlier round; it gets `key=` besides its own arguments.
 
         Raises:
@@ -169,13 +169,13 @@ class KeyedStep(Capability):
         """
         return self._step(key, self._with_key(function), *args, **kwargs)
 
-    async def wait(self, key: str, function: Callable[..., Awaitable[R]], /, *args: Any, **kwargs: Any) -> R:  # noqa: ANN401
+    async def wait(self, key: str, function: Callable[..., Awaitable[R]], /, *args: object, **kwargs: object) -> R:
         """Await an async function, which gets `key=` besides its own arguments."""
         return await self._step.wait(key, self._with_key(function), *args, **kwargs)
 
     def _with_key(self, function: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(function)
-        def keyed(*args: Any, **kwargs: Any) -> R:  # noqa: ANN401 - the function's own
+        def keyed(*args: object, **kwargs: object) -> R:
             self._round.end_first_round()
             return function(*args, key=self._step.key, **kwargs)
 
@@ -320,7 +320,7 @@ def _json(value: object) -> object:
         return to_jsonable_python(value, by_alias=True)
 
 
-def _ordered(value: Any) -> Any:  # noqa: ANN401 - an argument
+def _ordered(value: object) -> object:
     """Sort the members of sets, because their order differs between processes."""
     if isinstance(value, set | frozenset):
         return sorted(map(_ordered, value), key=repr)
