@@ -18,9 +18,9 @@ import pytest
 
 from functions.get_weather.app import handler as get_weather
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.data_keys import Keys, KmsKey, Scope
+from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import RequestStates, binding
+from mcp_functions.seal.request_state import RequestStates, bind_request
 from mcp_functions.testing import Conversation
 from tests.support.attacker import CLIENT, Site, site
 
@@ -114,10 +114,12 @@ def sealed_in(scope: Scope, *, foreign: bool = False) -> Callable[[Site, str], s
     def seal(site: Site, _good: str) -> str:
         before = len(site.kms.asked)
         wrapping = ForeignKey() if foreign else KmsKey(os.environ["MCP_KMS_KEYS"])
-        states = RequestStates(Envelope(Keys([wrapping], scope, now=site.now)), now=site.now)
+        states = RequestStates(Envelope(Keyring([wrapping], scope, now=site.now)), now=site.now)
         assert site.issuer
         alice = Principal(site.issuer.url, "alice", CLIENT)
-        bound = binding("local/travel/local", "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}}, alice)
+        bound = bind_request(
+            "local/travel/local", "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}}, alice
+        )
         sealed = states.seal(bound, None, asked={}, record={})
         del site.kms.asked[before:]  # what the attacker asks is not the site's
         return sealed

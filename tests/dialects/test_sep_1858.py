@@ -11,7 +11,7 @@ from mcp_functions import serve
 from mcp_functions.dialects import sep_1858
 from mcp_functions.protocol.constants import META_EARLIER
 from mcp_functions.protocol.errors import InvalidRequestState
-from mcp_functions.seal.data_keys import Keys
+from mcp_functions.seal.data_keys import Keyring
 from tests.dialects.clients import Client, MultiTurnClient, accept
 from tests.dialects.functions import EVERY, WORKED
 from tests.dialects.wires import Events
@@ -273,12 +273,12 @@ def test_event_ids_of_two_oauth_clients_are_charged_to_their_one_person(
     _client, requests, event_id = begun(over, who="alice")
     charged: list[str] = []
 
-    def opening(_keys: Keys, _header: Header, caller: str, **_limits: float) -> NoReturn:
+    def opening(_keys: Keyring, _header: Header, caller: str, **_limits: float) -> NoReturn:
         charged.append(caller)
         reason = "wrapped_key"
         raise InvalidRequestState(reason)
 
-    monkeypatch.setattr(Keys, "opening", opening)
+    monkeypatch.setattr(Keyring, "key_to_open", opening)
     for who, oauth_client in (("alice", "c"), ("alice", "d"), ("bob", "c")):
         events = over(who)
         events.oauth_client = oauth_client

@@ -41,7 +41,7 @@ from mcp_functions import (
 )
 from mcp_functions.handlers import Handler
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams, Unanswered
-from mcp_functions.rounds.round import InputRequired, Round
+from mcp_functions.rounds.round import InputRequired, Round, RoundRequest
 
 
 class City(BaseModel):
@@ -68,12 +68,12 @@ def call(handler: Handler[..., Any], arguments: dict[str, Any] | None = None, ro
 
 def talk(handler: Handler[..., Any], *responses: dict[str, Any], arguments: dict[str, Any] | None = None) -> Any:  # noqa: ANN401
     """Hold a conversation of one round more than there are responses; all but the last round have to ask."""
-    round_ = Round(camel_case=handler.camel_case)
+    round_ = Round(RoundRequest(camel_case=handler.camel_case))
     for response in responses:
         with pytest.raises(InputRequired):
             call(handler, arguments, round_)
-        record, asked = round_.leave(), round_.leave_asked()
-        round_ = Round(record=record, asked=asked, responses=response, camel_case=handler.camel_case)
+        record, asked = round_.next_record(), round_.questions.open_fingerprints()
+        round_ = Round(RoundRequest(responses=response, camel_case=handler.camel_case), record, asked)
     return call(handler, arguments, round_)
 
 
@@ -560,7 +560,7 @@ def e_header_name(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[
         ),
         (
             e_before_state,
-            "state: mcp_functions.rounds.low_level.RequestState[test_handlers.Draft]: what the function may do",
+            "state: mcp_functions.rounds.input_responses.RequestState[test_handlers.Draft]: what the function may do",
         ),
         (e_before_ask, "city: what is asked of the user stands after *"),
         (e_after, f"x: int: after * stands what the function may do ({CONTRACT}); what the client sends stands before"),
@@ -770,10 +770,13 @@ def test_camel_case_is_for_forms_and_never_for_a_templates_variables() -> None:
     def item(item_id: int, *, elicit: Elicit) -> str:
         return f"{item_id} {elicit('why', 'Why?', Reason).why_now}"
 
-    round_ = Round(camel_case=True)
+    round_ = Round(RoundRequest(camel_case=True))
     with pytest.raises(InputRequired):
         item.call({"uri": "items://7"}, round_)
-    answered = Round(asked=round_.leave_asked(), responses={"why": accept(whyNow="now")}, camel_case=True)
+    answered = Round(
+        RoundRequest(responses={"why": accept(whyNow="now")}, camel_case=True),
+        asked=round_.questions.open_fingerprints(),
+    )
     assert item.call({"uri": "items://7"}, answered)["contents"][0]["text"] == "7 now"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import serve
 from mcp_functions.protocol.errors import McpError
-from mcp_functions.rounds.round import Asking, InputRequired, Round
+from mcp_functions.rounds.round import InputRequired, Round, RoundRequest, WireQuestion
 from tests.laws.people import MALFORMED, Person, open_pages, words
 from tests.laws.world import WORLD
 from tests.support import wire
@@ -195,18 +195,18 @@ class Client:
 class Uninterrupted(Round):
     """A round in which everybody answers at once, so that it is the only one."""
 
-    def __init__(self, person: Person, heard_of: dict[str, Any], **known: Any) -> None:  # noqa: ANN401 - a Round's
-        super().__init__(**known)
+    def __init__(self, person: Person, heard_of: dict[str, Any], request: RoundRequest) -> None:
+        super().__init__(request)
         self.person, self.heard_of = person, heard_of
 
-    def ask(self, *questions: Asking) -> list[Any]:
+    def ask(self, *questions: WireQuestion) -> list[Any]:
         outcomes = [self._said(question) for question in questions]
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 raise outcome
         return outcomes
 
-    def _said(self, question: Asking) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
+    def _said(self, question: WireQuestion) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
         asked: dict[str, Any] = dict(question.request)
         self.heard_of[question.key] = asked
         said = self.person.answer(question.key, asked)
@@ -216,21 +216,21 @@ class Uninterrupted(Round):
         except Exception as outcome:  # noqa: BLE001 - as the engine does
             return outcome
 
-    def make_room(self, takes: float | None) -> None:
+    def check_time_left(self, takes: float | None) -> None:
         pass
 
     def shed(self) -> None:  # type: ignore[override]  # there is all the time in the world
         pass
 
-    def anchor(self) -> None:
+    def end_first_round(self) -> None:
         pass
 
 
 def ideal(case: Case, version: int, person: Person) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a handler comes to if nothing ever interrupts it, and the questions it asked."""
     handler, heard_of = case.versions[version], dict[str, Any]()
-    known: dict[str, Any] = {"flow": "the ideal", "camel_case": handler.camel_case, "declared": EVERYTHING}
-    round_: Round = Uninterrupted(person, heard_of, **known)
+    request = RoundRequest(flow="the ideal", camel_case=handler.camel_case, capabilities=EVERYTHING)
+    round_: Round = Uninterrupted(person, heard_of, request)
     while True:
         WORLD.begin_round()
         try:
@@ -242,7 +242,7 @@ def ideal(case: Case, version: int, person: Person) -> tuple[dict[str, Any], dic
         except InputRequired:  # of the low level, which ends its rounds itself
             heard_of.update(round_.requests)
             said = {key: person.answer(key, dict(asked)) for key, asked in round_.requests.items()}
-            round_ = Round(record=round_.leave(), asked=round_.leave_asked(), responses=said, **known)
+            round_ = Round(request._replace(responses=said), round_.next_record(), round_.questions.open_fingerprints())
 
 
 def _first(error: BaseException) -> BaseException:

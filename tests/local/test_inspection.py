@@ -17,15 +17,15 @@ from mcp_functions.local.cli import main
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.inspection import explain as opening
-from mcp_functions.local.inspection import keyring, reasons
+from mcp_functions.local.inspection import key_source, reasons
 from mcp_functions.local.inspection.explain import Request, explain
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.data_keys import Keys, Scope
+from mcp_functions.seal.data_keys import Keyring, Scope
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import RequestStates, binding
+from mcp_functions.seal.request_state import RequestStates, bind_request
 from tests.local.conftest import write_functions
 from tests.support import wire
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_functions.local.inspection.explain import Explanation
-    from mcp_functions.local.inspection.keyring import Keyring
+    from mcp_functions.local.inspection.key_source import KeySource
 
 NOW = 1_767_300_000.0
 SCOPE = Scope("local/greet", "local", "1")
@@ -66,34 +66,34 @@ handler = serve(greet)
 
 
 @pytest.fixture(scope="module")
-def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyring]:
+def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeySource]:
     state_dir = tmp_path_factory.mktemp("state")
     keyfile.load(state_dir)
-    with keyring.local_key(state_dir, [SCOPE], SCOPE) as held:
+    with key_source.local_key(state_dir, [SCOPE], SCOPE) as held:
         yield held
 
 
 class Sealing(NamedTuple):
     """A function that leaves states, and what it thinks of those that come back."""
 
-    holder: Keyring
+    holder: KeySource
     scope: Scope = SCOPE
     lifetime: int = 600
     anonymous: bool = False
 
     def states(self, now: float) -> RequestStates:
-        envelope = Envelope(Keys(self.holder.wrappings, self.scope, now=lambda: now), max_age=self.lifetime)
+        envelope = Envelope(Keyring(self.holder.wrappings, self.scope, now=lambda: now), max_age=self.lifetime)
         return RequestStates(
             envelope, now=lambda: now, lifetime_seconds=self.lifetime, anonymous=self.anonymous, max_rounds=16
         )
 
     def seal(self, now: float = NOW, principal: Principal | None = ALICE) -> str:
-        bound = binding(f"{self.scope.service}/{self.scope.stage}", "tools/call", PARAMS, principal)
+        bound = bind_request(f"{self.scope.service}/{self.scope.stage}", "tools/call", PARAMS, principal)
         return self.states(now).seal(bound, None, asked={"when": "print"}, record=RECORD)
 
     def refuses(self, token: str, now: float, params: dict[str, Any], principal: Principal | None) -> str | None:
         """Say why the shipped code refuses a token; None if it does not."""
-        bound = binding(f"{self.scope.service}/{self.scope.stage}", "tools/call", params, principal)
+        bound = bind_request(f"{self.scope.service}/{self.scope.stage}", "tools/call", params, principal)
         try:
             self.states(now).open(token, bound)
         except InvalidRequestState as refused:
@@ -113,7 +113,7 @@ def line(explained: Explanation, label: str) -> str:
 # ---- What it says of a good token
 
 
-def test_a_good_token_is_taken_apart_claim_by_claim(holder: Keyring, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_good_token_is_taken_apart_claim_by_claim(holder: KeySource, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
     explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW + 90)
     assert explained.reasons == ()
@@ -134,30 +134,30 @@ def test_a_good_token_is_taken_apart_claim_by_claim(holder: Keyring, monkeypatch
     assert str(explained).endswith("not refused, as far as it was compared")
 
 
-def test_times_are_the_users(holder: Keyring) -> None:
+def test_times_are_the_users(holder: KeySource) -> None:
     explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW)
     assert line(explained, "sealed").startswith("20")
     assert line(explained, "sealed").endswith("in 0 s") or line(explained, "sealed").endswith("0 s ago")
 
 
-def test_what_is_not_known_is_not_compared(holder: Keyring) -> None:
+def test_what_is_not_known_is_not_compared(holder: KeySource) -> None:
     explained = explain(Sealing(holder).seal(), holder, Request(), now=NOW)
     assert explained.reasons == ()
     assert str(explained).count("(not compared)") == 4
 
 
-def test_answers_and_state_are_shown_only_to_who_asks_for_them_and_keys_never(holder: Keyring) -> None:
+def test_answers_and_state_are_shown_only_to_who_asks_for_them_and_keys_never(holder: KeySource) -> None:
     token = Sealing(holder).seal()
     hidden, told = (explain(token, holder, asked(), now=NOW, show_state=show) for show in (False, True))
     assert MARKER not in str(hidden)
     assert str(told).count(MARKER) == 3
     assert f'"draft": "{MARKER}"' in str(told)
-    key = Keys(holder.wrappings, SCOPE, now=lambda: NOW).sealing().plaintext
+    key = Keyring(holder.wrappings, SCOPE, now=lambda: NOW).key_to_seal().plaintext
     for written in (key.hex(), base64.b64encode(key).decode()):
         assert written not in str(told)
 
 
-def test_a_state_without_a_principal_is_nobodys(holder: Keyring) -> None:
+def test_a_state_without_a_principal_is_nobodys(holder: KeySource) -> None:
     explained = explain(Sealing(holder, anonymous=True).seal(principal=None), holder, asked(principal=None), now=NOW)
     assert line(explained, "principal") == "nobody (as in the request)"
     assert explained.reasons == ()
@@ -179,7 +179,7 @@ CASES: list[tuple[str, float, dict[str, Any], Principal | None]] = [
 
 @pytest.mark.parametrize(("reason", "at", "params", "principal"), CASES, ids=[case[0] for case in CASES])
 def test_it_names_the_reason_that_the_server_names(
-    holder: Keyring, reason: str, at: float, params: dict[str, Any], principal: Principal | None
+    holder: KeySource, reason: str, at: float, params: dict[str, Any], principal: Principal | None
 ) -> None:
     sealing = Sealing(holder)
     token = sealing.seal()
@@ -188,23 +188,23 @@ def test_it_names_the_reason_that_the_server_names(
     assert f"refused: {reason}: {reasons.WHY[reason]}" in str(explained)
 
 
-def test_it_names_every_reason_and_not_just_the_first(holder: Keyring) -> None:
+def test_it_names_every_reason_and_not_just_the_first(holder: KeySource) -> None:
     explained = explain(Sealing(holder).seal(), holder, asked(OTHER, BOB), now=NOW + 601)
     assert explained.reasons == ("principal", "arguments", "expired")
 
 
-def test_the_contents_of_a_token_that_is_far_too_old_are_still_shown(holder: Keyring) -> None:
+def test_the_contents_of_a_token_that_is_far_too_old_are_still_shown(holder: KeySource) -> None:
     explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW + 400 * DAY)
     assert explained.reasons == ("born_past", "expired")
     assert line(explained, "answers") == "who"
 
 
-def test_a_lifetime_that_was_shortened_is_a_reason(holder: Keyring) -> None:
+def test_a_lifetime_that_was_shortened_is_a_reason(holder: KeySource) -> None:
     explained = explain(Sealing(holder).seal(), holder, asked(answer_within=60), now=NOW)
     assert explained.reasons == ("lifetime",)
 
 
-def test_every_change_of_a_token_is_refused_for_the_servers_reason(holder: Keyring) -> None:
+def test_every_change_of_a_token_is_refused_for_the_servers_reason(holder: KeySource) -> None:
     sealing, states = Sealing(holder), set[str]()
     token = sealing.seal()
     for at in range(0, len(token), 7):
@@ -228,21 +228,21 @@ def test_every_change_of_a_token_is_refused_for_the_servers_reason(holder: Keyri
         ("ks1.AQIA{rest}", "key_kind"),
     ],
 )
-def test_what_has_not_the_shape_of_a_token_is_said_without_a_key(holder: Keyring, text: str, reason: str) -> None:
+def test_what_has_not_the_shape_of_a_token_is_said_without_a_key(holder: KeySource, text: str, reason: str) -> None:
     token = Sealing(holder).seal()
     changed = text.format(token=token, rest=token[8:])
     assert opening.shown(changed, now=NOW).reasons == explain(changed, holder, asked(), now=NOW).reasons == (reason,)
 
 
-def test_a_token_that_is_too_long_for_a_server_is_opened_and_refused(holder: Keyring) -> None:
-    envelope = Envelope(Keys(holder.wrappings, SCOPE, now=lambda: NOW), max_chars=200_000)
+def test_a_token_that_is_too_long_for_a_server_is_opened_and_refused(holder: KeySource) -> None:
+    envelope = Envelope(Keyring(holder.wrappings, SCOPE, now=lambda: NOW), max_chars=200_000)
     states = RequestStates(envelope, now=lambda: NOW)
-    bound = binding(AUDIENCE, "tools/call", PARAMS, ALICE)
+    bound = bind_request(AUDIENCE, "tools/call", PARAMS, ALICE)
     token = states.seal(bound, None, asked={}, record={"state": {"long": "x" * 50_000}})
     assert explain(token, holder, asked(), now=NOW).reasons == ("length",)
 
 
-def test_a_token_of_another_function_is_opened_there_and_refused_here(holder: Keyring) -> None:
+def test_a_token_of_another_function_is_opened_there_and_refused_here(holder: KeySource) -> None:
     elsewhere = SCOPE._replace(service="local/other")
     both = holder._replace(scopes=[SCOPE, elsewhere])
     explained = explain(Sealing(holder, elsewhere).seal(), both, asked(), now=NOW)
@@ -251,28 +251,28 @@ def test_a_token_of_another_function_is_opened_there_and_refused_here(holder: Ke
 
 
 @pytest.mark.parametrize("scope", [SCOPE._replace(stage="prod"), SCOPE._replace(generation="2")])
-def test_a_token_of_another_stage_or_generation_stays_closed(holder: Keyring, scope: Scope) -> None:
+def test_a_token_of_another_stage_or_generation_stays_closed(holder: KeySource, scope: Scope) -> None:
     explained = explain(Sealing(holder, scope).seal(), holder, asked(), now=NOW)
     assert explained.reasons == ("wrapped_key",)
     assert "generation" in str(explained)
     assert AUDIENCE not in str(explained)
 
 
-def test_a_token_under_another_key_stays_closed(holder: Keyring, tmp_path: Path) -> None:
+def test_a_token_under_another_key_stays_closed(holder: KeySource, tmp_path: Path) -> None:
     keyfile.load(tmp_path)
-    with keyring.local_key(tmp_path, [SCOPE], None) as other:
+    with key_source.local_key(tmp_path, [SCOPE], None) as other:
         token = Sealing(other).seal()
     assert explain(token, holder, asked(), now=NOW).reasons == ("kek_unknown",)
 
 
-def test_a_payload_that_is_no_document_of_claims_is_said(holder: Keyring) -> None:
-    token = Envelope(Keys(holder.wrappings, SCOPE, now=lambda: NOW)).seal(b'{"v":2}')
+def test_a_payload_that_is_no_document_of_claims_is_said(holder: KeySource) -> None:
+    token = Envelope(Keyring(holder.wrappings, SCOPE, now=lambda: NOW)).seal(b'{"v":2}')
     assert explain(token, holder, asked(), now=NOW).reasons == ("claims",)
 
 
 def test_every_reason_of_the_server_is_explained() -> None:
-    from mcp_functions.seal.data_keys import Reason as OfTokens  # noqa: PLC0415 - two enumerations of one name
-    from mcp_functions.seal.request_state import Reason as OfClaims  # noqa: PLC0415
+    from mcp_functions.seal.data_keys import TokenReason as OfTokens  # noqa: PLC0415 - two enumerations of one name
+    from mcp_functions.seal.request_state import ClaimReason as OfClaims  # noqa: PLC0415
 
     unexplained = {*OfTokens, *OfClaims} - reasons.WHY.keys()
     assert unexplained == {OfTokens.KEK_RETIRED, OfClaims.CODEC}  # neither can be met here: one key, our own codec
@@ -398,7 +398,7 @@ def aws(monkeypatch: pytest.MonkeyPatch, sealed: tuple[Path, str]) -> Iterator[A
 
 
 def arn_of(client: Any) -> str:  # noqa: ANN401 - a boto3 client
-    return str(client.list_keys()["Keys"][0]["KeyArn"])
+    return str(client.list_keys()["Keyring"][0]["KeyArn"])
 
 
 def test_with_the_arn_and_the_scope_a_key_of_aws_opens_it(run: Callable[..., Ran], token: str, aws: Any) -> None:  # noqa: ANN401

@@ -50,9 +50,9 @@ TOOL = EVERY | {
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation",
-    "rounds.input_requests", "rounds.round", "schemas.class_types", "schemas.forms", "schemas.limits",
-    "schemas.record_types", "seal.budgets", "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms",
-    "seal.request_state",
+    "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "schemas.class_types",
+    "schemas.forms", "schemas.limits", "schemas.record_types", "seal.budgets", "seal.canonical_json", "seal.data_keys",
+    "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state",
 }  # fmt: skip
 KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
 OWN = {

@@ -41,7 +41,8 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.rounds.round import MAX_REWORDINGS, InputRequired
+from mcp_functions.rounds.questions import MAX_REWORDINGS
+from mcp_functions.rounds.round import InputRequired
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from mcp_functions import CreateMessageRequest, ElicitRequest, ListRootsRequest
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.rounds.input_requests import asked_again, fingerprint, missing
+from mcp_functions.rounds.input_requests import fingerprint, missing_capabilities, repeat_request
 from tests.support import wire
 
 
@@ -102,9 +102,9 @@ def test_no_request_has_an_id(request_: Any) -> None:  # noqa: ANN401
 
 
 def test_a_fingerprint_is_22_url_safe_characters() -> None:
-    print_ = fingerprint(FORM)
-    assert len(print_) == 22
-    assert print_.replace("-", "").replace("_", "").isalnum()
+    fingerprint_ = fingerprint(FORM)
+    assert len(fingerprint_) == 22
+    assert fingerprint_.replace("-", "").replace("_", "").isalnum()
 
 
 def test_every_question_has_a_fingerprint_of_its_own() -> None:
@@ -161,7 +161,7 @@ def test_different_questions_have_different_fingerprints(one: dict[str, Any], ot
 
 
 def test_a_form_asked_again_says_why_and_asks_the_same() -> None:
-    again: Any = asked_again(FORM, "first_name should be a string")
+    again: Any = repeat_request(FORM, "first_name should be a string")
     assert again["params"]["message"] == "Who? (Please answer again: first_name should be a string.)"
     assert again["params"]["requestedSchema"] == FORM["params"]["requestedSchema"]  # type: ignore[typeddict-item]
     assert FORM["params"]["message"] == "Who?"
@@ -169,7 +169,7 @@ def test_a_form_asked_again_says_why_and_asks_the_same() -> None:
 
 @pytest.mark.parametrize("request_", [PAGE, SAMPLE, ROOTS])
 def test_other_requests_are_asked_again_as_they_were(request_: Any) -> None:  # noqa: ANN401
-    assert asked_again(request_, "no") == request_
+    assert repeat_request(request_, "no") == request_
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_other_requests_are_asked_again_as_they_were(request_: Any) -> None:  # 
     ],
 )
 def test_what_is_declared_may_be_asked(request_: Any, declared: dict[str, Any]) -> None:  # noqa: ANN401
-    assert missing([request_], declared) == {}
+    assert missing_capabilities([request_], declared) == {}
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_what_is_not_declared_is_named_as_an_object(
     declared: dict[str, Any],
     lacking: dict[str, Any],
 ) -> None:
-    assert missing([request_], declared) == lacking
+    assert missing_capabilities([request_], declared) == lacking
 
 
 subsets: Any = st.lists(st.sampled_from(EVERY), unique_by=id)
@@ -234,11 +234,11 @@ def together(declared: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 def test_a_client_that_declares_what_was_named_may_be_asked_everything(
     asked: list[Any], declared: dict[str, Any]
 ) -> None:
-    named = missing(asked, declared)
+    named = missing_capabilities(asked, declared)
     if declared.get("elicitation") == {} and "elicitation" in named:
         declared = {**declared, "elicitation": {"form": {}}}  # the same thing in more words
-    assert missing(asked, together(declared, named)) == {}
+    assert missing_capabilities(asked, together(declared, named)) == {}
 
 
 def test_nothing_asked_needs_nothing() -> None:
-    assert missing([], {}) == {}
+    assert missing_capabilities([], {}) == {}

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from mcp_functions import ElicitRequest, InputRequiredResult, ListRootsRequest
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.rounds.input_requests import fingerprint
-from mcp_functions.rounds.round import Asking, InputRequired, Round
+from mcp_functions.rounds.round import InputRequired, Round, RoundRequest, WireQuestion
 from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def said(answer: str) -> dict[str, Any]:
 
 
 def ask(round_: Round, key: str, words: str, *, once: bool = False) -> Any:  # noqa: ANN401 - whatever was answered
-    (answer,) = round_.ask(Asking(key, question(words), read, once))
+    (answer,) = round_.ask(WireQuestion(key, question(words), read, once))
     return answer
 
 
@@ -67,17 +67,23 @@ class Talk:
     def turn(self, responses: dict[str, Any], words: dict[str, str]) -> Turn:
         turn, round_ = self.run(responses, words)
         again, same = self.run(responses, words)  # a retry that the server sees twice
-        assert (again, same.leave(), same.leave_asked()) == (turn, round_.leave(), round_.leave_asked())
+        assert (again, same.next_record(), same.questions.open_fingerprints()) == (
+            turn,
+            round_.next_record(),
+            round_.questions.open_fingerprints(),
+        )
         if not turn.finished:  # only a round that asks leaves a state
-            self.record, self.asked = json.loads(json.dumps([round_.leave(), round_.leave_asked()]))
+            self.record, self.asked = json.loads(
+                json.dumps([round_.next_record(), round_.questions.open_fingerprints()])
+            )
         return turn
 
     def run(self, responses: dict[str, Any], words: dict[str, str]) -> tuple[Turn, Round]:
-        round_ = Round(record=self.record, asked=self.asked, responses=responses)
+        round_ = Round(RoundRequest(responses=responses), self.record, self.asked)
         delivered: dict[str, str] = {}
         try:
             for group in self.groups:
-                answers = round_.ask(*(Asking(key, question(words[key]), read) for key in group))
+                answers = round_.ask(*(WireQuestion(key, question(words[key]), read) for key in group))
                 delivered |= dict(zip(group, answers, strict=True))
         except InputRequired:
             return Turn({key: words[key] for key in round_.requests}, delivered, finished=False), round_
@@ -164,15 +170,15 @@ def test_answering_what_is_asked_always_ends(groups: list[list[str]]) -> None:
 
 def follow(round_: Round, responses: dict[str, Any] | None = None) -> Round:
     """Begin the round after `round_`: between them there is only JSON."""
-    record, asked = json.loads(json.dumps([round_.leave(), round_.leave_asked()]))
-    return Round(record=record, asked=asked, responses=responses or {})
+    record, asked = json.loads(json.dumps([round_.next_record(), round_.questions.open_fingerprints()]))
+    return Round(RoundRequest(responses=responses or {}), record, asked)
 
 
 def opened(*words: str) -> Round:
     """End a round that asks some questions together, each under its words as key."""
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.ask(*(Asking(word, question(word), read) for word in words))
+        round_.ask(*(WireQuestion(word, question(word), read) for word in words))
     return round_
 
 
@@ -181,8 +187,8 @@ def test_the_first_round_ends_with_the_first_question() -> None:
     with pytest.raises(InputRequired):
         ask(round_, "name", "Who?")
     assert round_.requests == {"name": question("Who?")}
-    assert round_.leave_asked() == {"name": fingerprint(question("Who?"))}
-    assert round_.proven == []
+    assert round_.questions.open_fingerprints() == {"name": fingerprint(question("Who?"))}
+    assert round_.record.answered_keys() == []
 
 
 def test_an_answer_comes_back_from_the_same_call() -> None:
@@ -196,13 +202,13 @@ def test_an_answer_to_other_words_is_asked_again() -> None:
     round_ = follow(opened("who"), {"who": said("Ann")})
     with pytest.raises(InputRequired):
         ask(round_, "who", "Who are you?")
-    assert round_.leave_asked() == {"who": fingerprint(question("Who are you?"))}
+    assert round_.questions.open_fingerprints() == {"who": fingerprint(question("Who are you?"))}
     later = follow(round_, {"who": said("Bo")})
     assert ask(later, "who", "Who are you?") == "Bo"
 
 
 def test_an_answer_that_nobody_asked_for_answers_nothing() -> None:
-    round_ = Round(responses={"name": said("Ann")})
+    round_ = Round(RoundRequest(responses={"name": said("Ann")}))
     with pytest.raises(InputRequired):
         ask(round_, "name", "Who?")
     with pytest.raises(InputRequired):
@@ -212,11 +218,13 @@ def test_an_answer_that_nobody_asked_for_answers_nothing() -> None:
 def test_a_later_answer_does_not_replace_an_accepted_one() -> None:
     second = follow(opened("a", "b"), {"a": said("Ann")})
     with pytest.raises(InputRequired):
-        second.ask(Asking("a", question("a"), read), Asking("b", question("b"), read))
+        second.ask(WireQuestion("a", question("a"), read), WireQuestion("b", question("b"), read))
     third = follow(second, {"a": said("Eve"), "b": said("yes")})
     assert ask(third, "a", "a") == "Ann"
     # not even if the state said that the question was open once more
-    forced = Round(record=second.leave(), asked=opened("a").leave_asked(), responses={"a": said("Eve")})
+    forced = Round(
+        RoundRequest(responses={"a": said("Eve")}), second.next_record(), opened("a").questions.open_fingerprints()
+    )
     assert ask(forced, "a", "a") == "Ann"
 
 
@@ -235,7 +243,7 @@ def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason_under_the_sa
         ask(round_, "Who?", "Who?")
     asked: Any = round_.requests["Who?"]
     assert asked["params"]["message"] == "Who? (Please answer again: it is bad.)"
-    assert round_.leave_asked() == first.leave_asked()
+    assert round_.questions.open_fingerprints() == first.questions.open_fingerprints()
     assert ask(follow(round_, {"Who?": said("Ann")}), "Who?", "Who?") == "Ann"
 
 
@@ -270,18 +278,21 @@ def test_a_broken_rule_is_remembered_too() -> None:
     for words in ("Who?", "Who else?"):
         with contextlib.suppress(BaseException):
             ask(round_, "name", words)
-    assert str(round_.broken) == "two different questions under the key 'name': give each question a key of its own"
+    assert (
+        str(round_.developer_error)
+        == "two different questions under the key 'name': give each question a key of its own"
+    )
 
 
 def test_questions_asked_together_are_open_together() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.ask(Asking("a", question("A?"), read), Asking("b", question("B?"), read))
+        round_.ask(WireQuestion("a", question("A?"), read), WireQuestion("b", question("B?"), read))
     assert round_.requests == {"a": question("A?"), "b": question("B?")}
 
 
 def test_of_questions_asked_together_only_the_open_ones_are_asked_again() -> None:
-    together = [Asking("a", question("a"), read), Asking("b", question("b"), read)]
+    together = [WireQuestion("a", question("a"), read), WireQuestion("b", question("b"), read)]
     round_ = follow(opened("a", "b"), {"b": said("yes")})
     with pytest.raises(InputRequired):
         round_.ask(*together)
@@ -294,7 +305,7 @@ def test_the_outcome_of_one_question_waits_for_the_answers_to_the_others() -> No
         message = "no"
         raise LookupError(message)
 
-    together = [Asking("a", question("a"), no), Asking("b", question("b"), read)]
+    together = [WireQuestion("a", question("a"), no), WireQuestion("b", question("b"), read)]
     with pytest.raises(InputRequired):
         follow(opened("a", "b"), {"a": said("x")}).ask(*together)
     with pytest.raises(LookupError):
@@ -354,13 +365,13 @@ def test_a_key_changes_in_every_round_if_what_was_just_answered_is_asked_anew_un
     answers: dict[str, Any], asked: dict[str, str], response: str, asks: list[tuple[str, str]], *, refused: bool
 ) -> None:
     record = {"answers": answers, "lost_answers": 1}  # the last round did the same
-    round_ = Round(record=record, asked=asked, responses={"old": said(response)})
+    round_ = Round(RoundRequest(responses={"old": said(response)}), record, asked)
     for key, words in asks:
         with contextlib.suppress(InputRequired):
             ask(round_, key, words)
     round_.close()
-    assert bool(round_.broken) is refused
-    assert ("lost_answers" in round_.leave()) is refused
+    assert bool(round_.developer_error) is refused
+    assert ("lost_answers" in round_.next_record()) is refused
 
 
 def test_where_two_versions_of_a_function_take_turns_each_finds_the_answer_to_its_own_words() -> None:
@@ -395,8 +406,8 @@ def test_the_low_level_leaves_its_questions_and_its_state() -> None:
             InputRequiredResult({"who": ElicitRequest("Who?", Name), "roots": ListRootsRequest()}, Draft(step=1))
         )
     assert list(round_.requests) == ["who", "roots"]
-    assert round_.leave_asked() == {key: fingerprint(asked) for key, asked in round_.requests.items()}
-    assert follow(round_).state == '{"step":1}'
+    assert round_.questions.open_fingerprints() == {key: fingerprint(asked) for key, asked in round_.requests.items()}
+    assert follow(round_).record.previous_state == '{"step":1}'
 
 
 def test_the_low_level_may_go_on_without_a_question() -> None:
@@ -404,7 +415,7 @@ def test_the_low_level_may_go_on_without_a_question() -> None:
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=Draft(step=2)))
     assert round_.requests == {}
-    assert follow(round_).state == '{"step":2}'
+    assert follow(round_).record.previous_state == '{"step":2}'
 
 
 def test_the_low_level_may_ask_without_a_state() -> None:
@@ -414,7 +425,7 @@ def test_the_low_level_may_ask_without_a_state() -> None:
     round_ = follow(first)
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult({"roots": ListRootsRequest()}))
-    assert follow(round_).state is None
+    assert follow(round_).record.previous_state is None
 
 
 def test_a_result_that_requires_nothing_is_the_developers_error() -> None:
@@ -423,11 +434,11 @@ def test_a_result_that_requires_nothing_is_the_developers_error() -> None:
 
 
 def test_proven_answers_are_told_from_the_clients_own_words() -> None:
-    print_ = fingerprint(ListRootsRequest().wire())
-    round_ = Round(asked={"roots": print_}, responses={"roots": {"roots": []}, "other": said("x")})
-    assert round_.proven == ["roots"]
-    assert round_.proven_answer("roots") == {"roots": []}
-    assert round_.unproven == {"other": said("x")}
+    fingerprint_ = fingerprint(ListRootsRequest().wire())
+    round_ = Round(RoundRequest(responses={"roots": {"roots": []}, "other": said("x")}), asked={"roots": fingerprint_})
+    assert round_.record.answered_keys() == ["roots"]
+    assert round_.record.last_answer("roots") == {"roots": []}
+    assert round_.unproven_responses == {"other": said("x")}
 
 
 def test_what_is_asked_anew_is_answered_anew() -> None:
@@ -436,8 +447,8 @@ def test_what_is_asked_anew_is_answered_anew() -> None:
         with pytest.raises(InputRequired):
             round_.require(InputRequiredResult({"roots": ListRootsRequest()}))
         round_ = follow(round_, {"roots": {"roots": [{"uri": uri}]}})
-        assert round_.proven_answer("roots") == {"roots": [{"uri": uri}]}
+        assert round_.record.last_answer("roots") == {"roots": [{"uri": uri}]}
 
 
 def test_a_round_knows_of_no_state_in_the_first_round() -> None:
-    assert Round().state is None
+    assert Round().record.previous_state is None

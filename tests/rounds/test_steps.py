@@ -26,7 +26,7 @@ from pydantic import BaseModel, Field
 
 from mcp_functions import Elicit, Step, ToolError, prompt, resource, serve, tool
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.rounds.round import InputRequired, Round
+from mcp_functions.rounds.round import InputRequired, Round, RoundRequest
 from mcp_functions.rounds.steps import MAX_BYTES
 from mcp_functions.testing import Conversation
 
@@ -297,14 +297,14 @@ def spoil(value: object) -> None:
 
 @given(json_values, st.lists(st.booleans(), min_size=2, max_size=6))
 def test_whatever_is_done_to_a_result_every_reading_in_every_round_is_the_same(value: Any, ends: list[bool]) -> None:  # noqa: ANN401 - JSON
-    round_, readings = Round(flow="f"), []
+    round_, readings = Round(RoundRequest(flow="f")), []
     for round_ends in ends:
         result = Step(round_)("it", lambda: value)
         readings.append(repr(result))
         spoil(result)
         spoil(value)
         if round_ends:
-            round_ = Round(flow="f", record=json.loads(json.dumps(round_.leave())))
+            round_ = Round(RoundRequest(flow="f"), record=json.loads(json.dumps(round_.next_record())))
     assert len(set(readings)) == 1
 
 
@@ -924,10 +924,10 @@ def test_a_step_that_is_called_with_something_else_is_refused(blamed: Callable[[
 
 def test_two_calls_under_one_key_with_other_arguments_are_refused(blamed: Callable[[Conversation], str]) -> None:
     @tool
-    def forgetful(*, step: Step) -> list[str]:
+    def register_for_reset(*, step: Step) -> list[str]:
         return [step("page", str, page) for page in (1, 2)]
 
-    assert blamed(talk_to(forgetful).call()).startswith("step 'page' ran with other arguments before")
+    assert blamed(talk_to(register_for_reset).call()).startswith("step 'page' ran with other arguments before")
 
 
 class Wishes(BaseModel):
@@ -952,16 +952,16 @@ def test_models_dataclasses_dates_and_sets_are_arguments_too(did: Counter[str]) 
 
 SETS = """
 import hashlib
-from mcp_functions.rounds.round import Round
+from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.rounds.steps import Step
 from pydantic import BaseModel
 
 class Wishes(BaseModel):
     extras: set[str]
 
-round_ = Round(flow="f")
+round_ = Round(RoundRequest(flow="f"))
 Step(round_)("it", lambda *_: 1, {"one", "two", "three"}, Wishes(extras={"red", "green", "blue"}), {"x": [{"a", "b"}]})
-print(round_.leave()["steps"]["it"][0])
+print(round_.next_record()["steps"]["it"][0])
 """
 
 
@@ -975,14 +975,14 @@ def test_the_order_of_a_set_which_differs_from_process_to_process_does_not_matte
 
 PLAIN = """
 import sys
-from mcp_functions.rounds.round import Round
+from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.rounds.steps import Step
 
 def add(a: int, b: int) -> int:
     return a + b
 
-assert Step(Round(flow="f"))("it", add, 1, 2) == 3
-assert Step(Round(flow="f"))("it", lambda: {"plain": [1, 2.5, None]}) == {"plain": [1, 2.5, None]}
+assert Step(Round(RoundRequest(flow="f")))("it", add, 1, 2) == 3
+assert Step(Round(RoundRequest(flow="f")))("it", lambda: {"plain": [1, 2.5, None]}) == {"plain": [1, 2.5, None]}
 assert "pydantic" not in sys.modules and "pydantic_core" not in sys.modules
 
 from dataclasses import dataclass
@@ -995,7 +995,7 @@ class Seat:
 def seat(day: date) -> Seat:
     return Seat(day)
 
-assert Step(Round(flow="f"))("it", seat, date(2027, 1, 2)) == Seat(date(2027, 1, 2))
+assert Step(Round(RoundRequest(flow="f")))("it", seat, date(2027, 1, 2)) == Seat(date(2027, 1, 2))
 """
 
 
@@ -1220,10 +1220,10 @@ def test_a_step_in_another_round_of_the_same_thread_is_not_inside_this_one() -> 
 
 
 def test_a_round_ends_with_the_signal_also_where_a_step_waits() -> None:
-    round_ = Round(flow="f")
+    round_ = Round(RoundRequest(flow="f"))
     with pytest.raises(InputRequired):
         Step(round_).keyed("charge", lambda key: key)
-    assert round_.leave()["sheds"] == 1
+    assert round_.next_record()["sheds"] == 1
 
 
 @pytest.mark.parametrize("key", [3, 3.5, None, True, b"k"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidParams
 from mcp_functions.protocol.jsonrpc import loads
-from mcp_functions.seal.request_state import binding
+from mcp_functions.seal.request_state import bind_request
 
 FILE = Path(__file__).parent / "vectors" / "arguments.txt"
 VECTORS = [
@@ -27,9 +27,9 @@ FORMS = [vector for vector in VECTORS if vector["expect"] == "accept"]
 SHORT = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", '"': '"', "\\": "\\"}
 
 
-def digest_of(arguments: object) -> str:
+def canonical_digest(arguments: object) -> str:
     """Return what the toolkit binds a state to."""
-    return binding("demo/prod", "tools/call", {"name": "t", "arguments": arguments}, None).arguments_digest
+    return bind_request("demo/prod", "tools/call", {"name": "t", "arguments": arguments}, None).arguments_digest
 
 
 # Written from envelope.md §9.3, with nothing of the package.
@@ -99,7 +99,7 @@ def _character(character: str) -> str:
 
 @pytest.mark.parametrize("vector", FORMS, ids=lambda vector: vector["arguments"][:40])
 def test_every_vector_has_its_digest(vector: dict[str, str]) -> None:
-    assert digest_of(loads(vector["arguments"])) == vector["digest"]
+    assert canonical_digest(loads(vector["arguments"])) == vector["digest"]
 
 
 @pytest.mark.parametrize("vector", FORMS, ids=lambda vector: vector["arguments"][:40])
@@ -114,7 +114,7 @@ def test_a_second_writer_agrees_on_every_vector(vector: dict[str, str]) -> None:
 def test_what_has_no_canonical_form_is_refused_by_both(vector: dict[str, str]) -> None:
     assert vector["expect"] == "refuse"
     with pytest.raises(InvalidParams):
-        digest_of(json.loads(vector["arguments"]))
+        canonical_digest(json.loads(vector["arguments"]))
     with pytest.raises(ValueError, match=r"depth|number"):
         second_form(vector["arguments"])
 
@@ -122,9 +122,9 @@ def test_what_has_no_canonical_form_is_refused_by_both(vector: dict[str, str]) -
 @pytest.mark.parametrize("params", [{}, {"arguments": None}, {"arguments": {}}], ids=str)
 def test_no_arguments_and_those_of_a_resource_have_the_digest_of_an_empty_object(params: dict[str, Any]) -> None:
     empty = second_digest("{}")
-    assert binding("demo/prod", "prompts/get", {"name": "t", **params}, None).arguments_digest == empty
+    assert bind_request("demo/prod", "prompts/get", {"name": "t", **params}, None).arguments_digest == empty
     read = {"uri": "demo://t", "arguments": {"n": 1}}
-    assert binding("demo/prod", "resources/read", read, None).arguments_digest == empty
+    assert bind_request("demo/prod", "resources/read", read, None).arguments_digest == empty
 
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -138,4 +138,4 @@ JSON = st.recursive(
 
 @given(st.dictionaries(TEXTS, JSON, max_size=4))
 def test_a_second_writer_agrees_on_any_arguments(arguments: dict[str, Any]) -> None:
-    assert digest_of(arguments) == second_digest(second_form(json.dumps(arguments)))
+    assert canonical_digest(arguments) == second_digest(second_form(json.dumps(arguments)))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.data_keys import Choice, DataKey, Keys, KmsKey, Limits, Rules, choose, kek_hint
+from mcp_functions.seal.data_keys import Choice, DataKey, Keyring, KmsKey, Limits, Rules, choose_key, kek_hint
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.kms import boto3_client
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
@@ -36,44 +36,44 @@ def key(born: float, name: bytes = b"w") -> DataKey:
 
 def test_the_oldest_key_of_the_current_epoch_seals() -> None:
     young, old = key(START + 200), key(START + 100)
-    assert choose([young], [old], START + 300, 0, RULES) == Choice(old)
+    assert choose_key([young], [old], START + 300, 0, RULES) == Choice(old)
 
 
 def test_twins_are_chosen_alike_in_whatever_order_they_were_learnt() -> None:
     one, other = key(START, b"one"), key(START, b"other")
-    assert choose([one], [other], START, 0, RULES) == choose([other], [one], START, 0, RULES)
+    assert choose_key([one], [other], START, 0, RULES) == choose_key([other], [one], START, 0, RULES)
 
 
 def test_the_key_of_the_previous_epoch_seals_until_the_grace_ends_or_this_container_leaves_it_early() -> None:
     old, epoch = key(START), START + EPOCH
-    assert choose([old], [], epoch + GRACE - 1, 0, RULES).key == old
-    assert choose([old], [], epoch + GRACE, 0, RULES).key is None
-    assert choose([old], [], epoch + GRACE - 20, 19, RULES).key == old
-    assert choose([old], [], epoch + GRACE - 20, 21, RULES).key is None
+    assert choose_key([old], [], epoch + GRACE - 1, 0, RULES).key == old
+    assert choose_key([old], [], epoch + GRACE, 0, RULES).key is None
+    assert choose_key([old], [], epoch + GRACE - 20, 19, RULES).key == old
+    assert choose_key([old], [], epoch + GRACE - 20, 21, RULES).key is None
 
 
 def test_a_stale_key_stands_in_until_its_time_is_over() -> None:
     old = key(START)
-    assert choose([old], [], START + EPOCH + STALE - 1, 0, RULES) == Choice(None, old)
-    assert choose([old], [], START + EPOCH + STALE, 0, RULES) == Choice(None, None)
+    assert choose_key([old], [], START + EPOCH + STALE - 1, 0, RULES) == Choice(None, old)
+    assert choose_key([old], [], START + EPOCH + STALE, 0, RULES) == Choice(None, None)
 
 
 def test_of_several_stale_keys_the_latest_epochs_stands_in() -> None:
     patient = Rules(stale=3 * EPOCH)
     keys = [key(START), key(START + EPOCH + 2), key(START + EPOCH + 1)]
-    assert choose(keys, [], START + 3 * EPOCH, 0, patient) == Choice(None, keys[2])
+    assert choose_key(keys, [], START + 3 * EPOCH, 0, patient) == Choice(None, keys[2])
 
 
 def test_a_key_from_the_next_epoch_waits_for_it() -> None:
-    assert choose([key(START + EPOCH)], [], START + EPOCH - 1, 0, RULES) == Choice(None, None)
+    assert choose_key([key(START + EPOCH)], [], START + EPOCH - 1, 0, RULES) == Choice(None, None)
 
 
 def test_one_key_per_container_is_a_setting() -> None:
     alone = Rules(adopt=False)
     mine, sibling = key(START + 100), key(START + 50)
-    assert choose([mine], [sibling], START + 200, 0, alone).key == mine
-    assert choose([], [sibling], START + 200, 0, alone) == Choice(None, None)
-    assert choose([mine], [], START + EPOCH, 0, alone).key is None
+    assert choose_key([mine], [sibling], START + 200, 0, alone).key == mine
+    assert choose_key([], [sibling], START + 200, 0, alone) == Choice(None, None)
+    assert choose_key([mine], [], START + EPOCH, 0, alone).key is None
 
 
 BORN = st.integers(0, 4 * EPOCH).map(lambda seconds: key(START + seconds, b"%d" % seconds))
@@ -84,7 +84,7 @@ def test_no_choice_is_outside_of_its_window(
     mine: list[DataKey], adopted: list[DataKey], at: float, early: float
 ) -> None:
     now = START + at
-    choice = choose(mine, adopted, now, early, RULES)
+    choice = choose_key(mine, adopted, now, early, RULES)
     for chosen, limit in ((choice.key, GRACE), (choice.stale, STALE)):
         if chosen:
             end = (chosen.born // EPOCH + 1) * EPOCH
@@ -103,9 +103,9 @@ def test_what_a_container_forgets_would_not_have_been_chosen(keys: list[DataKey]
     known = sorted(found._replace(kek=primary) for found in keys)
     for found in known:
         clock.at = max(clock.at, found.born)
-        container.proven(found)
+        container.confirm(found)
     clock.at = max(clock.at, START + at)
-    wanted = choose([], known, clock.at, container._early(container._state, clock.at), RULES)  # noqa: SLF001
+    wanted = choose_key([], known, clock.at, container._early(container._state, clock.at), RULES)  # noqa: SLF001
     assert container._choice(container._state) == wanted  # noqa: SLF001
 
 
@@ -228,7 +228,7 @@ def test_a_stolen_data_key_cannot_be_made_younger() -> None:
     kms, clock = StrictKms(), Clock(START + 100)
     arn = kms.create_key()
     thief = make_keys(kms, arn, clock=clock)
-    stolen = thief.sealing()
+    stolen = thief.key_to_seal()
     clock.advance(86400)
     rejuvenated = stolen._replace(born=int(clock.at))
     thief._state.mine = {rejuvenated.born // EPOCH: rejuvenated}  # noqa: SLF001 - the thief runs code of his own
@@ -241,7 +241,7 @@ def test_a_data_key_wrapped_under_a_foreign_key_is_refused_by_the_key_id() -> No
     kms, clock = StrictKms(), Clock(START + 100)
     ours, theirs = kms.create_key(), kms.create_key()
     attacker = make_keys(kms, theirs, clock=clock)
-    forged = attacker.sealing()._replace(kek=kek_hint(ours.rpartition("/")[2]))
+    forged = attacker.key_to_seal()._replace(kek=kek_hint(ours.rpartition("/")[2]))
     attacker._state.mine = {forged.born // EPOCH: forged}  # noqa: SLF001
     with pytest.raises(InvalidRequestState) as refused:
         make_envelope(kms, ours, clock=clock).unseal(Envelope(attacker).seal(b"forged"))
@@ -253,7 +253,7 @@ def test_the_list_of_opened_keys_is_bounded_and_what_falls_out_is_asked_for_agai
     kms, clock = StrictKms(), Clock(START)
     arn = kms.create_key()
     tokens = [make_envelope(kms, arn, clock=clock).seal(b"%d" % number) for number in range(6)]
-    reader = Envelope(Keys([KmsKey(arn, lambda: kms)], SCOPE, now=clock, limits=Limits(opened=4)))
+    reader = Envelope(Keyring([KmsKey(arn, lambda: kms)], SCOPE, now=clock, limits=Limits(opened=4)))
     for token in tokens:
         reader.unseal(token)
     before = kms.count("Decrypt")
@@ -394,7 +394,7 @@ def test_a_client_that_cannot_be_built_is_the_operators_work() -> None:
         raise botocore.exceptions.NoRegionError
 
     with pytest.raises(Misconfigured) as refused:
-        Keys([KmsKey("arn:aws:kms:eu-west-1:1:key/k", broken)], SCOPE).sealing()
+        Keyring([KmsKey("arn:aws:kms:eu-west-1:1:key/k", broken)], SCOPE).key_to_seal()
     assert refused.value.reason == "kms:NoRegionError"
 
 
@@ -565,7 +565,7 @@ def under_keys_of_their_own(kms: StrictKms, arn: str, clock: Clock, count: int) 
 
 
 def bounded(kms: StrictKms, arn: str, clock: Clock, limits: Limits) -> Envelope:
-    return Envelope(Keys([KmsKey(arn, lambda: kms)], SCOPE, now=clock, limits=limits))
+    return Envelope(Keyring([KmsKey(arn, lambda: kms)], SCOPE, now=clock, limits=limits))
 
 
 def opens(container: Envelope, token: str, caller: str) -> bool:
@@ -668,8 +668,8 @@ def test_ten_thousand_callers_cannot_lock_out_one_more_and_do_not_fill_the_memor
     budgets = container._keys._state.budgets  # noqa: SLF001
     for number in range(10_000):
         for _ in range(4):
-            budgets.take(f"caller {number}", clock())
-    assert len(budgets._left) == 4096  # noqa: SLF001
+            budgets.charge(f"caller {number}", clock(), 20)
+    assert len(budgets._buckets) == 4096  # noqa: SLF001
     assert container.unseal(token, caller="alice") == b"state"
 
 
@@ -796,7 +796,7 @@ def test_no_key_or_the_same_key_twice_is_refused_when_it_is_configured() -> None
     twice = KmsKey("arn:aws:kms:eu-west-1:1:key/k")
     for wrappings in ([], [twice, twice]):
         with pytest.raises(Misconfigured):
-            Keys(wrappings, SCOPE)
+            Keyring(wrappings, SCOPE)
 
 
 # Own crypto
@@ -830,10 +830,10 @@ class OwnKms:
 
 def test_an_own_pair_of_functions_wraps_data_keys() -> None:
     own = OwnKms()
-    token = Envelope(Keys([own], SCOPE)).seal(b"state")
-    assert Envelope(Keys([own], SCOPE)).unseal(token) == b"state"
+    token = Envelope(Keyring([own], SCOPE)).seal(b"state")
+    assert Envelope(Keyring([own], SCOPE)).unseal(token) == b"state"
     with pytest.raises(InvalidRequestState):
-        Envelope(Keys([own], SCOPE._replace(stage="dev"))).unseal(token)
+        Envelope(Keyring([own], SCOPE._replace(stage="dev"))).unseal(token)
 
 
 @pytest.mark.parametrize(
@@ -851,19 +851,19 @@ def test_what_an_own_pair_raises_means_what_the_specification_says(
     trouble: Exception, opening: type[McpError], sealing: type[McpError]
 ) -> None:
     own = OwnKms()
-    token = Envelope(Keys([own], SCOPE)).seal(b"state")
+    token = Envelope(Keyring([own], SCOPE)).seal(b"state")
     own.trouble = trouble
     with pytest.raises(opening):
-        Envelope(Keys([own], SCOPE)).unseal(token)
+        Envelope(Keyring([own], SCOPE)).unseal(token)
     with pytest.raises(sealing):
-        Envelope(Keys([own], SCOPE)).seal(b"state")
+        Envelope(Keyring([own], SCOPE)).seal(b"state")
 
 
 def test_an_own_key_of_another_length_is_not_used() -> None:
     own = OwnKms()
     own.length = 16
     with pytest.raises(Misconfigured):
-        Envelope(Keys([own], SCOPE)).seal(b"state")
+        Envelope(Keyring([own], SCOPE)).seal(b"state")
 
 
 # Secrets, snapshots, forks
@@ -884,7 +884,7 @@ def test_reset_forgets_keys_budgets_jitter_and_the_client() -> None:
         built.append(1)
         return kms
 
-    keys = Keys([KmsKey(arn, build)], SCOPE, now=Clock())
+    keys = Keyring([KmsKey(arn, build)], SCOPE, now=Clock())
     envelope = Envelope(keys)
     token, before = envelope.seal(b"state"), keys._state  # noqa: SLF001
     assert len(built) == 1
@@ -901,7 +901,7 @@ sys.modules["snapshot_restore_py"] = runtime = types.ModuleType("snapshot_restor
 before, after = [], []
 runtime.register_before_snapshot, runtime.register_after_restore = before.append, after.append
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.data_keys import Keys, Scope
+from mcp_functions.seal.data_keys import Keyring, Scope
 at_import = len(before) + len(after)
 class Own:
     id, n = "own", 0
@@ -910,15 +910,15 @@ class Own:
         return b"%032d" % Own.n, b"%d" % Own.n
     def unwrap(self, wrapped, context):
         return b"%032d" % int(wrapped)
-keys = [Keys([Own()], Scope("s", "t", "1")) for _ in range(3)]
-first = [of.sealing().wrapped for of in keys]
-warm = [of.sealing().wrapped for of in keys]
+keys = [Keyring([Own()], Scope("s", "t", "1")) for _ in range(3)]
+first = [of.key_to_seal().wrapped for of in keys]
+warm = [of.key_to_seal().wrapped for of in keys]
 before[0]()
 held = [len(of._state.opened) + len(of._state.mine) for of in keys]
-again = keys[0].sealing()
+again = keys[0].key_to_seal()
 after[0]()
 restored = len(keys[0]._state.opened)
-keys[0].sealing()
+keys[0].key_to_seal()
 read, write = os.pipe()
 if os.fork() == 0:
     os.write(write, b"%d" % len(keys[0]._state.opened))
@@ -944,7 +944,7 @@ def test_everything_is_forgotten_around_snapshots_and_in_forked_children_and_hoo
 def test_importing_the_seal_imports_nothing_of_aws_and_building_it_makes_no_client() -> None:
     code = (
         "import sys; from mcp_functions.seal import data_keys, envelope, request_state\n"
-        "k = data_keys.Keys([data_keys.KmsKey('arn:aws:kms:eu-west-1:1:key/k')], data_keys.Scope('s', 't', '1'))\n"
+        "k = data_keys.Keyring([data_keys.KmsKey('arn:aws:kms:eu-west-1:1:key/k')], data_keys.Scope('s', 't', '1'))\n"
         "request_state.RequestStates(envelope.Envelope(k))\n"
         "print([name for name in ('boto3', 'botocore', 'pydantic', 'random') if name in sys.modules])"
     )
@@ -999,7 +999,7 @@ def test_the_confusion_matrix_once_more_over_boto3_and_http(aws: Any) -> None:  
     ]
 
     def fresh(scope: Any, arn: str) -> Envelope:  # noqa: ANN401
-        return Envelope(Keys([KmsKey(arn)], scope))
+        return Envelope(Keyring([KmsKey(arn)], scope))
 
     token = fresh(*home).seal(b"state")
     assert fresh(*home).unseal(token) == b"state"
@@ -1014,5 +1014,5 @@ def test_an_endpoint_that_does_not_answer_is_an_outage(aws: Any, monkeypatch: py
     arn = aws.create_key()["KeyMetadata"]["Arn"]
     monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:9")
     with pytest.raises(TemporarilyUnavailable) as unavailable:
-        Envelope(Keys([KmsKey(arn)], SCOPE)).seal(b"state")
+        Envelope(Keyring([KmsKey(arn)], SCOPE)).seal(b"state")
     assert unavailable.value.reason == "kms:EndpointConnectionError"

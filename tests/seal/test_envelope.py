@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import mcp_functions
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge, TemporarilyUnavailable
 from mcp_functions.seal import envelope as module
-from mcp_functions.seal.data_keys import Keys, Reason, Scope
+from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason
 from mcp_functions.seal.envelope import CEILING, Codec, Envelope, describe
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, make_envelope, make_keys
 
@@ -93,7 +93,7 @@ def about_of(vector: dict[str, str]) -> bytes:
 
 def reader_of(vector: dict[str, str], at: str = "now") -> Envelope:
     scope = Scope(vector["service"], vector["stage"], vector["generation"])
-    keys = Keys([Recorded(vector)], scope, now=lambda: float(vector[at]))
+    keys = Keyring([Recorded(vector)], scope, now=lambda: float(vector[at]))
     return Envelope(
         keys,
         label=vector["label"].encode(),
@@ -125,8 +125,8 @@ def test_the_vectors_cover_every_reason_of_the_specification() -> None:
     spec = (PACKAGE / "seal" / "envelope.md").read_text(encoding="utf-8")
     reasons = {word for row in spec.split("## 7.")[1].split("## 8.")[0].splitlines() for word in row.split("`")[1::2]}
     expected = {read_vector(path)["expect"].removeprefix("refuse ") for path in VECTORS}
-    assert {str(reason) for reason in Reason} - expected == {"kek_retired"}  # takes two keys: test_keys
-    assert {str(reason) for reason in Reason} <= reasons
+    assert {str(reason) for reason in TokenReason} - expected == {"kek_retired"}  # takes two keys: test_keys
+    assert {str(reason) for reason in TokenReason} <= reasons
     assert sum("entropy" not in read_vector(path) for path in VECTORS if path.stem.startswith("accept")) == 2
 
 
@@ -505,16 +505,16 @@ def test_scopes_differ_even_where_kms_would_not_tell() -> None:
             del wrapped, context
             return KEY
 
-    token = Envelope(Keys([Careless()], SCOPE)).seal(b"state")
-    assert Envelope(Keys([Careless()], SCOPE)).unseal(token) == b"state"
+    token = Envelope(Keyring([Careless()], SCOPE)).seal(b"state")
+    assert Envelope(Keyring([Careless()], SCOPE)).unseal(token) == b"state"
     for other in (
         SCOPE._replace(service="demo/other"),
         SCOPE._replace(stage="dev"),
         SCOPE._replace(generation="2"),
         SCOPE._replace(service="demo/update_work_itemp", stage="rod"),
     ):
-        assert refused(lambda: Envelope(Keys([Careless()], other)).unseal(token)) == "commitment"  # noqa: B023
-    other_label = Envelope(Keys([Careless()], SCOPE), label=b"ks1/response")
+        assert refused(lambda: Envelope(Keyring([Careless()], other)).unseal(token)) == "commitment"  # noqa: B023
+    other_label = Envelope(Keyring([Careless()], SCOPE), label=b"ks1/response")
     assert refused(lambda: other_label.unseal(token)) == "commitment"
 
 

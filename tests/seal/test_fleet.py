@@ -24,14 +24,14 @@ from hypothesis.stateful import (
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.data_keys import Keys, KmsKey
+from mcp_functions.seal.data_keys import Keyring, KmsKey
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import Binding, Opened, RequestStates, RoundBudgetExceeded, binding
+from mcp_functions.seal.request_state import Binding, RequestStates, RoundBudgetExceeded, VerifiedState, bind_request
 from tests.support.strict_kms import SCOPE, START, Clock, Repeatable, StrictKms, kms_error
 
 SIZE, LIFETIME, EPOCH = 4, 600, 900
 REQUESTS = [
-    binding("a/prod", "tools/call", {"name": name, "arguments": {"id": number}}, Principal("iss", sub, "c"))
+    bind_request("a/prod", "tools/call", {"name": name, "arguments": {"id": number}}, Principal("iss", sub, "c"))
     for name in ("one", "two")
     for number in (1, 2)
     for sub in ("alice", "bob")
@@ -62,7 +62,7 @@ class Container:
     """One execution environment, from its cold start on."""
 
     tap: Tap
-    keys: Keys
+    keys: Keyring
     states: RequestStates
     deploy: int
     born: float
@@ -99,7 +99,7 @@ class Fleet(RuleBasedStateMachine):
         tap = Tap(self.kms, self.clock)
         arns = [self.arns[:1], self.arns, self.arns[::-1]][deploy]
         scope = SCOPE._replace(generation=str(self.generation))
-        keys = Keys([KmsKey(arn, lambda: tap) for arn in arns], scope, now=self.clock, rand=self.rand)
+        keys = Keyring([KmsKey(arn, lambda: tap) for arn in arns], scope, now=self.clock, rand=self.rand)
         envelope = Envelope(keys, max_age=LIFETIME, rand=self.rand)
         states = RequestStates(envelope, now=self.clock, lifetime_seconds=LIFETIME, rand=self.rand)
         return Container(tap, keys, states, deploy, self.clock())
@@ -117,7 +117,7 @@ class Fleet(RuleBasedStateMachine):
         opened = self.open(self.containers[at], sealed)
         return self.seal(self.containers[at], sealed.request, opened) if opened else multiple()
 
-    def seal(self, container: Container, request: Binding, previous: Opened | None) -> MultipleResults[Sealed]:
+    def seal(self, container: Container, request: Binding, previous: VerifiedState | None) -> MultipleResults[Sealed]:
         now = self.clock()
         try:
             token = container.states.seal(request, previous, asked={}, record={"n": 1})
@@ -139,7 +139,7 @@ class Fleet(RuleBasedStateMachine):
     def a_state_comes_back(self, at: int, sealed: Sealed) -> None:
         self.open(self.containers[at], sealed)
 
-    def open(self, container: Container, sealed: Sealed) -> Opened | None:
+    def open(self, container: Container, sealed: Sealed) -> VerifiedState | None:
         good = self.clock() < sealed.expires - 0.002 and sealed.generation == self.generation
         try:
             opened = container.states.open(sealed.token, sealed.request, caller="somebody")

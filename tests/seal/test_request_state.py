@@ -20,16 +20,16 @@ from mcp_functions.protocol.errors import (
     TemporarilyUnavailable,
 )
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.canonical_json import write_canonical
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import (
     Binding,
-    Opened,
-    Reason,
+    ClaimReason,
     RequestStates,
     RoundBudgetExceeded,
-    binding,
+    VerifiedState,
+    bind_request,
     principal_digest,
-    write_canonical,
 )
 from tests.support.strict_kms import START, Clock, StrictKms, make_keys
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 ALICE = Principal("https://idp.example", "alice", "console")
 CALL = {"name": "update_work_item", "arguments": {"id": 4522, "fields": {"state": "Resolved"}}}
 AUDIENCE = "demo/update_work_item/prod"
-HERE = binding(AUDIENCE, "tools/call", CALL, ALICE)
+HERE = bind_request(AUDIENCE, "tools/call", CALL, ALICE)
 MINUTES, HOUR, DAY = 600, 3600, 86400
 
 
@@ -91,7 +91,7 @@ def test_what_a_round_leaves_is_what_the_next_one_finds() -> None:
     token = here.seal(HERE, None, asked={"resolution": "fp"}, record={"answers": {"a": 1}, "steps": [None, True, 1.5]})
     clock.advance(60)
     opened = here.open(token, HERE)
-    assert opened == Opened(
+    assert opened == VerifiedState(
         flow=opened.flow,
         round=1,
         asked={"resolution": "fp"},
@@ -145,7 +145,7 @@ ODD = ["\ud800", "\udfff tail", "\ud83d" + "\ude00", "\U0001f600", "\0\x1f\x7f\u
 @pytest.mark.parametrize("text", ODD, ids=ascii)
 def test_every_string_survives_lone_surrogates_too(text: str) -> None:
     here = states()
-    bound = binding(AUDIENCE, "resources/read", {"uri": f"x:{text}"}, Principal("i", text, "c"))
+    bound = bind_request(AUDIENCE, "resources/read", {"uri": f"x:{text}"}, Principal("i", text, "c"))
     opened = here.open(here.seal(bound, None, asked={text: text}, record={text: [text]}), bound)
     assert opened.asked == {text: text}
     assert opened.record == {text: [text]}
@@ -190,7 +190,7 @@ def test_a_record_is_nested_at_most_200_deep_so_that_it_can_be_read_again(depth:
 def test_brackets_in_strings_are_not_depth() -> None:
     here, text = states(), "[{" * 500
     assert here.open(here.seal(HERE, None, asked={}, record={"text": text}), HERE).record == {"text": text}
-    assert binding(AUDIENCE, "tools/call", {"name": "t", "arguments": {"text": text}}, ALICE)
+    assert bind_request(AUDIENCE, "tools/call", {"name": "t", "arguments": {"text": text}}, ALICE)
 
 
 # The confusion matrix of requests
@@ -198,8 +198,8 @@ def test_brackets_in_strings_are_not_depth() -> None:
 OTHERS = {
     "audience": HERE._replace(audience="demo/get_weather/prod"),
     "method": HERE._replace(method="prompts/get"),
-    "target": binding(AUDIENCE, "tools/call", {**CALL, "name": "delete_work_item"}, ALICE),
-    "arguments": binding(AUDIENCE, "tools/call", {**CALL, "arguments": {"id": 4523}}, ALICE),
+    "target": bind_request(AUDIENCE, "tools/call", {**CALL, "name": "delete_work_item"}, ALICE),
+    "arguments": bind_request(AUDIENCE, "tools/call", {**CALL, "arguments": {"id": 4523}}, ALICE),
 }
 PEOPLE = {
     "another subject": Principal("https://idp.example", "mallory", "console"),
@@ -225,13 +225,13 @@ def test_a_state_of_another_request_is_refused_both_ways(reason: str) -> None:
 
 @pytest.mark.parametrize("who", PEOPLE)
 def test_a_state_of_somebody_else_is_refused_both_ways(who: str) -> None:
-    here, other = states(anonymous=True), binding(AUDIENCE, "tools/call", CALL, PEOPLE[who])
+    here, other = states(anonymous=True), bind_request(AUDIENCE, "tools/call", CALL, PEOPLE[who])
     assert refused(lambda: here.open(here.seal(HERE, None, asked={}, record={}), other)) == "principal"
     assert refused(lambda: here.open(here.seal(other, None, asked={}, record={}), HERE)) == "principal"
 
 
 def test_without_a_principal_nothing_is_sealed_or_opened_unless_the_deployment_says_that_it_knows_nobody() -> None:
-    nobody = binding(AUDIENCE, "tools/call", CALL, None)
+    nobody = bind_request(AUDIENCE, "tools/call", CALL, None)
     open_to_all = states(anonymous=True)
     token = open_to_all.seal(nobody, None, asked={}, record={})
     assert open_to_all.open(token, nobody).round == 1
@@ -257,25 +257,29 @@ def test_a_principal_is_known_by_issuer_subject_and_client_and_not_by_name_in_cl
 @pytest.mark.parametrize("arguments", [None, {}, "absent"], ids=repr)
 def test_no_arguments_null_and_an_empty_object_are_the_same_request(arguments: object) -> None:
     params = {"name": "t"} if arguments == "absent" else {"name": "t", "arguments": arguments}
-    assert binding(AUDIENCE, "tools/call", params, ALICE) == binding(AUDIENCE, "tools/call", {"name": "t"}, ALICE)
+    assert bind_request(AUDIENCE, "tools/call", params, ALICE) == bind_request(
+        AUDIENCE, "tools/call", {"name": "t"}, ALICE
+    )
 
 
 @pytest.mark.parametrize("arguments", [[], "", 0, False, {"a": None}], ids=repr)
 def test_other_empty_values_are_not_the_empty_object(arguments: object) -> None:
     params = {"name": "t", "arguments": arguments}
-    assert binding(AUDIENCE, "tools/call", params, ALICE) != binding(AUDIENCE, "tools/call", {"name": "t"}, ALICE)
+    assert bind_request(AUDIENCE, "tools/call", params, ALICE) != bind_request(
+        AUDIENCE, "tools/call", {"name": "t"}, ALICE
+    )
 
 
 def test_meta_and_answers_may_change_between_rounds() -> None:
     params = {**CALL, "_meta": {"progressToken": 7}, "inputResponses": {"a": {}}, "requestState": "x"}
-    assert binding(AUDIENCE, "tools/call", params, ALICE) == HERE
+    assert bind_request(AUDIENCE, "tools/call", params, ALICE) == HERE
 
 
 def test_each_method_is_bound_by_its_own_name_of_the_target() -> None:
-    assert binding(AUDIENCE, "resources/read", {"uri": "x:1", "name": "no"}, ALICE).target == "x:1"
-    assert binding(AUDIENCE, "prompts/get", {"uri": "no", "name": "p"}, ALICE).target == "p"
-    one = binding(AUDIENCE, "resources/read", {"uri": "x:1", "arguments": {"a": 1}}, ALICE)
-    assert one == binding(AUDIENCE, "resources/read", {"uri": "x:1"}, ALICE)
+    assert bind_request(AUDIENCE, "resources/read", {"uri": "x:1", "name": "no"}, ALICE).target == "x:1"
+    assert bind_request(AUDIENCE, "prompts/get", {"uri": "no", "name": "p"}, ALICE).target == "p"
+    one = bind_request(AUDIENCE, "resources/read", {"uri": "x:1", "arguments": {"a": 1}}, ALICE)
+    assert one == bind_request(AUDIENCE, "resources/read", {"uri": "x:1"}, ALICE)
 
 
 # Time and rounds
@@ -284,21 +288,21 @@ def test_each_method_is_bound_by_its_own_name_of_the_target() -> None:
 @pytest.mark.parametrize("lifetime", [MINUTES, 3 * DAY])
 def test_a_state_ends_with_its_lifetime_to_the_millisecond(lifetime: int) -> None:
     clock = Clock()
-    here = states(clock)
-    token = here.seal(HERE, None, asked={}, record={}, lifetime=lifetime)
+    here = states(clock, lifetime_seconds=lifetime)
+    token = here.seal(HERE, None, asked={}, record={})
     clock.at = START + lifetime - 0.001
-    assert here.open(token, HERE, lifetime=lifetime)
+    assert here.open(token, HERE)
     clock.at = START + lifetime
-    assert refused(lambda: here.open(token, HERE, lifetime=lifetime)) == "expired"
+    assert refused(lambda: here.open(token, HERE)) == "expired"
 
 
 def test_who_may_answer_tomorrow_has_a_day_for_each_of_six_answers() -> None:
     clock = Clock()
-    here, previous = states(clock), None
+    here, previous = states(clock, lifetime_seconds=DAY), None
     for _ in range(6):
-        token = here.seal(HERE, previous, asked={}, record={}, lifetime=DAY)
+        token = here.seal(HERE, previous, asked={}, record={})
         clock.advance(DAY - 1)
-        previous = here.open(token, HERE, lifetime=DAY)
+        previous = here.open(token, HERE)
     assert previous is not None
     assert previous.round == 6
 
@@ -321,13 +325,13 @@ def test_a_conversation_ends_at_its_deadline_however_often_it_is_renewed() -> No
 
 
 def test_a_shorter_lifetime_takes_effect_at_once() -> None:
-    here = states()
-    token = here.seal(HERE, None, asked={}, record={}, lifetime=DAY)
+    here, day = states(), states(lifetime_seconds=DAY)
+    token = day.seal(HERE, None, asked={}, record={})
     assert refused(lambda: here.open(token, HERE)) == "lifetime"
     assert refused(lambda: states(lifetime_seconds=DAY - 1).open(token, HERE)) == "lifetime"
-    assert states(lifetime_seconds=DAY).open(token, HERE)
+    assert day.open(token, HERE)
     short = here.seal(HERE, None, asked={}, record={})
-    assert here.open(short, HERE, lifetime=DAY)
+    assert day.open(short, HERE)
 
 
 def test_a_state_from_the_future_is_refused_beyond_a_minute() -> None:
@@ -366,8 +370,8 @@ def test_a_conversation_leaves_sixteen_states_and_no_more() -> None:
     assert refused(lambda: states(max_rounds=15).open(here.seal(HERE, _at(15), asked={}, record={}), HERE)) == "round"
 
 
-def _at(number: int) -> Opened:
-    return Opened("f" * 22, number, {}, {}, int(START * 1000), int(START * 1000) + 1000)
+def _at(number: int) -> VerifiedState:
+    return VerifiedState("f" * 22, number, {}, {}, int(START * 1000), int(START * 1000) + 1000)
 
 
 # Claims that are not claims
@@ -441,7 +445,7 @@ def test_every_reason_for_the_log_is_in_the_specification() -> None:
 
     room = Path(mcp_functions.__file__).parent / "seal"
     spec = (room / "envelope.md").read_text(encoding="utf-8").split("### 9.5")[1]
-    assert {f"`{reason}`" in spec.split("## 10")[0] for reason in Reason} == {True}
+    assert {f"`{reason}`" in spec.split("## 10")[0] for reason in ClaimReason} == {True}
 
 
 # Own codecs
@@ -502,9 +506,8 @@ def test_a_caller_pays_for_noise_by_name() -> None:
 
 
 def test_a_lifetime_over_what_the_envelope_keeps_is_the_authors_work_and_never_a_token_that_dies_early() -> None:
-    here, _ = sealed_states(Clock(), max_age=MINUTES)
     with pytest.raises(Misconfigured) as error:
-        here.seal(HERE, None, asked={}, record={}, lifetime=DAY)
+        sealed_states(Clock(), max_age=MINUTES, lifetime_seconds=DAY)
     assert "max_age" in str(error.value.reason)
 
 
@@ -513,11 +516,13 @@ def test_a_state_for_days_opens_on_its_last_day_in_a_container_that_was_never_th
     arn = kms.create_key()
 
     def container() -> RequestStates:
-        return RequestStates(Envelope(make_keys(kms, arn, clock=clock), max_age=3 * DAY), now=clock)
+        return RequestStates(
+            Envelope(make_keys(kms, arn, clock=clock), max_age=3 * DAY), now=clock, lifetime_seconds=3 * DAY
+        )
 
-    token = container().seal(HERE, None, asked={}, record={"x": 1}, lifetime=3 * DAY)
+    token = container().seal(HERE, None, asked={}, record={"x": 1})
     clock.advance(3 * DAY - 0.001)
-    assert container().open(token, HERE, lifetime=3 * DAY).record == {"x": 1}
+    assert container().open(token, HERE).record == {"x": 1}
 
 
 def test_a_record_too_large_is_refused_by_the_envelope() -> None:
@@ -618,7 +623,7 @@ def test_arguments_are_nested_at_most_64_deep(depth: int, *, fits: bool) -> None
             with pytest.raises(ValueError, match="nested"):
                 canonical(value)
             with pytest.raises(InvalidParams):
-                binding(AUDIENCE, "tools/call", {"name": "t", "arguments": value}, ALICE)
+                bind_request(AUDIENCE, "tools/call", {"name": "t", "arguments": value}, ALICE)
 
 
 @pytest.mark.parametrize(
@@ -632,6 +637,6 @@ def test_what_has_no_canonical_form_is_refused(bad: object) -> None:
 
 
 def test_the_digest_is_all_of_sha_256_under_its_own_label() -> None:
-    assert Binding(AUDIENCE, "tools/call", "t", "C9WWNEfSAPnhs5q-tHHY-oAA-VGdD6JVig3kWwyMsVE", None) == binding(
+    assert Binding(AUDIENCE, "tools/call", "t", "C9WWNEfSAPnhs5q-tHHY-oAA-VGdD6JVig3kWwyMsVE", None) == bind_request(
         AUDIENCE, "tools/call", {"name": "t", "arguments": {"id": 1}}, None
     )

@@ -19,7 +19,7 @@ CLONES = r"""
 import base64, ctypes, json, os, platform, sys
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.data_keys import Keys, Scope
+from mcp_functions.seal.data_keys import Keyring, Scope
 
 CLONE_NEWPID, SIGCHLD = 0x20000000, 17
 SYS_CLONE = {"x86_64": 56, "aarch64": 220}[platform.machine()]
@@ -49,7 +49,7 @@ def clone(work):
 
 def machine():
     '''The machine that is cloned: process 1 of its own namespace, warm, with every generator in use.'''
-    sealing = Envelope(Keys([Own()], Scope("s", "t", "1")))
+    sealing = Envelope(Keyring([Own()], Scope("s", "t", "1")))
     sealing.seal(b"warm up")
     AESGCM.generate_key(256)
     def round(text):

@@ -1,6 +1,6 @@
 """A fleet of containers behind a random router, a fake clock, and a KMS that only counts.
 
-What decides about keys is the shipped code, under its rules: one `mcp_functions.seal.data_keys.Keys` a container.
+What decides about keys is the shipped code, under its rules: one `mcp_functions.seal.data_keys.Keyring` a container.
 Around it stand the load (conversations that begin at random and are answered after a while), the containers (which
 live for a while and begin cold) and time, which nothing waits for: a million rounds take a quarter of a minute.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from mcp_functions.seal.data_keys import Header, Keys, Rules, Scope
+from mcp_functions.seal.data_keys import Header, Keyring, Rules, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,14 +136,14 @@ class Shipped:
     """A container with the toolkit's own keys."""
 
     def __init__(self, world: World, lifetime: int, rules: Rules = RULES) -> None:
-        self._keys = Keys([world.kms], SCOPE, now=world.clock, rand=world.chance.randbytes, rules=rules)
+        self._keys = Keyring([world.kms], SCOPE, now=world.clock, rand=world.chance.randbytes, rules=rules)
         self._lifetime = lifetime
 
     def seal(self) -> Header:
-        return self._keys.sealing().header
+        return self._keys.key_to_seal().header
 
     def open(self, header: Header) -> None:
-        self._keys.proven(self._keys.opening(header, "somebody", max_age=self._lifetime))
+        self._keys.confirm(self._keys.key_to_open(header, "somebody", max_age=self._lifetime))
 
 
 def per_container(world: World, lifetime: int) -> Container:

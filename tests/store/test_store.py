@@ -35,7 +35,7 @@ from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mcp_functions.seal.data_keys import Keys
+    from mcp_functions.seal.data_keys import Keyring
     from mcp_functions.store.dynamodb import Call
     from mcp_functions.testing.dynamodb import Fault
 
@@ -57,7 +57,7 @@ class Backend:
         self.call, self.clock, self.kms = call, Clock(), StrictKms()
         self.arn = self.kms.create_key()
 
-    def open(self, *, scope: Any = SCOPE, max_age: int = DAY, keys: Keys | None = None) -> SealedTable:  # noqa: ANN401
+    def open(self, *, scope: Any = SCOPE, max_age: int = DAY, keys: Keyring | None = None) -> SealedTable:  # noqa: ANN401
         keys = keys or make_keys(self.kms, self.arn, scope=scope, clock=self.clock)
         seal = tables.item_envelope(keys, max_age=max_age)
         return SealedTable(DynamoDbTable(TABLE, lambda: self.call), seal, SERVICE, max_age=max_age, now=self.clock)

@@ -21,7 +21,7 @@ from botocore.exceptions import ClientError
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from mcp_functions.seal.data_keys import Keys, KmsKey, Rules, Scope
+from mcp_functions.seal.data_keys import Keyring, KmsKey, Rules, Scope
 from mcp_functions.seal.envelope import Envelope
 
 if TYPE_CHECKING:
@@ -232,10 +232,10 @@ def make_keys(
     clock: Callable[[], float] | None = None,
     rules: Rules | None = None,
     rand: Callable[[int], bytes] = os.urandom,
-) -> Keys:
+) -> Keyring:
     """Make a container's keys: a container is nothing but this, an envelope, and what they have learnt."""
     now = clock or Clock()
-    return Keys([KmsKey(arn, lambda: kms) for arn in arns], scope, now=now, rand=rand, rules=rules or Rules())
+    return Keyring([KmsKey(arn, lambda: kms) for arn in arns], scope, now=now, rand=rand, rules=rules or Rules())
 
 
 def make_envelope(

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.input_requests import InputRequest as InputRequest
     from mcp_functions.rounds.input_requests import InputRequiredResult as InputRequiredResult
     from mcp_functions.rounds.input_requests import ListRootsRequest as ListRootsRequest
-    from mcp_functions.rounds.low_level import InputResponses as InputResponses
-    from mcp_functions.rounds.low_level import RequestState as RequestState
-    from mcp_functions.rounds.progress import Log as Log
-    from mcp_functions.rounds.progress import Progress as Progress
+    from mcp_functions.rounds.input_responses import InputResponses as InputResponses
+    from mcp_functions.rounds.input_responses import RequestState as RequestState
+    from mcp_functions.rounds.notifications import Log as Log
+    from mcp_functions.rounds.notifications import Progress as Progress
     from mcp_functions.rounds.round import AuditRecord as AuditRecord
     from mcp_functions.rounds.steps import Step as Step
     from mcp_functions.schemas.annotations import Between as Between
@@ -89,8 +89,8 @@ WORDS = {
         "ListRootsRequest",
     ),
     "schemas.json_types": ("Header", "Number"),
-    "rounds.low_level": ("InputResponses", "RequestState"),
-    "rounds.progress": ("Log", "Progress"),
+    "rounds.input_responses": ("InputResponses", "RequestState"),
+    "rounds.notifications": ("Log", "Progress"),
     "rounds.round": ("AuditRecord",),
     "serving": ("serve",),
     "rounds.steps": ("Step",),

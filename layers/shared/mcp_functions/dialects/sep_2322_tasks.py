@@ -21,7 +21,7 @@ from mcp_functions.protocol.errors import (
     UnknownName,
 )
 from mcp_functions.protocol.messages import Answer
-from mcp_functions.seal.request_state import Binding, payer, principal_digest
+from mcp_functions.seal.request_state import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -281,7 +281,7 @@ def _opened(context: DialectContext, request: Request, task_id: str) -> list[str
         reason = "shape"
         raise InvalidRequestState(reason)
     states = context.states(context.settings.max_task_ttl, turn_state.label(NAME))
-    return list(states.open(token, bound, caller=payer(request.principal, request.address)).asked)
+    return list(states.open(token, bound, caller=caller_id(request.principal, request.address)).asked)
 
 
 def _bound(context: DialectContext, request: Request, task_id: str) -> Binding:

@@ -14,7 +14,7 @@ from mcp_functions.protocol import headers, results
 from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
 from mcp_functions.protocol.errors import InvalidRequest, InvalidRequestState, Unanswered
 from mcp_functions.protocol.messages import Answer, complete
-from mcp_functions.seal.request_state import Binding, payer, principal_digest
+from mcp_functions.seal.request_state import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +97,7 @@ def open_turn_for(
         reason = "another_function"
         raise InvalidRequestState(reason)
     states = context.states(context.answer_within, label(wire))
-    record = states.open(sealed, _binding(context, wire, principal), caller=payer(principal, address)).record
+    record = states.open(sealed, _binding(context, wire, principal), caller=caller_id(principal, address)).record
     asked = {id_: TurnQuestion(*question) for id_, question in record["asked"].items()}
     return TurnState(record["state"], asked, record["call"])
 

@@ -1,8 +1,8 @@
-"""Each round of a conversation once: what no seal can promise, a table does (envelope.md §13).
+"""Each round of a conversation once: a seal cannot detect a repeated request, but a table can (envelope.md §13).
 
-One item per conversation says which round it has come to, with which request, and what was answered. A request claims
-its round before anything of it runs, and its answer goes out when the item has it. So a round is answered once: who
-asks again hears the same answer, and who comes with an older state, or with other answers, is refused.
+One item per conversation records its last round, the request of that round and the result. A request claims its round
+before the handler runs, and the client gets the result after the item has it. A repeated request gets the same result.
+A request with an older state, or with other answers, is refused.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.request_state import SKEW_MS, digest_of, longest
+from mcp_functions.seal.canonical_json import canonical_digest
+from mcp_functions.seal.request_state import SKEW_MS, max_flow_seconds
 from mcp_functions.store import Conflict, ItemTooLarge, Key, UnreadableItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers import Mode
-    from mcp_functions.seal.request_state import Opened
+    from mcp_functions.protocol.messages import Request
+    from mcp_functions.seal.request_state import VerifiedState
     from mcp_functions.store import Item, Table
 
 KIND = "conversation"
@@ -29,149 +31,152 @@ NO_TABLE = (
     "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies; what"
     " template.yaml needs is printed by: python -m mcp_functions.local block task NAME (or single_use NAME)"
 )
-SPARE_SECONDS = 120  # for which an item outlives the last state of its conversation: clocks differ by up to 60 s
-LEASE_MARGIN = 2  # seconds after the end of a worker at which others may take its round over
-ATTEMPTS = 3  # at a claim: each that fails was won by somebody else
+SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this: clocks differ by up to 60 s
+LEASE_MARGIN = 2  # seconds after a worker's end until another worker may take its round over
+ATTEMPTS = 3  # at a claim: after each failed one, another worker has changed the item
 
 
-class Presented(NamedTuple):
-    """One request that continues a conversation.
+class RoundClaim(NamedTuple):
+    """The claim of one request to run one round.
 
     Attributes:
         key: of the conversation's item.
-        round: that the request wants to run; the state it brought was left by the one before.
-        fingerprint: of its state and its answers.
-        ends: unix seconds; nobody can present a state of this conversation after it.
+        round: the round to run; the state of the request is from the round before.
+        fingerprint: digest of the request's state and responses.
+        expires: unix seconds after which every state of this conversation has expired.
+        worker_ends: unix seconds at which this worker ends.
 
     """
 
     key: Key
     round: int
     fingerprint: str
-    ends: int
+    expires: int
+    worker_ends: float
 
 
-class Answered(NamedTuple):
-    """A round that has run; its result, if that was kept."""
+class RecordedResult(NamedTuple):
+    """The result of a round that has run; None if the item does not hold it."""
 
     result: dict[str, Any] | None
 
 
-def presented(opened: Opened, principal: str | None, token: str, responses: Mapping[str, Any]) -> Presented:
-    """Say what a request wants to use (§13.1).
+def claim_for(request: Request, state: VerifiedState, principal: str | None) -> RoundClaim:
+    """Return the claim of a request (§13.1).
 
     Args:
-        opened: the state that it brought, verified.
-        principal: digest of who calls.
-        token: the state as it came.
-        responses: `inputResponses`.
+        request: that continues the conversation.
+        state: that it carries, verified.
+        principal: digest of the caller.
 
     """
-    fingerprint = base64url(digest_of(b"ks1/used\0" + token.encode() + b"\0", dict(responses)))
-    ends = math.ceil(opened.flow_deadline / 1000) + SPARE_SECONDS
-    return Presented(Key(KIND, opened.flow, principal), opened.round + 1, fingerprint, ends)
+    token: str = request.params["requestState"]
+    responses = dict(request.params.get("inputResponses", {}))
+    return RoundClaim(
+        key=Key(KIND, state.flow, principal),
+        round=state.round + 1,
+        fingerprint=base64url(canonical_digest(b"ks1/used\0" + token.encode() + b"\0", responses)),
+        expires=math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS,
+        worker_ends=request.ends,
+    )
 
 
-def max_age(lifetime: int) -> int:
-    """Say how long an item may have to live, if one answer may take `lifetime` seconds."""
-    return longest(lifetime) + SKEW_MS // 1000 + SPARE_SECONDS + 2  # rounded up twice
+def item_lifetime(answer_seconds: int) -> int:
+    """Return how many seconds an item may have to live, if one answer may take so many."""
+    return max_flow_seconds(answer_seconds) + SKEW_MS // 1000 + SPARE_SECONDS + 2  # rounded up twice
 
 
-def once(  # noqa: PLR0913 - what is used, where that is written down, and what it is for
-    table: Table,
-    mode: Mode,
-    request: Presented,
-    play: Callable[[], dict[str, Any]],
-    *,
-    now: Callable[[], float],
-    until: float,
-) -> dict[str, Any] | None:
-    """Run a round, or give its answer again.
+class SingleUse:
+    """Runs each round of a conversation once."""
 
-    Args:
-        table: that keeps an item for each conversation.
-        mode: "replay" gives who asks again the same answer, "reject" refuses.
-        request: that came.
-        play: runs the round.
-        now: unix seconds, wall clock.
-        until: unix seconds at which this worker is no more.
+    def __init__(self, table: Table, mode: Mode, now: Callable[[], float]) -> None:
+        """Take the table and the mode.
 
-    Returns:
-        The result; None if this round was run before and its result was too large to be kept.
+        Args:
+            table: keeps an item for each conversation.
+            mode: "replay" returns the recorded result to a repeated request, "reject" refuses it.
+            now: the clock, in unix seconds.
 
-    Raises:
-        InvalidRequestState: this round is over, or another request has it.
-        TemporarilyUnavailable: another worker has it just now, or the table cannot answer: nothing was run, or what was
-            run was not answered. The same request may come again.
+        """
+        self._table, self._mode, self._now = table, mode, now
 
-    """
-    claimed = _claim(table, mode, request, now=now, until=until)
-    if isinstance(claimed, Answered):
-        return claimed.result
-    try:
-        result = play()
-    except BaseException:
-        _let_go(table, claimed)
-        raise
-    _record(table, claimed, result if mode == "replay" else None)
-    return result
+    def run(self, claim: RoundClaim, play: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
+        """Run a round, or return its recorded result.
 
+        Returns:
+            The result; None if the round has run and its result was too large for the item.
 
-def _claim(table: Table, mode: Mode, request: Presented, *, now: Callable[[], float], until: float) -> Item | Answered:
-    claim = {"round": request.round, "print": request.fingerprint, "lease": math.ceil(until) + LEASE_MARGIN}
-    for _ in range(ATTEMPTS):
+        Raises:
+            InvalidRequestState: the conversation is past this round, or another request has claimed it.
+            TemporarilyUnavailable: another worker runs this round, or the table is not available. The client gets no
+                result, and may repeat the request.
+
+        """
+        item = self._claim(claim)
+        if isinstance(item, RecordedResult):
+            return item.result
         try:
-            found = table.get(request.key)
-        except UnreadableItem:
-            reason = "used_unreadable"
-            raise InvalidRequestState(reason) from None
-        if found and (answered := _look(found.payload, mode, request, now())):
-            return answered
-        try:
-            if found is None:
-                return table.create(request.key, claim, expires=request.ends)
-            return table.replace(found, claim, expires=request.ends)
-        except Conflict:
-            continue  # somebody was faster: look at what has become of it
-    reason = "used_contended"
-    raise Busy(reason, retry_after=1)
+            result = play()
+        except BaseException:
+            self._release(item)
+            raise
+        self._record(item, result if self._mode == "replay" else None)
+        return result
 
-
-def _look(said: Mapping[str, Any], mode: Mode, request: Presented, now: float) -> Answered | None:
-    """Decide about a request by what the item says (§13.2); None: it may run."""
-    if request.round > said["round"]:
-        return None
-    if request.round < said["round"]:
-        reason = "used_rewound"
-    elif request.fingerprint != said["print"]:
-        reason = "used_forked"
-    elif "answer" in said and mode == "replay":
-        return Answered(said["answer"])
-    elif "answer" in said:
-        reason = "used_again"
-    elif now < said["lease"]:
-        reason = "used_busy"
+    def _claim(self, claim: RoundClaim) -> Item | RecordedResult:
+        lease = math.ceil(claim.worker_ends) + LEASE_MARGIN
+        payload = {"round": claim.round, "print": claim.fingerprint, "lease": lease}
+        for _ in range(ATTEMPTS):
+            try:
+                item = self._table.get(claim.key)
+            except UnreadableItem:
+                reason = "used_unreadable"
+                raise InvalidRequestState(reason) from None
+            if item:
+                recorded = self._check(item.payload, claim)
+                if recorded:
+                    return recorded
+            with suppress(Conflict):  # another worker was faster: read the item again
+                if item is None:
+                    return self._table.create(claim.key, payload, expires=claim.expires)
+                return self._table.replace(item, payload, expires=claim.expires)
+        reason = "used_contended"
         raise Busy(reason, retry_after=1)
-    else:
-        return None  # its worker is gone, and nobody knows how far it came: the keys of its steps are the same
-    raise InvalidRequestState(reason)
 
+    def _check(self, recorded: Mapping[str, Any], claim: RoundClaim) -> RecordedResult | None:
+        """Compare a claim with the item (§13.2); return None if the round may run."""
+        if claim.round > recorded["round"]:
+            return None
+        if claim.round < recorded["round"]:
+            reason = "used_rewound"
+            raise InvalidRequestState(reason)
+        if claim.fingerprint != recorded["print"]:
+            reason = "used_forked"
+            raise InvalidRequestState(reason)
+        if "answer" not in recorded:
+            if self._now() < recorded["lease"]:
+                reason = "used_busy"
+                raise Busy(reason, retry_after=1)
+            return None  # the worker has ended without a result; its steps had the same idempotency keys
+        if self._mode == "reject":
+            reason = "used_again"
+            raise InvalidRequestState(reason)
+        return RecordedResult(recorded["answer"])
 
-def _record(table: Table, claimed: Item, result: dict[str, Any] | None) -> None:
-    """Write the answer down, before anybody hears it."""
-    done = {name: claimed.payload[name] for name in ("round", "print")}
-    try:
-        table.replace(claimed, {**done, "answer": result})
-    except ItemTooLarge as error:
-        observability.current().reason = error.reason  # for the author: this answer cannot be given again
-        _record(table, claimed, None)
-    except Conflict:
-        # The lease was over and the round is another worker's now: its answer counts, and this one nobody may hear.
-        reason = "used_overtaken"
-        raise TemporarilyUnavailable(reason, retry_after=1) from None
+    def _record(self, item: Item, result: dict[str, Any] | None) -> None:
+        """Write the result before the client gets it."""
+        payload = {"round": item.payload["round"], "print": item.payload["print"], "answer": result}
+        try:
+            self._table.replace(item, payload)
+        except ItemTooLarge as error:
+            observability.current().reason = error.reason  # for the author: a repeated request will not get this result
+            self._record(item, None)
+        except Conflict:
+            # The lease ended and another worker runs the round: its result counts, and this one is dropped.
+            reason = "used_overtaken"
+            raise TemporarilyUnavailable(reason, retry_after=1) from None
 
-
-def _let_go(table: Table, claimed: Item) -> None:
-    """Let the same request try again at once, if the table will have it; or else when the lease is over."""
-    with suppress(Conflict, McpError):
-        table.replace(claimed, {**claimed.payload, "lease": 0})
+    def _release(self, item: Item) -> None:
+        """End the lease, so that the same request may run at once. If the table fails, the lease ends by itself."""
+        with suppress(Conflict, McpError):
+            self._table.replace(item, {**item.payload, "lease": 0})

@@ -11,7 +11,7 @@ from mcp_functions.seal.resets import register_for_reset
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mcp_functions.seal.data_keys import Keys, Wrapping
+    from mcp_functions.seal.data_keys import Keyring, Wrapping
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
@@ -47,7 +47,7 @@ class Vault:
 
         """
         self._found, self._service, self._wrapping, self._codec, self._now = found, service, wrapping, codec, now
-        self._making, self._made = Lock(), cast("Keys | None", None)
+        self._making, self._made = Lock(), cast("Keyring | None", None)
         self.states = lru_cache(self._states)
         self.table = lru_cache(self._table)
         register_for_reset(self)
@@ -57,16 +57,16 @@ class Vault:
         self._making = Lock()
 
     @property
-    def _keys(self) -> Keys:
+    def _keys(self) -> Keyring:
         with self._making:  # two that are made at once would each have their own
             self._made = self._made or self._make_keys()
             return self._made
 
-    def _make_keys(self) -> Keys:
-        from mcp_functions.seal.data_keys import Keys, KmsKey, Scope  # noqa: PLC0415 - only where something is sealed
+    def _make_keys(self) -> Keyring:
+        from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope  # noqa: PLC0415 - only where something is sealed
 
         wraps = self._wrapping or [KmsKey(arn) for arn in self._found.kms_keys]
-        return Keys(wraps, Scope(self._service, self._found.stage, self._found.generation), now=self._now)
+        return Keyring(wraps, Scope(self._service, self._found.stage, self._found.generation), now=self._now)
 
     def _states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
         from mcp_functions.seal.request_state import RequestStates  # noqa: PLC0415

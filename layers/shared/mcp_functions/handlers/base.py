@@ -234,12 +234,10 @@ def awaited(value: Coroutine[Any, Any, Any], round_: Round | None = None) -> Any
 
     if round_ is None:
         return event_loop.run(value)
-    from mcp_functions.rounds.round import MARGIN_SECONDS  # noqa: PLC0415 - a handler that is alone has no round
-    from mcp_functions.rounds.steps import to_its_end  # noqa: PLC0415
+    from mcp_functions.rounds.steps import run_with_steps  # noqa: PLC0415 - a handler that is alone has no round
 
     # A step may be running in a thread: as any other it is finished and recorded first.
-    left = round_.deadline - round_.now() - MARGIN_SECONDS
-    return event_loop.run(to_its_end(value, round_), thread_seconds=left)
+    return event_loop.run(run_with_steps(value, round_), thread_seconds=round_.seconds_left)
 
 
 def _ends_round(value: object) -> bool:

@@ -56,18 +56,18 @@ def play(handler: Playable, params: Mapping[str, Any], round_: Round | None) -> 
         if round_ is None:
             raise Crash(words(handler), _by_hand(signal)) from None
         if not round_.ended:
-            round_.broken = round_.broken or _by_hand(signal)
+            round_.developer_error = round_.developer_error or _by_hand(signal)
     except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of whatever is raised
         # The round has ended, whatever the author made of the signal; if that is wrong, the last round will say so.
-        if is_ctrl_c(error) or not (round_ and (round_.ended or round_.broken)):
+        if is_ctrl_c(error) or not (round_ and (round_.ended or round_.developer_error)):
             result = _failed(handler, error)
     if round_ is None:
         return result
     round_.close()
-    if round_.broken:
-        raise Crash(words(handler), round_.broken)
-    if round_.gave_up:
-        return handler.failed(round_.gave_up)
+    if round_.developer_error:
+        raise Crash(words(handler), round_.developer_error)
+    if round_.failure:
+        return handler.failed(round_.failure)
     return None if round_.ended else result
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.capabilities import Capability
     from mcp_functions.rounds.elicitation import Ask, Question
-    from mcp_functions.rounds.round import Asking, Round
+    from mcp_functions.rounds.round import Round, WireQuestion
 
 LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
 
@@ -32,10 +32,10 @@ CAPABILITIES = (
     "rounds.steps.Step",
     "rounds.elicitation.Sample",
     "rounds.elicitation.ListRoots",
-    "rounds.low_level.InputResponses",
-    "rounds.low_level.RequestState",
-    "rounds.progress.Progress",
-    "rounds.progress.Log",
+    "rounds.input_responses.InputResponses",
+    "rounds.input_responses.RequestState",
+    "rounds.notifications.Progress",
+    "rounds.notifications.Log",
     "rounds.capabilities.Caller",
 )
 
@@ -47,11 +47,11 @@ class Declared(NamedTuple):
     question: Question[Any]
     optional: bool
 
-    def asking(self, arguments: Mapping[str, Any], *, camel_case: bool) -> Asking:
+    def to_wire(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
         """Say what to ask, with the arguments in the message."""
         message = self.question.message.format(**arguments)
-        asking = type(self.question)(self.question.key, message, self.question.form).asking(camel_case=camel_case)
-        return asking._replace(read=_or_none(asking.read)) if self.optional else asking
+        wire = type(self.question)(self.question.key, message, self.question.form).to_wire(camel_case=camel_case)
+        return wire._replace(read=_or_none(wire.read)) if self.optional else wire
 
 
 class Signature(NamedTuple):
@@ -80,7 +80,7 @@ class Signature(NamedTuple):
     @property
     def logs(self) -> bool:
         """Whether the function can send log messages."""
-        return any(_word(capability) == "rounds.progress.Log" for capability, _args in self.capabilities.values())
+        return any(_word(capability) == "rounds.notifications.Log" for capability, _args in self.capabilities.values())
 
     def make(self, round_: Round) -> dict[str, Capability]:
         """Make the function's capabilities for one round."""
@@ -113,7 +113,7 @@ class Signature(NamedTuple):
         if not self.declared:
             return {}
         known = {**{parameter.name: parameter.default for parameter in self.sent}, **arguments}
-        answers = round_.ask(*(question.asking(known, camel_case=camel_case) for question in self.declared))
+        answers = round_.ask(*(question.to_wire(known, camel_case=camel_case) for question in self.declared))
         return dict(zip((question.parameter for question in self.declared), answers, strict=True))
 
 
@@ -229,7 +229,7 @@ def _check_levels(found: Mapping[str, tuple[type[Capability], tuple[Any, ...]]])
         message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
     for name, (capability, args) in found.items():
-        if _word(capability) == "rounds.low_level.RequestState":
+        if _word(capability) == "rounds.input_responses.RequestState":
             _check_state(name, args)
 
 
@@ -273,7 +273,7 @@ def _declared(
 def _check_form(name: str, question: Question[Any], *, camel_case: bool) -> None:
     """Refuse a form that no client could show."""
     try:
-        question.asking(camel_case=camel_case)
+        question.to_wire(camel_case=camel_case)
     except DeveloperError as error:
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error

@@ -9,7 +9,7 @@ from mcp_functions.http import gateway, identity
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.legacy.sessions import open_session
-from mcp_functions.seal.request_state import payer, principal_digest
+from mcp_functions.seal.request_state import caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,7 +51,7 @@ class Exchange(NamedTuple):
     @property
     def payer(self) -> str:
         """The key of the failure budget that failed calls of KMS are charged to."""
-        return payer(self.caller.principal, self.http.address)
+        return caller_id(self.caller.principal, self.http.address)
 
 
 class ExchangeReader:
@@ -75,7 +75,7 @@ class ExchangeReader:
         # caller is known before the session is read.
         caller = identity.caller(http, self._settings, now)
         principal = principal_digest(caller.principal)
-        charged = observability.current().payer = payer(caller.principal, http.address)
+        charged = observability.current().payer = caller_id(caller.principal, http.address)
         token = None if initializing else http.headers.get(SESSION_HEADER)
         session = None if token is None else self._session(token, principal, charged)
         ends = gateway.ends(context, now)

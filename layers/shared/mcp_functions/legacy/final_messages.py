@@ -12,7 +12,7 @@ from mcp_functions.protocol.errors import (
     Unanswered,
     capability_names,
 )
-from mcp_functions.rounds.input_requests import in_words
+from mcp_functions.rounds.input_requests import describe_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -83,7 +83,7 @@ def not_asked_message(call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
         return explanation_message(call, (), "time")
     if all(each.get("params", {}).get("mode") == "url" for each in questions.values()):
         return _pages_message(call, questions)
-    return explanation_message(call, map(in_words, questions.values()), why)
+    return explanation_message(call, map(describe_request, questions.values()), why)
 
 
 def client_error_message(call: Call, request: InputRequest, error: object) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def client_error_message(call: Call, request: InputRequest, error: object) -> di
     """
     code = error.get("code") if isinstance(error, dict) else None
     why: Why = "failed" if request["method"] == "elicitation/create" else "refused"
-    return explanation_message(call, [in_words(request)], why, code=code if type(code) is int else None)
+    return explanation_message(call, [describe_request(request)], why, code=code if type(code) is int else None)
 
 
 def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code: int | None = None) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code:
 
     Args:
         call: of the client.
-        questions: from `in_words`.
+        questions: from `describe_request`.
         why: the call ends.
         code: of the client's JSON-RPC error, if it sent one.
 

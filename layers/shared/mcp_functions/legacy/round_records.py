@@ -9,7 +9,7 @@ from mcp_functions.legacy import final_messages, response_translation, responses
 from mcp_functions.legacy.errors import ResultLost
 from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.protocol.errors import McpError, Misconfigured
-from mcp_functions.rounds.input_requests import in_words
+from mcp_functions.rounds.input_requests import describe_request
 from mcp_functions.store import ItemTooLarge
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class RoundRecorder:
             else:
                 message = {"jsonrpc": "2.0", "id": id_, **cast("dict[str, Any]", translated[0])}
                 return CallRecord(stream.nonce, step, "asked", [*notifications, message], until=stream.ends)
-        last = final_messages.explanation_message(waiting.call, map(in_words, questions.values()), why)
+        last = final_messages.explanation_message(waiting.call, map(describe_request, questions.values()), why)
         return _over(waiting, [*notifications, last])
 
     def _question_id(self, waiting: WaitingCall, questions: Mapping[str, Any], answers: Mapping[str, Any]) -> str:

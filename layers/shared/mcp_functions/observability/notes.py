@@ -36,9 +36,9 @@ class Notes:
         revision: of a client that is not of 2026-07-28.
         handler: its name in the catalog, else "unknown"; None if the request has no name.
         round: of the conversation, from 1.
-        flow: the conversation's name; the line holds a digest of it.
+        flow: the conversation's name, which is told as a digest.
         payer: who is charged for unwraps (`request_state.caller_id`); never told.
-        jti: the id of the client's state, once the state proved authentic; base64url in the line.
+        jti: names the presented state, once that proved authentic; told as base64url.
         outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
         code: of the JSON-RPC error.
         reason: a constant of this package, or of AWS; of a crash, the exception's type or the broken rule.

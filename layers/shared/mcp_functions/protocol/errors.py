@@ -170,7 +170,7 @@ class MissingRequiredClientCapability(McpError):
 
         Args:
             required: the `ClientCapabilities` object that would have been enough.
-            asks: key of each question to its words, as `input_requests.in_words` writes them.
+            asks: key of each question to its words, as `input_requests.describe_request` writes them.
             earlier: whether `data` holds the questions too, for the door that writes to clients of 2025.
 
         """

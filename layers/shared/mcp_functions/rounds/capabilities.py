@@ -1,6 +1,6 @@
-"""What a function may do is handed to it after `*`: a parameter's type is the capability.
+"""The objects that a handler receives after `*`: the type of a parameter names the capability.
 
-Those with `asks` can end a round, so that their Lambda must be able to seal.
+A Lambda needs keys if one of its handlers has a capability with `asks`, because its rounds can end with a sealed state.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
 
-NOBODY = ("", "", "")
+ANONYMOUS = ("", "", "")
 
 
 class Capability:
-    """What every capability has: it is made for one round.
+    """The base of all capabilities. Each belongs to one round.
 
     Attributes:
         asks: whether it can end a round.
-        low_level: whether it belongs to the level on which a function returns InputRequiredResult.
+        low_level: whether it is for functions that return InputRequiredResult.
 
     """
 
@@ -28,43 +28,44 @@ class Capability:
     low_level: ClassVar[bool] = False
 
     def __init__(self, round_: Round) -> None:
-        """Act within one round."""
+        """Take the round."""
         self._round = round_
 
     @classmethod
     def of(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
-        """Make it for one round; `_args` are what stands in its brackets in the signature."""
+        """Make it for one round; `_args` are the types in its brackets in the signature."""
         return cls(round_)
 
 
 class Caller(Capability):
-    """Who calls, the same in every round: what an author's own page or database needs to know.
+    """The authenticated caller, the same in every round.
 
-    With AuthMode `iam` the issuer is `aws:iam`, and the subject holds account and user. With `none` a caller is nobody.
-    A token is in here nowhere: "MCP servers MUST NOT pass through the token they received" (basic/authorization).
+    With AuthMode `iam` the issuer is `aws:iam`, and the subject holds account and user. With `none` every field is
+    empty. The access token is not here: "MCP servers MUST NOT pass through the token they received"
+    (basic/authorization).
     """
 
     @property
     def known(self) -> bool:
-        """Whether anybody vouches for the caller at all."""
-        return self._round.principal is not None
+        """Whether the caller is authenticated."""
+        return self._round.request.principal is not None
 
     @property
     def issuer(self) -> str:
-        """Who vouches for the caller; "" if nobody does."""
-        return (self._round.principal or NOBODY)[0]
+        """The issuer of the caller's identity; "" without authentication."""
+        return (self._round.request.principal or ANONYMOUS)[0]
 
     @property
     def subject(self) -> str:
-        """The caller's name with the issuer, and nowhere else: keep both."""
-        return (self._round.principal or NOBODY)[1]
+        """The caller's id, unique only together with the issuer."""
+        return (self._round.request.principal or ANONYMOUS)[1]
 
     @property
     def client(self) -> str:
-        """The client that the caller uses, as the issuer knows it; "" if the token does not say."""
-        return (self._round.principal or NOBODY)[2]
+        """The id of the OAuth client; "" if the token has none."""
+        return (self._round.request.principal or ANONYMOUS)[2]
 
     @property
     def scopes(self) -> frozenset[str]:
-        """What the token of this round grants, word for word; another round's may grant other things."""
-        return self._round.scopes
+        """The scopes of this request's token. The token of another round may have others."""
+        return self._round.request.scopes

@@ -1,19 +1,19 @@
-"""Asking inline: the user (`Elicit`, `Ask`), the client's model (`Sample`), the client itself (`ListRoots`)."""
+"""Questions inline: to the user (`Elicit`, `Ask`), to the client's model (`Sample`), to the client (`ListRoots`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
-from mcp_functions.protocol.errors import DeveloperError, NotAnswered
+from mcp_functions.protocol.errors import NotAnswered
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import (
     CreateMessageRequest,
     ElicitRequest,
     ListRootsRequest,
     form_request,
-    missing,
+    missing_capabilities,
 )
-from mcp_functions.rounds.round import Asking
+from mcp_functions.rounds.round import WireQuestion
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -35,13 +35,13 @@ D = TypeVar("D")
 
 
 class Declined(NotAnswered):
-    """The user said no to a question."""
+    """The user declined a question."""
 
     did = "declined to answer"
 
 
 class Cancelled(NotAnswered):
-    """The user closed a question without choosing."""
+    """The user closed a question without an answer."""
 
     did = "dismissed without answering"
 
@@ -49,21 +49,22 @@ class Cancelled(NotAnswered):
 class Ask(NamedTuple):
     """Declares a question in the signature, after `*`: `how: Annotated[Resolution, Ask("How was it resolved?")]`.
 
-    All that a signature declares is asked together, before the function runs; the model sees nothing of it. With
-    `Annotated[Resolution | None, Ask(…)]` a user who declines gives None. `{name}` in the message is an argument.
+    The questions of a signature are asked together, before the function runs; the model does not see them. With
+    `Annotated[Resolution | None, Ask(…)]` the value is None if the user declines. `{name}` in the message stands for
+    an argument.
     """
 
     message: str
 
 
-class Questionable(Protocol[Answer]):
+class AnyQuestion(Protocol[Answer]):
     """Anything that `elicit.together` can ask."""
 
-    def asking(self, *, camel_case: bool) -> Asking:
-        """Say what to ask, and how to read the response."""
+    def to_wire(self, *, camel_case: bool) -> WireQuestion:
+        """Return the question for the client."""
 
     def answer(self) -> Answer:
-        """Exist for type checkers alone: the type of the answer."""
+        """Declare the type of the answer, for type checkers."""
 
 
 class Question(NamedTuple, Generic[Form]):
@@ -73,18 +74,18 @@ class Question(NamedTuple, Generic[Form]):
     message: str
     form: TypeForm[Form]
 
-    def asking(self, *, camel_case: bool) -> Asking:
-        """Say what to ask, and how to read the response."""
+    def to_wire(self, *, camel_case: bool) -> WireQuestion:
+        """Return the question for the client."""
         form = forms.form_of(self.form, self.key, camel_case=camel_case)
 
-        def read(response: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the type that the form was made of
+        def read(response: Mapping[str, Any]) -> object:
             _check_accepted(self.key, self.message, response)
             return form.accept(response.get("content"))
 
-        return Asking(self.key, form_request(self.message, form), read)
+        return WireQuestion(self.key, form_request(self.message, form), read)
 
     def answer(self) -> Form:
-        """Exist for type checkers alone."""
+        """Declare the type of the answer, for type checkers."""
         raise NotImplementedError
 
 
@@ -95,12 +96,12 @@ class SampleQuestion:
         """Take the key in `inputRequests`, and the request."""
         self.key, self.request = key, request
 
-    def asking(self, *, camel_case: bool) -> Asking:  # noqa: ARG002 - there are no forms in it
-        """Say what to ask, and how to read the response."""
-        return Asking(self.key, self.request.wire(), _read_message)
+    def to_wire(self, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - there are no forms in it
+        """Return the question for the client."""
+        return WireQuestion(self.key, self.request.wire(), _read_message)
 
     def answer(self) -> dict[str, Any]:
-        """Exist for type checkers alone."""
+        """Declare the type of the answer, for type checkers."""
         raise NotImplementedError
 
 
@@ -111,12 +112,12 @@ class RootsQuestion:
         """Take the key in `inputRequests`."""
         self.key = key
 
-    def asking(self, *, camel_case: bool) -> Asking:  # noqa: ARG002 - there are no forms in it
-        """Say what to ask, and how to read the response."""
-        return Asking(self.key, ListRootsRequest().wire(), _read_roots)
+    def to_wire(self, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - there are no forms in it
+        """Return the question for the client."""
+        return WireQuestion(self.key, ListRootsRequest().wire(), _read_roots)
 
     def answer(self) -> list[dict[str, Any]]:
-        """Exist for type checkers alone."""
+        """Declare the type of the answer, for type checkers."""
         raise NotImplementedError
 
 
@@ -129,14 +130,14 @@ class Elicit(Capability):
         """Return the user's answer as a value of the form's type, in this round or a later one.
 
         Args:
-            key: names the question in `inputRequests`; keep it across deployments, and it keeps its answers.
-            message: what the user reads. It must say the same in every round: an answer belongs to these words.
+            key: of the question in `inputRequests`. Keep it across deployments, so that answers stay valid.
+            message: the text for the user. Keep it the same in every round, because an answer belongs to this text.
             form: a dataclass, a TypedDict or a pydantic model with a field for each thing to fill in; or the type of
                 one value: `str`, `bool`, `int`, `float`, `date`, `datetime`, a Literal or Enum of strings, a list of
                 such choices.
 
         Raises:
-            Declined: the user said no.
+            Declined: the user declined.
             Cancelled: the user closed the question. (Both are NotAnswered.)
 
         """
@@ -145,27 +146,27 @@ class Elicit(Capability):
         return accepted
 
     def outcome(self, key: str, message: str, form: TypeForm[Form]) -> Form | Declined | Cancelled:
-        """Ask likewise, and return what the user did, to `match` on: the answer, or Declined, or Cancelled."""
+        """Ask, and return the answer, Declined or Cancelled, for a `match` statement."""
         try:
             return self(key, message, form)
         except (Declined, Cancelled) as outcome:
             return outcome
 
     @overload
-    def together(self, a: Questionable[A], b: Questionable[B], /) -> tuple[A, B]: ...
+    def together(self, a: AnyQuestion[A], b: AnyQuestion[B], /) -> tuple[A, B]: ...
     @overload
-    def together(self, a: Questionable[A], b: Questionable[B], c: Questionable[C], /) -> tuple[A, B, C]: ...
+    def together(self, a: AnyQuestion[A], b: AnyQuestion[B], c: AnyQuestion[C], /) -> tuple[A, B, C]: ...
     @overload
     def together(
-        self, a: Questionable[A], b: Questionable[B], c: Questionable[C], d: Questionable[D], /
+        self, a: AnyQuestion[A], b: AnyQuestion[B], c: AnyQuestion[C], d: AnyQuestion[D], /
     ) -> tuple[A, B, C, D]: ...
     @overload
-    def together(self, *questions: Questionable[Any]) -> tuple[Any, ...]: ...
-    def together(self, *questions: Questionable[Any]) -> tuple[Any, ...]:
+    def together(self, *questions: AnyQuestion[Any]) -> tuple[Any, ...]: ...
+    def together(self, *questions: AnyQuestion[Any]) -> tuple[Any, ...]:
         """Ask several things in one round: `where, when = elicit.together(Question(…), Question(…))`.
 
         Raises:
-            NotAnswered: one was declined or closed; by then every one of them has its answer.
+            NotAnswered: the user declined or closed one of them. It is raised when every question has an answer.
 
         """
         return tuple(self._round.ask(*map(self._asking, questions)))
@@ -173,13 +174,13 @@ class Elicit(Capability):
     def url(self, key: str, message: str, url: str) -> None:
         """Ask the user to open a page; return when the user agreed to open it.
 
-        Agreeing is not finishing, and what happens on the page is for your own check to see, in every round:
-        `while not connected(user): elicit.url(…)` asks again for as long as it has not happened.
+        The user may agree and not finish the page, so check its effect in every round:
+        `while not connected(user): elicit.url(…)` asks until the check succeeds.
 
         Args:
-            key: names the question in `inputRequests`.
-            message: why the user should open it.
-            url: absolute https:// URL, without anything secret or personal in it.
+            key: of the question in `inputRequests`.
+            message: why the user should open the page.
+            url: absolute https:// URL, without secrets or personal data.
 
         Raises:
             NotAnswered: the user declined, or closed the question.
@@ -189,15 +190,13 @@ class Elicit(Capability):
         def read(response: Mapping[str, Any]) -> None:
             _check_accepted(key, message, response)
 
-        try:
+        with self._round.rules():
             request = ElicitRequest.url(message, url).wire()
-        except DeveloperError as error:
-            self._round.break_by(error)
-        self._round.ask(Asking(key, request, read, once=True))
+        self._round.ask(WireQuestion(key, request, read, once=True))
 
     @property
     def possible(self) -> bool:
-        """Whether this client can show forms; asking one that cannot ends the call with an error that says so."""
+        """Whether this client can show forms. If not, a question ends the call with an error."""
         return _possible(self._round, {"method": "elicitation/create", "params": {"mode": "form"}})
 
     @property
@@ -205,15 +204,13 @@ class Elicit(Capability):
         """Whether this client can open pages."""
         return _possible(self._round, {"method": "elicitation/create", "params": {"mode": "url"}})
 
-    def _asking(self, question: Questionable[Any]) -> Asking:
-        try:
-            return question.asking(camel_case=self._round.camel_case)
-        except DeveloperError as error:
-            self._round.break_by(error)
+    def _asking(self, question: AnyQuestion[Any]) -> WireQuestion:
+        with self._round.rules():
+            return question.to_wire(camel_case=self._round.request.camel_case)
 
 
 class Sample(Capability):
-    """Asks the client's model: `said = sample("key", "Summarise …", max_tokens=200)`."""
+    """Asks the client's model: `message = sample("key", "Summarise …", max_tokens=200)`."""
 
     asks = True
 
@@ -223,22 +220,22 @@ class Sample(Capability):
         messages: str | Sequence[JSONObject | Model],
         *,
         max_tokens: int,
-        **options: Any,  # noqa: ANN401 - JSON values
+        **options: object,
     ) -> JSONObject:
         """Return the model's message (CreateMessageResult), in this round or a later one.
 
         Args:
-            key: names the request in `inputRequests`.
+            key: of the request in `inputRequests`.
             messages: the conversation, as SamplingMessage objects, dicts or the official SDK's; a string is
                 one message of the user.
-            max_tokens: the most that the answer may have.
+            max_tokens: the limit for the answer.
             options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
 
         """
         question = SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options))
-        (message,) = self._round.ask(question.asking(camel_case=False))
-        said: JSONObject = message
-        return said
+        (message,) = self._round.ask(question.to_wire(camel_case=False))
+        result: JSONObject = message
+        return result
 
     @property
     def possible(self) -> bool:
@@ -253,9 +250,9 @@ class ListRoots(Capability):
 
     def __call__(self, key: str = "roots") -> list[JSONObject]:
         """Return the client's roots, each with a `uri`, in this round or a later one; validate paths within them."""
-        (roots,) = self._round.ask(RootsQuestion(key).asking(camel_case=False))
-        listed: list[JSONObject] = roots
-        return listed
+        (answer,) = self._round.ask(RootsQuestion(key).to_wire(camel_case=False))
+        roots: list[JSONObject] = answer
+        return roots
 
     @property
     def possible(self) -> bool:
@@ -263,8 +260,8 @@ class ListRoots(Capability):
         return _possible(self._round, {"method": "roots/list"})
 
 
-def _possible(round_: Round, request: Any) -> bool:  # noqa: ANN401 - as much of a request as says what it needs
-    return not missing([request], round_.declared)
+def _possible(round_: Round, request: Any) -> bool:  # noqa: ANN401 - a request without the params that do not matter
+    return not missing_capabilities([request], round_.request.capabilities)
 
 
 def _check_accepted(key: str, message: str, response: Mapping[str, Any]) -> None:
@@ -288,8 +285,8 @@ def _read_message(response: JSONObject) -> JSONObject:
 
 
 def _read_roots(response: JSONObject) -> list[JSONObject]:
-    match response:
-        case {"roots": list(roots)} if all(isinstance(r, dict) and isinstance(r.get("uri"), str) for r in roots):
-            return roots
+    roots = response.get("roots")
+    if isinstance(roots, list) and all(isinstance(root, dict) and isinstance(root.get("uri"), str) for root in roots):
+        return roots
     reason = "the answer was not a list of roots"
     raise InvalidAnswer(reason)

@@ -1,6 +1,6 @@
-"""What a server may ask of a client, what the client must have declared for it, and what pins an answer to it.
+"""The three requests that a server may send to a client, the capabilities that they need, and their fingerprints.
 
-The classes are an author's words for the three requests; `wire()` writes the message.
+Authors use the classes; `wire()` writes the message.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol import foreign_types
-from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.errors import DeveloperError, MissingRequiredClientCapability
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.jsonrpc import in_order
 from mcp_functions.protocol.plain_values import NotJson, named, to_json
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 ROLES = ("user", "assistant")
-FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as capabilities that a client declares
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as ClientCapabilities
 PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
 
 
@@ -35,15 +35,15 @@ class InputRequest:
     """One of the three requests that a server may make: ElicitRequest, CreateMessageRequest or ListRootsRequest."""
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether another request asks the same, as a unit test does."""
+        """Compare with another request, for unit tests."""
         return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
-        """Agree with `==`; options are a dict, which has no hash."""
+        """Hash the type only, because options are a dict."""
         return hash(type(self))
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
-        """Write it as the specification does."""
+        """Return the message of the specification."""
         raise NotImplementedError
 
 
@@ -51,7 +51,7 @@ class ElicitRequest(InputRequest):
     """Asks the user to fill in a form, or (`ElicitRequest.url`) to open a page (client/elicitation)."""
 
     def __init__(self, message: str, form: TypeForm[Any] | None, page: str | None = None) -> None:
-        """Take what the user reads, and the form to fill in or the page to open."""
+        """Take the message, and the form to fill in or the page to open."""
         self.message, self.form, self.page = message, form, page
 
     @classmethod
@@ -60,10 +60,10 @@ class ElicitRequest(InputRequest):
         return cls(message, None, url)
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
-        """Write it as ElicitRequest.
+        """Return the ElicitRequest.
 
         Raises:
-            DeveloperError: the form cannot be expressed, or the URL is none that a client could open.
+            DeveloperError: the form cannot be expressed, or a client could not open the URL.
 
         """
         if self.form is not None:
@@ -88,11 +88,11 @@ class CreateMessageRequest(InputRequest):
     def __init__(
         self, messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any] | None = None
     ) -> None:
-        """Take the params of the request."""
+        """Take the params of the request, under their names in Python."""
         self.messages, self.max_tokens, self.options = messages, max_tokens, options or {}
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:  # noqa: ARG002 - the wire names are the protocol's
-        """Write it as CreateMessageRequest.
+        """Return the CreateMessageRequest.
 
         Raises:
             DeveloperError: the messages break a rule of tool use; the message names it.
@@ -101,9 +101,12 @@ class CreateMessageRequest(InputRequest):
         if self.max_tokens < 1:
             message = "max_tokens must be 1 or more"
             raise DeveloperError(message)
-        said = [_said(self.messages)] if isinstance(self.messages, str) else [_message(each) for each in self.messages]
-        _check_tool_results(said)
-        params = {"messages": said, **_options(self.options), "maxTokens": self.max_tokens}
+        if isinstance(self.messages, str):
+            messages = [{"role": "user", "content": {"type": "text", "text": self.messages}}]
+        else:
+            messages = [_message(message) for message in self.messages]
+        _check_tool_results(messages)
+        params = {"messages": messages, **_options(self.options), "maxTokens": self.max_tokens}
         return {"method": "sampling/createMessage", "params": params}
 
 
@@ -111,16 +114,16 @@ class ListRootsRequest(InputRequest):
     """Asks the client which folders it works in (client/roots)."""
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:  # noqa: ARG002 - one shape for all three
-        """Write it as ListRootsRequest."""
+        """Return the ListRootsRequest."""
         return {"method": "roots/list", "params": {}}
 
 
 class InputRequiredResult(NamedTuple):
-    """What a function of the low level returns to end a round.
+    """The result of a low-level function that ends a round.
 
     Args:
-        input_requests: what the client has to answer, under keys of the author's choice; empty to go on without.
-        request_state: what the function wants to find again in `RequestState.value`; sealed on its way.
+        input_requests: the questions for the client, under keys of the author's choice; may be empty.
+        request_state: the model for `RequestState.value` in the next round; the client gets it sealed.
 
     """
 
@@ -136,11 +139,7 @@ def _can_be_opened(url: str) -> bool:
     return bool(parts.hostname) and (parts.scheme == "https" or local) and not any(c.isspace() for c in url)
 
 
-def _said(text: str) -> JSONObject:
-    return {"role": "user", "content": {"type": "text", "text": text}}
-
-
-def _message(message: Any) -> JSONObject:  # noqa: ANN401 - a dict, or a message of the official SDK
+def _message(message: object) -> JSONObject:
     if foreign_types.role(message) == foreign_types.MESSAGE:
         message = foreign_types.wire(message)
     if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
@@ -178,7 +177,7 @@ def _check_tool_results(messages: Sequence[JSONObject]) -> None:
 
 
 def form_request(message: str, form: forms.Form) -> wire_types.InputRequest:
-    """Write the question that shows a form.
+    """Return the ElicitRequest of a form.
 
     Raises:
         DeveloperError: the form cannot be expressed.
@@ -189,12 +188,12 @@ def form_request(message: str, form: forms.Form) -> wire_types.InputRequest:
 
 
 def fingerprint(request: wire_types.InputRequest) -> str:
-    """Name one exact question, 22 characters: an answer counts only for the question it was asked for."""
+    """Return the digest of a question, 22 characters: an answer counts only for the same fingerprint."""
     return base64url(hashlib.sha256(in_order(request).encode()).digest()[:16])
 
 
-def asked_again(request: wire_types.InputRequest, reason: str) -> wire_types.InputRequest:
-    """Write a question once more, and why the last answer would not do."""
+def repeat_request(request: wire_types.InputRequest, reason: str) -> wire_types.InputRequest:
+    """Return a question with the reason why the last answer is invalid."""
     match request:
         case {
             "method": "elicitation/create",
@@ -208,8 +207,8 @@ def asked_again(request: wire_types.InputRequest, reason: str) -> wire_types.Inp
     return request
 
 
-def in_words(request: wire_types.InputRequest) -> str:
-    """Say what is asked, for a model or a person who cannot be asked."""
+def describe_request(request: wire_types.InputRequest) -> str:
+    """Return a question as text, for a model or a person whose client cannot show it."""
     match request:
         case {"params": {"mode": "url", "message": str(message), "url": str(url)}}:
             return f"{message} ({url})"
@@ -225,17 +224,37 @@ def _field_in_words(name: str, field: Mapping[str, Any]) -> str:
     return f"{name}: {' | '.join(map(str, choices)) or field.get('description') or field.get('type')}"
 
 
-def missing(requests: Iterable[wire_types.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what of the client's capabilities these requests need and the client did not declare; empty if nothing.
+def check_capabilities(
+    requests: Mapping[str, wire_types.InputRequest], declared: Mapping[str, Any], *, earlier: bool = False
+) -> None:
+    """Refuse to ask what the client cannot show.
 
     "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
+
+    Args:
+        requests: the questions, by key.
+        declared: the client's capabilities.
+        earlier: whether the error carries the questions as data too, for clients of 2025.
+
+    Raises:
+        MissingRequiredClientCapability: with the text of the questions, because the model may know the answers.
+
     """
+    lacking = missing_capabilities(requests.values(), declared)
+    if lacking:
+        asks = {key: describe_request(request) for key, request in requests.items()}
+        raise MissingRequiredClientCapability(lacking, asks, earlier=earlier)
+
+
+def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the capabilities that these requests need and the client did not declare."""
     lacking: dict[str, Any] = {}
     for request in requests:
         needed = _needed(request)
-        if not (_shows_forms(declared) if needed is FORMS else _declares(declared, needed)):
+        is_declared = _shows_forms(declared) if needed is FORMS else _declares(declared, needed)
+        if not is_declared:
             lacking = _merged(lacking, needed)
-    # to a client that declared nothing of it, the shorter way of saying "forms"
+    # `{}` is the shorter form of `{"form": {}}`, for a client without any elicitation
     if lacking.get("elicitation") == {"form": {}} and "elicitation" not in declared:
         return {**lacking, "elicitation": {}}
     return lacking
@@ -256,14 +275,16 @@ def _needed(request: wire_types.InputRequest) -> dict[str, Any]:
 
 def _shows_forms(declared: Mapping[str, Any]) -> bool:
     # "an empty capabilities object is equivalent to declaring support for form mode only"
-    found = declared.get("elicitation")
-    return isinstance(found, dict) and (not found or isinstance(found.get("form"), dict))
+    elicitation = declared.get("elicitation")
+    if not isinstance(elicitation, dict):
+        return False
+    return not elicitation or isinstance(elicitation.get("form"), dict)
 
 
 def _declares(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
     for key, value in needed.items():
-        found = declared.get(key)
-        if not isinstance(found, dict) or (value and not _declares(found, value)):
+        member = declared.get(key)
+        if not isinstance(member, dict) or not _declares(member, value):
             return False
     return True
 

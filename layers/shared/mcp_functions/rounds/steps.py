@@ -1,9 +1,9 @@
-"""Steps: work that is done once in a conversation, though its handler runs in every round.
+"""Steps: work that runs once in a conversation, although its handler runs in every round.
 
-A step's result is recorded in the state, and later rounds read it. Where the record is missing it may run again: a
-client that lost a response repeats the round, and presents the state from before the step. So the step has a key for
-whoever must not act twice, derived from the conversation, the step's key and its arguments: the same in every
-repetition of a round that brought a state. A step that raises is not recorded.
+The state records a step's result, and later rounds read it. A client that lost a response repeats the round with the
+state from before the step, so the step may run again. For services that must not act twice, a step has an idempotency
+key. It derives from the conversation, the step's key and its arguments, so it is the same in every repetition of a
+round with a state. A step that raises is not recorded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mcp_functions.protocol.plain_values import NotJson, to_json
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.round import RunningStep, running_step
 from mcp_functions.schemas.json_types import kind
-from mcp_functions.seal.request_state import digest_of
+from mcp_functions.seal.canonical_json import canonical_digest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -35,32 +35,32 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-MAX_BYTES = 8 * 1024  # of one result; the whole state has a cap of its own
+MAX_BYTES = 8 * 1024  # of one result; the whole state has a limit of its own
 
 
 class Step(Capability):
-    """Does something once in a conversation: `flight = step("reserve", reserve, city)`."""
+    """Runs a function once in a conversation: `flight = step("reserve", reserve, city)`."""
 
     asks = True
 
     def __init__(self, round_: Round, takes: float | None = None) -> None:
-        """Record within one round; `takes` is the seconds that `within` was told."""
+        """Take the round; `takes` is the seconds of `within`."""
         super().__init__(round_)
         self._takes = takes
-        round_.note_beginning()
+        round_.record.started_at = round_.started_at
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what `function` returned, now or in an earlier round.
 
         Args:
-            key: names the step across rounds; one for each call.
-            function: what to do. Its return annotation gives the type of a result that was recorded.
-            args: for it; JSON values, models or dataclasses.
-            kwargs: for it, likewise.
+            key: of the step in all rounds; each call needs its own.
+            function: to run. Its return annotation is the type of a recorded result.
+            args: of the function: JSON values, models or dataclasses.
+            kwargs: of the function: JSON values, models or dataclasses.
 
         Raises:
-            DeveloperError: the key was used with other arguments, or its first call still runs; or JSON cannot carry
-                the result, or it is too large, or nothing says what type it has.
+            DeveloperError: the key was used with other arguments, or its first call still runs; or the result is not
+                JSON, is too large, or has no known type.
 
         """
         call = self._call(key, function, args, kwargs)
@@ -73,10 +73,10 @@ class Step(Capability):
         return cast("R", call.result())
 
     async def wait(self, key: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Await an async function likewise, in an async handler.
+        """Await an async function once in a conversation, in an async handler.
 
-        If another task ends the round meanwhile, with a question, the function is not cancelled: what has begun is done
-        to its end and recorded, before the question goes out.
+        If another task ends the round with a question meanwhile, the function is not cancelled. It runs to its end, and
+        its result is recorded before the client gets the question.
         """
         call = self._call(key, function, args, kwargs)
         with self._round.step(key, call.arguments, self._takes) as has_to_run:
@@ -85,27 +85,27 @@ class Step(Capability):
         return cast("R", call.result())
 
     def within(self, seconds: float) -> Step:
-        """Say how long a step takes at most: `step.within(8)("render", render, page)`.
+        """Set the longest duration of a step: `step.within(8)("render", render, page)`.
 
-        If it would not end in time, the round ends before it and the next one begins with it.
+        If the step would not end in time, the round ends first, and the next round runs the step.
         """
         return Step(self._round, seconds)
 
     @property
     def keyed(self) -> KeyedStep:
-        """Do what must not happen twice: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
+        """Pass the idempotency key: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
 
-        The key is `step.key`. A conversation's first round ends before such a step, without a question: a first request
-        that the client repeats begins another conversation, and its key would be another.
+        The key is `step.key`. A conversation's first round ends before such a step, without a question. A repeated
+        first request would begin another conversation, with another key.
         """
         return KeyedStep(self._round, self._takes)
 
     @property
     def key(self) -> str:
-        """The idempotency key of the step that is running, 32 characters: hand it to whoever must not act twice.
+        """The idempotency key of the running step, 32 characters, for a service that must not act twice.
 
-        It is the same when a lost response makes the client repeat a round, except a conversation's first, which
-        brought no state: ask something before, or use `step.keyed`.
+        It is the same when a client repeats a round after a lost response. The first round is the exception, because it
+        has no state: ask something before, or use `step.keyed`.
 
         Raises:
             DeveloperError: no step is running.
@@ -117,28 +117,28 @@ class Step(Capability):
         return _derived(self._round, "step", f"{step.key}\0{step.arguments}").hex()[:32]
 
     def now(self) -> datetime:
-        """Return when the conversation began: it is recorded, so all rounds and their repetitions say the same."""
-        return datetime.fromtimestamp(self._round.began / 1000, UTC)
+        """Return when the conversation began: the record has it, so it is the same in all rounds."""
+        return datetime.fromtimestamp(self._round.started_at / 1000, UTC)
 
     def uuid(self, key: str) -> UUID:
-        """Return a UUID of this conversation: the same in all its rounds, another for each key."""
+        """Return a UUID for a key, the same in all rounds of this conversation."""
         return UUID(bytes=_derived(self._round, "uuid", key)[:16], version=4)
 
     def random(self, key: str) -> float:
-        """Return a number of this conversation in [0, 1): the same in all its rounds, another for each key."""
+        """Return a number in [0, 1) for a key, the same in all rounds of this conversation."""
         return int.from_bytes(_derived(self._round, "random", key)[:6], "big") / (1 << 48)
 
     def shed(self) -> NoReturn:
-        """End the round here by hand: the client sends the request again, and the work goes on where it stands."""
+        """End the round here: the client repeats the request, and the next round continues the work."""
         self._round.shed()
 
-    def _call(self, key: str, function: Callable[..., Any], args: Any, kwargs: Any) -> _Call:  # noqa: ANN401
+    def _call(self, key: str, function: Callable[..., Any], args: object, kwargs: object) -> _Call:
         if (outer := self._round.enclosing_step) is not None:
             self._round.fail(
                 "step {key!r} runs inside step {outer!r}: a step is recorded as a whole", key=key, outer=outer
             )
         try:
-            digest = _short(digest_of(b"", _json(_ordered([args, kwargs]))))
+            digest = _short(canonical_digest(b"", _json(_ordered([args, kwargs]))))
         except (TypeError, ValueError, RecursionError):
             rule = "step {key!r}: JSON cannot carry the arguments of {function}"
             self._round.fail(rule, key=key, function=_name(function))
@@ -152,15 +152,15 @@ class Step(Capability):
 
 
 class KeyedStep(Capability):
-    """A step whose function is called with `key=`, and never in a round that nothing ties to its repetition."""
+    """A step whose function gets `key=`. It does not run in a conversation's first round, which has no state."""
 
     def __init__(self, round_: Round, takes: float | None) -> None:
-        """Act as a Step does; `takes` is the seconds that `within` was told."""
+        """Take the round; `takes` is the seconds of `within`."""
         super().__init__(round_)
         self._step = Step(round_, takes)
 
-    def __call__(self, key: str, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:  # noqa: ANN401
-        """Return what `function` returned, called with `key=` besides its own arguments; otherwise as Step does.
+    def __call__(self, key: str, function: Callable[..., R], /, *args: object, **kwargs: object) -> R:
+        """Return what `function` returned, now or in an earlier round; it gets `key=` besides its own arguments.
 
         Raises:
             InputRequired: this is the conversation's first round.
@@ -169,14 +169,14 @@ class KeyedStep(Capability):
         """
         return self._step(key, self._with_key(function), *args, **kwargs)
 
-    async def wait(self, key: str, function: Callable[..., Awaitable[R]], /, *args: Any, **kwargs: Any) -> R:  # noqa: ANN401
-        """Await an async function likewise, in an async handler."""
+    async def wait(self, key: str, function: Callable[..., Awaitable[R]], /, *args: object, **kwargs: object) -> R:
+        """Await an async function, which gets `key=` besides its own arguments."""
         return await self._step.wait(key, self._with_key(function), *args, **kwargs)
 
     def _with_key(self, function: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(function)
-        def keyed(*args: Any, **kwargs: Any) -> R:  # noqa: ANN401 - the function's own
-            self._round.anchor()
+        def keyed(*args: object, **kwargs: object) -> R:
+            self._round.end_first_round()
             return function(*args, key=self._step.key, **kwargs)
 
         return keyed
@@ -184,7 +184,7 @@ class KeyedStep(Capability):
 
 @dataclass(slots=True)
 class _Call:
-    """One call of a step, recorded or to be."""
+    """One call of a step."""
 
     round: Round
     key: str
@@ -198,30 +198,30 @@ class _Call:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        token, started = running_step.set(RunningStep(self.round, self.key, self.arguments)), self.round.now()
+        token, started = running_step.set(RunningStep(self.round, self.key, self.arguments)), self.round.request.now()
         try:
             yield
         finally:
             running_step.reset(token)
-            self.seconds = max(0.0, self.round.now() - started)  # a wall clock may be set back
+            self.seconds = max(0.0, self.round.request.now() - started)  # a wall clock may be set back
 
-    async def wait(self, begin: Callable[[], Awaitable[Any]]) -> None:
-        import asyncio  # noqa: PLC0415 - who calls this runs in it
+    async def wait(self, begin: Callable[[], Awaitable[object]]) -> None:
+        import asyncio  # noqa: PLC0415 - its caller runs in it
 
-        under_way = asyncio.get_running_loop().create_future()
-        self.round.under_way.add(under_way)
+        future = asyncio.get_running_loop().create_future()
+        self.round.running_futures.add(future)
         try:
             with self.running():
-                result, stopped = await _whole(begin(), self.round)
+                result, stopped = await _wait_to_end(begin(), self.round)
             self.keep(result)
         finally:
-            under_way.set_result(None)
-            self.round.under_way.discard(under_way)
+            future.set_result(None)
+            self.round.running_futures.discard(future)
         if stopped:
             raise stopped
 
-    def keep(self, result: Any) -> None:  # noqa: ANN401 - the author's own value
-        """Record what the function returned, as JSON writes it: so this round reads what later rounds read."""
+    def keep(self, result: object) -> None:
+        """Record the result as JSON, so that this round reads the same value as later rounds."""
         name = _name(self.function)
         try:
             written = dumps(_json(result))
@@ -240,11 +240,11 @@ class _Call:
                 function=name,
                 type=type(result).__name__,
             )
-        self.round.keep(self.key, self.arguments, value, int(self.seconds * 1000))
+        self.round.record_step(self.key, self.arguments, value, int(self.seconds * 1000))
 
-    def result(self) -> Any:  # noqa: ANN401 - of the type that the function says it returns
-        """Read the record; nobody else holds what this returns."""
-        value = self.round.result_of(self.key)
+    def result(self) -> object:
+        """Read a copy of the recorded result."""
+        value = self.round.record.step_result(self.key)
         try:
             return self.returns.check(value) if self.returns else value
         except ValueError as error:
@@ -257,15 +257,15 @@ class _Call:
             )
 
 
-async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException | None]:
-    """Wait for a step's function to its end; return its result, and the cancellation that arrived meanwhile, if any.
+async def _wait_to_end(awaitable: Awaitable[R], round_: Round) -> tuple[R, BaseException | None]:
+    """Wait until a step's function ends; return its result, and a cancellation that arrived meanwhile.
 
-    If the round has ended, the function goes on. If its author stops it, it is cancelled, and may clean up.
+    If the round has ended, the function continues. Otherwise the author's code cancelled it, and it may clean up.
     """
-    import asyncio  # noqa: PLC0415 - who calls this runs in it
+    import asyncio  # noqa: PLC0415 - its caller runs in it
 
-    task = asyncio.ensure_future(begun)
-    if round_.returned:
+    task = asyncio.ensure_future(awaitable)
+    if round_.handler_returned:
         task.cancel()  # before it begins
     try:
         return await asyncio.shield(task), None
@@ -275,33 +275,35 @@ async def _whole(begun: Awaitable[R], round_: Round) -> tuple[R, BaseException |
         return await task, stopped
 
 
-async def to_its_end(handler: Coroutine[Any, Any, R], round_: Round) -> R:
-    """Run an async handler, and then what steps are under way in its tasks: to their end, so that they are recorded."""
-    import asyncio  # noqa: PLC0415 - who calls this runs in it
+async def run_with_steps(handler: Coroutine[Any, Any, R], round_: Round) -> R:
+    """Run an async handler, and wait for the steps that its tasks have started, so that they are recorded."""
+    import asyncio  # noqa: PLC0415 - its caller runs in it
 
     try:
         return await handler
     finally:
-        round_.returned = True
-        while round_.under_way:
-            await asyncio.wait(round_.under_way)
+        round_.handler_returned = True
+        while round_.running_futures:
+            await asyncio.wait(round_.running_futures)
 
 
 def _returns(function: Callable[..., Any]) -> Kind | None:
-    """Read what a function says it returns; None if it says nothing that could tell one type of JSON from another."""
+    """Read the return annotation of a function; None if it has no type that JSON can be read as."""
     while inner := getattr(function, "__wrapped__", None) or getattr(function, "func", None):
         function = inner  # decorated, or functools.partial
     if not inspect.isroutine(function) and not isinstance(function, type):
         function = type(function).__call__
     try:
-        said = function if isinstance(function, type) else get_type_hints(function, include_extras=True).get("return")
-        return None if said in (None, Any, object) else kind(said)
+        annotation: Any = function
+        if not isinstance(function, type):
+            annotation = get_type_hints(function, include_extras=True).get("return")
+        return None if annotation in (None, Any, object) else kind(annotation)
     except (TypeError, NameError, AttributeError):
-        return None  # a name that only type checkers see, or a type that nobody could read from JSON
+        return None  # a name that only type checkers see, or a type that JSON cannot hold
 
 
 def _is_json(value: object) -> bool:
-    """Say whether a value comes back from JSON as it was, or as nearly as makes no difference (a tuple as a list)."""
+    """Check whether a value comes back from JSON unchanged; a tuple may come back as a list."""
     if type(value) in (list, tuple):
         return all(map(_is_json, cast("list[Any]", value)))
     if type(value) is dict:
@@ -309,17 +311,17 @@ def _is_json(value: object) -> bool:
     return value is None or type(value) in (str, int, float, bool)
 
 
-def _json(value: object) -> Any:  # noqa: ANN401 - JSON is any value
+def _json(value: object) -> object:
     try:
         return to_json(value)
     except NotJson:
-        from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only for what a result could not hold either
+        from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only for values that a result cannot hold either
 
         return to_jsonable_python(value, by_alias=True)
 
 
-def _ordered(value: Any) -> Any:  # noqa: ANN401 - an argument
-    """Give the members of sets an order: their own differs from process to process."""
+def _ordered(value: object) -> object:
+    """Sort the members of sets, because their order differs between processes."""
     if isinstance(value, set | frozenset):
         return sorted(map(_ordered, value), key=repr)
     if isinstance(value, dict):
@@ -338,9 +340,9 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _derived(round_: Round, label: str, key: str) -> bytes:
-    if not round_.flow:
+    if not round_.request.flow:
         round_.fail("only a conversation that can be sealed has keys of its own: MCP_KMS_KEYS is not set")
-    return hashlib.sha256(f"mcp-functions\0{label}\0{round_.flow}\0{key}".encode()).digest()
+    return hashlib.sha256(f"mcp-functions\0{label}\0{round_.request.flow}\0{key}".encode()).digest()
 
 
 def _short(digest: bytes) -> str:

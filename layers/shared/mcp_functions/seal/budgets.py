@@ -1,4 +1,4 @@
-"""What bounds the cost of KMS: opened keys are kept, and every caller has a budget (envelope.md §6.3, §6.5)."""
+"""Bounds on the cost of KMS: a cache of opened keys, and a budget for each caller (envelope.md §6.3, §6.5)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class Limits(NamedTuple):
-    """What one container remembers, and how often one caller may make it ask KMS.
+    """The memory of one container, and the budget of one caller.
 
     Attributes:
-        opened: data keys that are kept.
-        callers: budgets that are kept.
-        burst: unwraps in vain that a caller may cause at once.
-        refill_seconds: after which it may cause one more.
-        ratio: unwraps that succeed, and cost as much as one in vain.
+        opened: how many data keys the cache holds.
+        callers: how many budgets are in memory.
+        burst: how many failed unwraps a caller may cause at once.
+        refill_seconds: after which a caller may cause one more.
+        ratio: how many successful unwraps cost as much as a failed one.
 
     """
 
@@ -34,29 +34,29 @@ class Limits(NamedTuple):
     ratio: int = 20
 
 
-class Flights:
-    """The same question, asked by several threads at once, is asked of KMS once."""
+class SingleFlight:
+    """Runs a call once for all threads that make it at the same time."""
 
     def __init__(self) -> None:
-        """Begin with nothing under way."""
+        """Begin without calls."""
         self._lock = threading.Lock()
-        self._under_way: dict[object, Future[Any]] = {}
+        self._futures: dict[object, Future[Any]] = {}
 
     def run(self, name: object, call: Callable[[], T], admit: Callable[[], None] = lambda: None) -> T:
-        """Return what `call` returns, or raise what it raises; who comes while it runs gets the same.
+        """Return the result of `call`, or raise its exception. Other threads wait for the same outcome.
 
         Args:
-            name: of the question.
-            call: asks it.
-            admit: raises if this thread may not ask; not called for one that finds the question asked.
+            name: of the call.
+            call: to run once.
+            admit: raises if this thread may not call; a thread that only waits does not run it.
 
         """
         with self._lock:
-            flight = self._under_way.get(name)
+            flight = self._futures.get(name)
             follows = flight is not None
             if flight is None:
                 admit()
-                flight = self._under_way[name] = Future()
+                flight = self._futures[name] = Future()
         if follows:
             result: T = flight.result()
             return result
@@ -70,43 +70,43 @@ class Flights:
             return result
         finally:
             with self._lock:
-                del self._under_way[name]
+                del self._futures[name]
 
 
-class OpenedKeys:
-    """The data keys that a container has opened, at most `most` of them. Not safe to share between threads.
+class KeyCache:
+    """The data keys that a container has opened. It needs a lock if threads share it.
 
-    A full list first drops keys of the caller who has the most in it, and of these the least recently used. So one
-    caller with a thousand keys drops its own, and the keys of others stay.
+    A full cache drops a key of the caller with the most keys, the least recently used one. So a caller with a thousand
+    keys drops its own, and the keys of others stay.
     """
 
     def __init__(self, most: int) -> None:
-        """Take how many keys are kept."""
+        """Take the maximal number of keys."""
         self._most = most
-        self._keys: OrderedDict[Header, tuple[DataKey, str]] = OrderedDict()  # with the caller that KMS was asked for
+        self._keys: OrderedDict[Header, tuple[DataKey, str]] = OrderedDict()  # with the caller of `add`
 
     def __len__(self) -> int:
         """Count the keys."""
         return len(self._keys)
 
     def __contains__(self, header: Header) -> bool:
-        """Tell whether a key is kept."""
+        """Check whether the cache has a key."""
         return header in self._keys
 
     def get(self, header: Header) -> DataKey | None:
-        """Return a key, which counts as a use of it."""
+        """Return a key, and count this as a use."""
         if header not in self._keys:
             return None
         self._keys.move_to_end(header)
         return self._keys[header][0]
 
     def add(self, header: Header, key: DataKey, caller: str = "") -> None:
-        """Keep a key.
+        """Add a key.
 
         Args:
-            header: that names it in tokens.
+            header: the key's part of a token.
             key: that was opened, or generated here.
-            caller: that KMS was asked for; "" for a key that was generated here.
+            caller: whose token made this container ask KMS; "" for a key that was generated here.
 
         """
         self._keys[header] = key, caller
@@ -114,48 +114,42 @@ class OpenedKeys:
             del self._keys[self._next_to_drop()]
 
     def _next_to_drop(self) -> Header:
-        kept = Counter(caller for _key, caller in self._keys.values())
-        most = max(kept.values())
-        return next(header for header, (_key, caller) in self._keys.items() if kept[caller] == most)
+        counts = Counter(caller for _key, caller in self._keys.values())
+        most = max(counts.values())
+        return next(header for header, (_key, caller) in self._keys.items() if counts[caller] == most)
 
 
-class Budgets:
-    """How often each caller may still make a container ask KMS. One bucket per caller, none in common.
+class UnwrapBudgets:
+    """Limits how often each caller may make a container ask KMS: a token bucket for each caller.
 
-    A bucket counts in prices of an unwrap that succeeds; one in vain costs `Limits.ratio` of them. The price of an
-    unwrap in vain is taken before KMS is asked, because nobody knows yet how it ends. The memory is bounded.
+    The unit is the price of a successful unwrap. A failed one costs `Limits.ratio` units, which are charged before KMS
+    is asked, because its result is not known yet. The memory is bounded.
     """
 
     def __init__(self, limits: Limits) -> None:
         """Begin with every bucket full."""
         self._limits, self._full = limits, float(limits.burst * limits.ratio)
         self._lock = threading.Lock()
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # caller -> what is left, at unix seconds
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # caller -> units left, at unix seconds
 
-    def take(self, caller: str, now: float) -> bool:
-        """Take the price of an unwrap in vain; False if `caller` has less than that left."""
-        return self._change(caller, now, -float(self._limits.ratio))
+    def charge(self, caller: str, now: float, units: float) -> bool:
+        """Charge a caller; return False, and charge nothing, if the bucket has fewer units."""
+        return self._add(caller, now, -units)
 
-    def give_back(self, caller: str, now: float) -> None:
-        """Give all of it back: KMS did not answer, which is not the caller's fault."""
-        self._change(caller, now, float(self._limits.ratio))
+    def refund(self, caller: str, now: float, units: float) -> None:
+        """Return units to a caller's bucket."""
+        self._add(caller, now, units)
 
-    def settle(self, caller: str, now: float) -> None:
-        """Give back what an unwrap that succeeded does not cost."""
-        self._change(caller, now, self._limits.ratio - 1.0)
-
-    def take_rest(self, caller: str, now: float) -> None:
-        """Take what `settle` gave back: KMS opened the key, and the token under it was forged."""
-        self._change(caller, now, 1.0 - self._limits.ratio)
-
-    def _change(self, caller: str, now: float, by: float) -> bool:
+    def _add(self, caller: str, now: float, units: float) -> bool:
         with self._lock:
-            left, since = self._left.pop(caller, (self._full, now))
-            left = min(self._full, left + max(0.0, now - since) * self._limits.ratio / self._limits.refill_seconds)
-            allowed = left + by >= 0
-            left = min(self._full, left + by) if allowed else left
-            if left < self._full:  # who has a full bucket need not be remembered
-                self._left[caller] = (left, now)
-            while len(self._left) > self._limits.callers:
-                self._left.popitem(last=False)
+            left, since = self._buckets.pop(caller, (self._full, now))
+            refilled = max(0.0, now - since) * self._limits.ratio / self._limits.refill_seconds
+            left = min(self._full, left + refilled)
+            allowed = left + units >= 0
+            if allowed:
+                left = min(self._full, left + units)
+            if left < self._full:  # a full bucket needs no memory
+                self._buckets[caller] = (left, now)
+            while len(self._buckets) > self._limits.callers:
+                self._buckets.popitem(last=False)
             return allowed

@@ -1,8 +1,8 @@
-"""Data keys: minted about once per fifteen minutes and fleet, wrapped by KMS, found again inside every token.
+"""Data keys: a fleet generates about one in fifteen minutes, KMS wraps it, and every token carries it.
 
-A key's birth time stands in the EncryptionContext and is checked before KMS is asked: a leaked data key cannot be made
-younger. Everything here may be asked from many threads, is thrown away before a snapshot, after a restore and in a
-forked child, and takes its clock and its randomness as parameters.
+The EncryptionContext holds a key's time of birth, which is checked before KMS is asked. So an attacker cannot make a
+leaked data key younger. The keyring is safe for threads. It forgets its keys before a snapshot, after a restore and in
+a forked child.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.budgets import Budgets, Flights, Limits, OpenedKeys
+from mcp_functions.seal.budgets import KeyCache, Limits, SingleFlight, UnwrapBudgets
 from mcp_functions.seal.key_choice import (
     KEY_BYTES,
     MAX_WRAPPED,
     Choice,
     DataKey,
     Header,
-    Reason,
     Rules,
     Scope,
-    choose,
+    TokenReason,
+    choose_key,
     end_of,
     kek_hint,
+    key_name,
     last_use,
-    name_of,
     rank,
 )
 from mcp_functions.seal.kms import KmsKey, Wrapping, kms_client
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 __all__ = [
-    "MAX_WRAPPED", "Choice", "DataKey", "Header", "Keys", "KmsKey", "Limits", "Reason", "Rules", "Scope", "Wrapping",
-    "choose", "kek_hint", "kms_client", "name_of",
+    "MAX_WRAPPED", "Choice", "DataKey", "Header", "Keyring", "KmsKey", "Limits", "Rules", "Scope", "TokenReason",
+    "Wrapping", "choose_key", "kek_hint", "key_name", "kms_client", "register_for_reset",
 ]  # fmt: skip
 
 PURPOSE = "mcp-request-state"
@@ -52,25 +52,25 @@ _log = logging.getLogger(__name__)
 
 
 class _State:
-    """Everything a container has learnt, in one place, so that forgetting it is one assignment."""
+    """The memory of a keyring in one object, so that one assignment resets it."""
 
     def __init__(self, limits: Limits) -> None:
         self.lock = threading.Lock()
-        self.flights = Flights()
-        self.budgets = Budgets(limits)
-        self.opened = OpenedKeys(limits.opened)  # proven: a token under it was authentic
-        # KMS opened it, no token has proven it yet; and the caller that KMS was asked for
+        self.calls = SingleFlight()
+        self.budgets = UnwrapBudgets(limits)
+        self.opened = KeyCache(limits.opened)  # confirmed: a token under the key was authentic
+        # Unwrapped keys that no token has confirmed yet, each with the caller of that token.
         self.fresh: OrderedDict[Header, tuple[DataKey, str]] = OrderedDict()
-        self.mine: dict[int, DataKey] = {}  # epoch -> the oldest key generated here
-        self.adopted: dict[int, DataKey] = {}  # epoch -> the oldest sibling's key
+        self.mine: dict[int, DataKey] = {}  # epoch -> the oldest key of this container
+        self.adopted: dict[int, DataKey] = {}  # epoch -> the oldest key of another container
         self.early: tuple[int, float] = (-1, 0.0)  # epoch, seconds
         self.paused_until = 0.0  # after a failed GenerateDataKey
 
 
-class Keys:
+class Keyring:
     """The data keys of one scope, as one container sees them."""
 
-    def __init__(  # noqa: PLR0913 - what wraps and for whom; the rest is what tests turn
+    def __init__(  # noqa: PLR0913 - the wrapping keys and the scope; tests set the rest
         self,
         wrappings: Sequence[Wrapping],
         scope: Scope,
@@ -80,14 +80,14 @@ class Keys:
         rules: Rules = DEFAULT_RULES,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        """Remember who wraps; no call is made.
+        """Take the wrapping keys, without a call to them.
 
         Args:
-            wrappings: in order: the first seals, all open.
+            wrappings: the first one seals, each of them opens.
             scope: service, stage and generation: part of every EncryptionContext and every derivation.
-            now: unix seconds, wall clock (a monotonic one means nothing across a snapshot).
-            rand: `n` random bytes; only the roll-over jitter uses it.
-            rules: the life of a key.
+            now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
+            rand: returns so many random bytes, for the roll-over jitter.
+            rules: the lifetime of a key.
             limits: memory and budgets.
 
         Raises:
@@ -105,50 +105,50 @@ class Keys:
         register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget every key, budget, lock and client; a call under way ends in the state it began with."""
+        """Forget every key, budget, lock and client. A running call ends with the memory that it began with."""
         self._state = _State(self._limits)
         for wrapping in self._wrappings:
             forget = getattr(wrapping, "reset", None)
             if forget:
                 forget()
 
-    def sealing(self) -> DataKey:
-        """Return the data key to seal under now, minting one if the rules say so.
+    def key_to_seal(self) -> DataKey:
+        """Return the data key to seal with now, and generate one if the rules require it.
 
         Raises:
-            TemporarilyUnavailable: KMS cannot answer, and no key is left that may stand in.
-            Misconfigured: KMS will not answer until the operator acts.
+            TemporarilyUnavailable: KMS is not available, and no earlier key may replace a new one.
+            Misconfigured: KMS fails until the operator acts.
 
         """
         state = self._state
-        return self._choice(state).key or state.flights.run("seal", lambda: self._mint(state))
+        return self._choice(state).key or state.calls.run("seal", lambda: self._mint(state))
 
-    def opening(self, header: Header, caller: str, *, max_age: float) -> DataKey:
-        """Return the data key that a token names, asking KMS only if this container does not know it.
+    def key_to_open(self, header: Header, caller: str, *, max_age: float) -> DataKey:
+        """Return the data key of a token, from the cache or from KMS.
 
         Args:
-            header: the token's own words, authenticated by nothing yet.
-            caller: who is charged if KMS has to be asked.
-            max_age: seconds that what is sealed may live.
+            header: of the token, not authenticated yet.
+            caller: who is charged if KMS is asked.
+            max_age: how long a token may live, in seconds.
 
         Raises:
-            InvalidRequestState: the key is not ours, too old, or not a key.
-            TemporarilyUnavailable: KMS cannot answer, or the caller has no budget left: no verdict.
-            Misconfigured: KMS will not answer until the operator acts.
+            InvalidRequestState: the key is of another scope, too old, or damaged.
+            TemporarilyUnavailable: KMS is not available, or the caller's budget is empty.
+            Misconfigured: KMS fails until the operator acts.
 
         """
         state, now = self._state, self._now()
         if header.kek not in self._hints:
-            raise InvalidRequestState(Reason.KEK_UNKNOWN)
-        # Before KMS is asked: not from the future, and not older than anything that may still be alive under it (§6.3).
+            raise InvalidRequestState(TokenReason.KEK_UNKNOWN)
+        # Checked before KMS is asked (§6.3): the key is not from the future, and a token under it may still be valid.
         if header.born > now + self.rules.skew:
-            raise InvalidRequestState(Reason.BORN_FUTURE)
+            raise InvalidRequestState(TokenReason.BORN_FUTURE)
         if now > last_use(header.born, self.rules) + max_age + self.rules.skew:
-            raise InvalidRequestState(Reason.BORN_PAST)
+            raise InvalidRequestState(TokenReason.BORN_PAST)
         return _recall(state, header) or self._unwrap_on_budget(state, header, caller, now)
 
-    def proven(self, key: DataKey) -> None:
-        """Learn that a token under `key` was authentic: keep the key, and adopt it if it is wrapped as ours are."""
+    def confirm(self, key: DataKey) -> None:
+        """Cache a key after a token under it was authentic, and adopt it if the primary wrapping key wrapped it."""
         state, header = self._state, key.header
         with state.lock:
             if header in state.opened:
@@ -159,19 +159,19 @@ class Keys:
             if key.kek == self._primary:
                 _keep_oldest(state.adopted, key, self._now(), self.rules)
 
-    def refuted(self, key: DataKey, caller: str) -> None:
-        """Learn that a token under `key` was not authentic; if none ever was, its unwrap was in vain."""
+    def reject(self, key: DataKey, caller: str) -> None:
+        """Charge for a failed unwrap after a token was not authentic, unless another token confirmed the key."""
         state, header = self._state, key.header
         with state.lock:
             if header in state.opened:
                 return
             state.fresh.pop(header, None)
-        state.budgets.take_rest(caller, self._now())
+        state.budgets.charge(caller, self._now(), self._limits.ratio - 1)
 
     def _unwrap_on_budget(self, state: _State, header: Header, caller: str, now: float) -> DataKey:
         def admit() -> None:
-            # "Over budget there is no verdict." Who only waits for another's question is not charged for it.
-            if not state.budgets.take(caller, now):
+            # "Over budget there is no verdict." A thread that waits for another's call is not charged.
+            if not state.budgets.charge(caller, now, self._limits.ratio):
                 reason = "unwrap_budget"
                 raise Busy(reason)
 
@@ -181,14 +181,14 @@ class Keys:
             except InvalidRequestState:
                 raise
             except Misconfigured:
-                # A denial costs as much as an unwrap in vain, or every token would cost a call for as long as it lasts.
+                # A denial costs as much as a failed unwrap; otherwise every token would cause a call while it lasts.
                 observability.current().kms_failures += 1
                 raise
             except Exception:
                 observability.current().kms_failures += 1
-                state.budgets.give_back(caller, now)  # an outage is not the caller's fault
+                state.budgets.refund(caller, now, self._limits.ratio)  # the caller did not cause the outage
                 raise
-            state.budgets.settle(caller, now)  # `refuted` takes the rest if the token is a forgery
+            state.budgets.refund(caller, now, self._limits.ratio - 1)  # `reject` charges it again for a forged token
             with state.lock:
                 if header not in state.opened:
                     state.fresh[header] = key, caller
@@ -196,7 +196,7 @@ class Keys:
                     state.fresh.popitem(last=False)
             return key
 
-        return state.flights.run(header, ask, admit)
+        return state.calls.run(header, ask, admit)
 
     def _unwrap(self, header: Header) -> DataKey:
         index = self._hints[header.kek]
@@ -206,17 +206,19 @@ class Keys:
         except Misconfigured:
             if index == 0:
                 raise
-            raise InvalidRequestState(Reason.KEK_RETIRED) from None  # the flow starts again; nobody is paged
+            raise InvalidRequestState(
+                TokenReason.KEK_RETIRED
+            ) from None  # the conversation starts again, without an alarm
         except McpError:
             raise
         except OSError as error:
             raise _outage(error) from None
-        except Exception:  # noqa: BLE001 - whatever an own wrapping raises over damaged bytes: it fails closed
-            raise InvalidRequestState(Reason.WRAPPED_KEY) from None
+        except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
+            raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
         return _checked(DataKey(*header, plaintext))
 
     def _mint(self, state: _State) -> DataKey:
-        choice, now = self._choice(state), self._now()  # another thread may have minted while this one came here
+        choice, now = self._choice(state), self._now()  # another thread may have generated a key meanwhile
         if choice.key:
             return choice.key
         if choice.stale and now < state.paused_until:
@@ -246,13 +248,13 @@ class Keys:
             raise
         except OSError as error:
             raise _outage(error) from None
-        except Exception as error:  # noqa: BLE001 - of an own wrapping; nothing about minting is the client's fault
+        except Exception as error:  # noqa: BLE001 - of an author's wrapping; the client cannot cause it
             reason = f"wrapping:{type(error).__name__}"
             raise Misconfigured(reason) from None
         return _checked(DataKey(born, self._primary, wrapped, plaintext))
 
     def _context(self, born: int) -> dict[str, str]:
-        """Return the EncryptionContext (§5). CloudTrail shows it in clear: nothing personal is in it."""
+        """Return the EncryptionContext (§5). CloudTrail shows it in clear, so it holds nothing personal."""
         service, stage, generation = self.scope
         return {
             "purpose": PURPOSE, "service": service, "stage": stage, "generation": generation, "born": str(born),
@@ -262,10 +264,10 @@ class Keys:
         now = self._now()
         with state.lock:
             mine, adopted = list(state.mine.values()), list(state.adopted.values())
-        return choose(mine, adopted, now, self._early(state, now), self.rules)
+        return choose_key(mine, adopted, now, self._early(state, now), self.rules)
 
     def _early(self, state: _State, now: float) -> float:
-        """Draw Exp(grace/12) once per epoch: few containers roll over first, and the others find their key."""
+        """Draw Exp(grace/12) once per epoch, so that few containers generate a key and the others adopt it."""
         epoch = int(now // self.rules.epoch)
         if state.early[0] != epoch:
             uniform = (int.from_bytes(self._rand(7), "big") + 1) / (1 << 56)
@@ -279,12 +281,13 @@ def _recall(state: _State, header: Header) -> DataKey | None:
 
 
 def _keep_oldest(keys: dict[int, DataKey], key: DataKey, now: float, rules: Rules) -> None:
-    """Keep of each epoch the key that `choose` would take, and no epoch that it would not look at."""
+    """Keep one key for each epoch, the one that `choose_key` prefers, and drop the epochs that it ignores."""
     epoch = key.born // rules.epoch
     if epoch not in keys or rank(key) < rank(keys[epoch]):
         keys[epoch] = key
-    for old in [kept for kept, of in keys.items() if now >= end_of(of.born, rules) + rules.stale]:
-        del keys[old]
+    expired = [epoch for epoch, old in keys.items() if now >= end_of(old.born, rules) + rules.stale]
+    for epoch in expired:
+        del keys[epoch]
 
 
 def _checked(key: DataKey) -> DataKey:

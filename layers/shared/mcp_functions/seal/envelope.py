@@ -1,8 +1,8 @@
-"""The envelope `ks1.`: bytes sealed into a text that only functions of the same scope can open (see envelope.md).
+"""The envelope `ks1.`: bytes sealed into a token that only functions of the same scope can open (see envelope.md).
 
 AES-256-GCM in the chunks of C2SP's chunked-encryption (Cobblestone-256), under a key derived for each token from a data
-key that KMS wrapped; the wrapped key travels in the token. The salt is hedged: it comes from `os.urandom` and from the
-message, so that clones of a snapshot that would draw the same randomness never use a key twice for different messages.
+key that KMS wrapped; the token carries the wrapped key. The salt is hedged: it depends on `os.urandom` and on the
+message. So clones of a snapshot with the same randomness never use one key for different messages.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from mcp_functions import observability
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.data_keys import MAX_WRAPPED, Header, Reason, name_of
+from mcp_functions.seal.data_keys import MAX_WRAPPED, Header, TokenReason, key_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.seal.data_keys import DataKey, Keys
+    from mcp_functions.seal.data_keys import DataKey, Keyring
 
 PREFIX = "ks1."
 SUITE = 0x01
@@ -41,22 +41,22 @@ _FIXED = struct.Struct(">BBI4sH")  # suite, kd, born, kek, wlen
 _SALT, _COMMITMENT, _TAG, _CHUNK = 24, 32, 16, 16 * 1024
 _JTI = 16  # bytes of the commitment, which name a token
 _INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
-_TO_BASE64 = bytes.maketrans(b"-_+/=", b"+/\0\0\0")  # what base64url does not have becomes what nothing has
+_TO_BASE64 = bytes.maketrans(b"-_+/=", b"+/\0\0\0")  # invalid characters become NUL, which the decoder refuses
 _log = logging.getLogger(__name__)
 
 
 class Codec(Protocol):
-    """Own crypto, second level: everything about the seal. Claims and binding stay the toolkit's."""
+    """Own crypto, second level: the whole seal. The toolkit still checks claims and binding."""
 
     def seal(self, payload: bytes, /) -> str:
         """Return a text that hides and authenticates `payload`."""
 
     def unseal(self, token: str, /) -> bytes:
-        """Return what was sealed, or raise `InvalidRequestState` (any other surprise counts as that)."""
+        """Return the payload, or raise `InvalidRequestState`; any other exception counts as that."""
 
 
 class _Parts(NamedTuple):
-    """A token taken apart, with nothing authenticated yet. `head` is body[0 : 12 + wlen], the part in clear."""
+    """The parts of a token, not authenticated yet. `head` is body[0 : 12 + wlen], the clear part."""
 
     head: bytes
     header: Header
@@ -72,21 +72,21 @@ class Envelope:
 
     def __init__(
         self,
-        keys: Keys,
+        keys: Keyring,
         *,
         label: bytes = STATE_LABEL,
         max_chars: int = MAX_CHARS,
         max_age: float = MAX_AGE,
         rand: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        """Remember the keys; no call is made.
+        """Take the keyring, without a call to KMS.
 
         Args:
-            keys: the data keys of the scope.
-            label: what is sealed; nothing sealed under one label opens under another.
-            max_chars: cap on a token, in characters, when sealing and when opening.
-            max_age: seconds that what is sealed may live; bounds the age of the data keys that open.
-            rand: `n` random bytes. `os.urandom` is the only source that differs between clones of a snapshot.
+            keys: the keyring of the scope.
+            label: the kind of payload; a token opens only under the label that sealed it.
+            max_chars: limit of a token, in characters, when sealing and when opening.
+            max_age: how long a token may live, in seconds; it bounds the age of the data keys.
+            rand: returns so many random bytes. Only `os.urandom` differs between clones of a snapshot.
 
         Raises:
             Misconfigured: `max_chars` is over the ceiling of 4 MiB.
@@ -97,25 +97,25 @@ class Envelope:
             raise Misconfigured(message)
         self.max_chars, self.max_age = max_chars, max_age
         self._keys, self._rand = keys, rand
-        self._warned = label != STATE_LABEL  # clients carry nothing else
+        self._warned = label != STATE_LABEL  # clients carry only states
         self._context = label + b"\0" + b"".join(_lp16(part.encode()) for part in keys.scope)
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
         """Seal `payload` into a token.
 
         Args:
-            payload: what to hide.
-            about: what the token is bound to besides its scope and label; who opens it must say the same (§4).
+            payload: to encrypt.
+            about: further context that the token is bound to; `unseal` needs the same (§4).
 
         Raises:
-            StateTooLarge: the token would be over the cap.
-            TemporarilyUnavailable: no data key can be had now.
-            Misconfigured: no data key can be had until the operator acts.
+            StateTooLarge: the token would be over the limit.
+            TemporarilyUnavailable: no data key is available now.
+            Misconfigured: no data key is available until the operator acts.
 
         """
-        key = self._keys.sealing()
+        key = self._keys.key_to_seal()
         head = _head(key)
-        self._fits(len(payload), len(head))
+        self._check_size(len(payload), len(head))
         sealed = encrypt(key.plaintext, self._context + about + head, payload, self._rand(32))
         return PREFIX + base64url(head + sealed)
 
@@ -123,30 +123,30 @@ class Envelope:
         """Open a token.
 
         Args:
-            token: what a client sent.
-            caller: who pays for the unwrap (`request_state.payer`).
-            about: as it was when the token was sealed.
+            token: that a client sent.
+            caller: who is charged if KMS is asked (`request_state.caller_id`).
+            about: the same as in `seal`.
 
         Raises:
-            InvalidRequestState: the token is not one that this scope sealed, or its key is too old.
-            TemporarilyUnavailable: KMS cannot answer, or the caller has no budget left: no verdict.
-            Misconfigured: KMS will not answer until the operator acts.
+            InvalidRequestState: another scope sealed the token, or its key is too old.
+            TemporarilyUnavailable: KMS is not available, or the caller's budget is empty.
+            Misconfigured: KMS fails until the operator acts.
 
         """
         parts = _parse(token, self.max_chars)
-        key = self._keys.opening(parts.header, caller, max_age=self.max_age)
+        key = self._keys.key_to_open(parts.header, caller, max_age=self.max_age)
         context = self._context + about + parts.head
         try:
             payload = decrypt(key.plaintext, context, parts.salt, parts.commitment, parts.ciphertext)
         except InvalidRequestState:
-            self._keys.refuted(key, caller)
+            self._keys.reject(key, caller)
             raise
-        self._keys.proven(key)
+        self._keys.confirm(key)
         observability.current().jti = parts.commitment[:_JTI]
         return payload
 
-    def _fits(self, payload: int, head: int) -> None:
-        """Refuse, when sealing, what opening would refuse: "a server never mints a token that it would not accept"."""
+    def _check_size(self, payload: int, head: int) -> None:
+        """Check the size: "a server never mints a token that it would not accept"."""
         body = head + _SALT + _COMMITMENT + payload + _TAG * (payload // _CHUNK + 1)
         chars = len(PREFIX) + (body * 4 + 2) // 3
         if chars > self.max_chars:
@@ -162,10 +162,10 @@ class Envelope:
 
 
 def describe(token: str) -> dict[str, Any]:
-    """Say what a token shows to everyone: suite, key kind, key, sizes. Nothing of it is authenticated here.
+    """Return the clear part of a token: suite, key kind, key, sizes. Nothing of it is authenticated here.
 
     Raises:
-        InvalidRequestState: it does not have the shape of a token.
+        InvalidRequestState: the text is not a token.
 
     """
     parts = _parse(token, CEILING)
@@ -175,7 +175,7 @@ def describe(token: str) -> dict[str, Any]:
         "kd": INLINE,
         "born": parts.header.born,
         "kek": parts.header.kek.hex(),
-        "key": name_of(parts.header.wrapped),
+        "key": key_name(parts.header.wrapped),
         "wrapped_bytes": len(parts.header.wrapped),
         "payload_bytes": len(parts.ciphertext) - chunks * _TAG,
         "chars": len(token),
@@ -200,22 +200,22 @@ def decrypt(data_key: bytes, context: bytes, salt: bytes, commitment: bytes, cip
     """Return the payload (§4).
 
     Raises:
-        InvalidRequestState: another key, another context, or a changed bit.
+        InvalidRequestState: the key or the context differs, or a bit has changed.
 
     """
     key, nonce, expected = derive(data_key, salt, context)
     # "The commitment is compared, in constant time, before anything is decrypted."
     if not hmac.compare_digest(commitment, expected):
-        raise InvalidRequestState(Reason.COMMITMENT)
+        raise InvalidRequestState(TokenReason.COMMITMENT)
     gcm, step = AESGCM(key), _CHUNK + _TAG
     try:
-        # A message of whole chunks only has no end: its last chunk is then an empty text, and that fails as a tag.
+        # The last chunk is shorter than 16 KiB. Without it, the loop decrypts an empty chunk, which has no valid tag.
         return b"".join(
             gcm.decrypt(_nonce(nonce, number), ciphertext[start : start + step], None)
             for number, start in enumerate(range(0, len(ciphertext) + 1, step))
         )
     except (InvalidTag, ValueError):
-        raise InvalidRequestState(Reason.TAG) from None
+        raise InvalidRequestState(TokenReason.TAG) from None
 
 
 def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
@@ -225,50 +225,49 @@ def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, 
 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
-    """Return 24 bytes: uniform if `entropy` is; if it repeats, still different for every different message (§4.2)."""
+    """Return 24 bytes, which differ for different messages even if `entropy` repeats (§4.2)."""
     key = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
     return hmac.digest(key, b"".join((entropy, len(context).to_bytes(4, "big"), context, payload)), "sha512")[:_SALT]
 
 
 def _head(key: DataKey) -> bytes:
-    """Write the part of a token that is in clear: which data key sealed it, wrapped."""
+    """Return the clear part of a token, with the wrapped data key."""
     return _FIXED.pack(SUITE, INLINE, key.born, key.kek, len(key.wrapped)) + key.wrapped
 
 
 def _parse(token: str, max_chars: int) -> _Parts:
-    """Take a token apart, in the order of §7: every refusal here costs neither KMS nor a key derivation."""
+    """Split a token, in the order of §7: a refusal here costs neither KMS nor a key derivation."""
     if not isinstance(token, str) or not token.startswith(PREFIX):
-        raise InvalidRequestState(Reason.PREFIX)
+        raise InvalidRequestState(TokenReason.PREFIX)
     if len(token) > max_chars:
-        raise InvalidRequestState(Reason.LENGTH)
+        raise InvalidRequestState(TokenReason.LENGTH)
     body = _decode(token[len(PREFIX) :])
     if len(body) < _FIXED.size:
-        raise InvalidRequestState(Reason.TRUNCATED)
+        raise InvalidRequestState(TokenReason.TRUNCATED)
     suite, kind, born, kek, wrapped_size = _FIXED.unpack_from(body)
     if suite != SUITE:
-        raise InvalidRequestState(Reason.SUITE)
+        raise InvalidRequestState(TokenReason.SUITE)
     if kind != INLINE:
-        raise InvalidRequestState(Reason.KEY_KIND)
+        raise InvalidRequestState(TokenReason.KEY_KIND)
     at = _FIXED.size + wrapped_size
     if not 1 <= wrapped_size <= MAX_WRAPPED or len(body) < at + _SALT + _COMMITMENT + _TAG:
-        raise InvalidRequestState(Reason.TRUNCATED)
+        raise InvalidRequestState(TokenReason.TRUNCATED)
     header = Header(born, kek, body[_FIXED.size : at])
     salt, commitment = body[at : at + _SALT], body[at + _SALT : at + _SALT + _COMMITMENT]
     return _Parts(body[:at], header, salt, commitment, body[at + _SALT + _COMMITMENT :])
 
 
 def _decode(text: str) -> bytes:
-    """Decode base64url. "Only the canonical encoding is accepted": a token has one spelling, in ledgers too."""
+    """Decode base64url. "Only the canonical encoding is accepted": a token has one spelling."""
     try:
         encoded = text.encode("ascii").translate(_TO_BASE64) + b"=" * (-len(text) % 4)
         body = binascii.a2b_base64(encoded, strict_mode=True)
     except (ValueError, binascii.Error):
-        raise InvalidRequestState(Reason.ENCODING) from None
-    # The decoder ignores spare bits of the last character. Only the last bytes are encoded again to show them: a
-    # megabyte would take 3 ms.
+        raise InvalidRequestState(TokenReason.ENCODING) from None
+    # The decoder ignores spare bits of the last character, so the last bytes are encoded again and compared.
     last = len(body) % 3
     if last and not encoded.endswith(binascii.b2a_base64(body[-last:], newline=False)):
-        raise InvalidRequestState(Reason.ENCODING)
+        raise InvalidRequestState(TokenReason.ENCODING)
     return body
 
 

@@ -1,7 +1,7 @@
-"""What a data key is, and which one to seal under: plain data and one pure function (envelope.md §6).
+"""Data keys and the choice of the one to seal with: plain data and one pure function (envelope.md §6).
 
-No container knows its siblings; they meet in the tokens. A container that has opened a token under a sibling's key
-seals under that key from then on, so a fleet converges on about one key per epoch without anybody to agree with.
+Containers learn each other's keys from tokens. A container that opened a token under another container's key seals with
+that key from then on. So a fleet converges on about one key per epoch.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ KEY_BYTES = 32
 MAX_WRAPPED = 1024
 
 
-class Reason(StrEnum):
-    """Why a token is refused, as the log and the metric say it; the wire never does (§8)."""
+class TokenReason(StrEnum):
+    """Why a token is refused: for the log and the metric, never on the wire (§8)."""
 
     PREFIX = "prefix"
     LENGTH = "length"
@@ -36,7 +36,7 @@ class Reason(StrEnum):
 
 
 class Header(NamedTuple):
-    """What a token says in clear about its data key: `born` in unix seconds, `kek` four bytes, the `wrapped` key."""
+    """The clear part of a token: time of birth in unix seconds, four bytes of the wrapping key, the wrapped key."""
 
     born: int
     kek: bytes
@@ -44,7 +44,7 @@ class Header(NamedTuple):
 
 
 class DataKey(NamedTuple):
-    """An opened data key: its header's three fields, and the 32 bytes that must never be printed."""
+    """An unwrapped data key: the three fields of its header, and 32 secret bytes."""
 
     born: int
     kek: bytes
@@ -52,17 +52,17 @@ class DataKey(NamedTuple):
     plaintext: bytes
 
     def __repr__(self) -> str:
-        """Name the key without showing it."""
-        return f"DataKey(born={self.born}, kek={self.kek.hex()}, wrapped={name_of(self.wrapped)})"
+        """Show the key without its plaintext."""
+        return f"DataKey(born={self.born}, kek={self.kek.hex()}, wrapped={key_name(self.wrapped)})"
 
     @property
     def header(self) -> Header:
-        """The part of this key that stands in tokens."""
+        """The part of this key that tokens carry."""
         return Header(self.born, self.kek, self.wrapped)
 
 
 class Scope(NamedTuple):
-    """Who shares keys: `service` ("<stack>/<function>" or a shared audience), `stage`, `generation`."""
+    """The functions that share keys: `service` ("<stack>/<function>" or a shared audience), `stage`, `generation`."""
 
     service: str
     stage: str
@@ -70,7 +70,7 @@ class Scope(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The life of a data key, in seconds (envelope.md §6). `adopt=False` means one key per container and epoch."""
+    """The lifetime of a data key, in seconds (envelope.md §6). `adopt=False` means one key per container and epoch."""
 
     epoch: int = 900
     grace: int = 225
@@ -81,36 +81,36 @@ class Rules(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Seal under `key`; if there is none, generate one; if KMS cannot, seal under `stale`."""
+    """The key to seal with. Without `key`, generate one; if KMS fails, seal with `stale`."""
 
     key: DataKey | None
     stale: DataKey | None = None
 
 
-def name_of(wrapped: bytes) -> str:
-    """Give a wrapped key the short name that logs may show."""
+def key_name(wrapped: bytes) -> str:
+    """Return a short name of a wrapped key, for logs."""
     return hashlib.sha256(wrapped).hexdigest()[:16]
 
 
 def kek_hint(key_id: str) -> bytes:
-    """Return the four bytes that stand for a wrapping key in a header; `key_id` is the id without the ARN (§3)."""
+    """Return the four bytes of a header that identify a wrapping key; `key_id` is the id without the ARN (§3)."""
     return hashlib.sha256(b"ks1/kek\0" + key_id.encode()).digest()[:4]
 
 
 def rank(key: DataKey) -> tuple[int, bytes]:
-    """Order keys the same way in every container: the oldest first, and an arbitrary but common order among twins."""
+    """Return the sort key of a data key, the same in every container: the oldest first, then by a digest."""
     return key.born, hashlib.sha256(key.wrapped).digest()
 
 
-def choose(mine: Iterable[DataKey], adopted: Iterable[DataKey], now: float, early: float, rules: Rules) -> Choice:
-    """Choose the data key to seal under (§6.2). Pure: no clock, no KMS, no state.
+def choose_key(mine: Iterable[DataKey], adopted: Iterable[DataKey], now: float, early: float, rules: Rules) -> Choice:
+    """Choose the data key to seal with (§6.2). It reads no clock and asks no KMS.
 
     Args:
         mine: keys that this container generated.
-        adopted: siblings' keys that this container has proven.
+        adopted: keys of other containers that a token has confirmed.
         now: unix seconds.
-        early: seconds by which this container leaves the grace period early, drawn anew for each epoch.
-        rules: lengths in seconds; `adopt=False` reduces all of this to one key per container and epoch.
+        early: seconds by which this container leaves the grace period early, drawn again for each epoch.
+        rules: lengths in seconds.
 
     """
     known = [*mine, *adopted] if rules.adopt else [*mine]
@@ -119,7 +119,7 @@ def choose(mine: Iterable[DataKey], adopted: Iterable[DataKey], now: float, earl
     def oldest(of: int) -> DataKey | None:
         return min((key for key in known if key.born // rules.epoch == of), key=rank, default=None)
 
-    # "the oldest proven key of the current epoch": two containers that know the same keys choose the same one.
+    # "the oldest proven key of the current epoch": two containers that know the same keys choose_key the same one.
     current = oldest(epoch)
     if current:
         return Choice(current)
@@ -139,5 +139,5 @@ def end_of(born: int, rules: Rules) -> int:
 
 
 def last_use(born: int, rules: Rules) -> int:
-    """Return the unix second after which nobody seals under a key born at `born`, whatever happens."""
+    """Return the unix second after which no container seals with a key born at `born`."""
     return end_of(born, rules) + max(rules.grace, rules.stale)

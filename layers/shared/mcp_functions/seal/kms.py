@@ -1,7 +1,7 @@
-"""Who wraps data keys: AWS KMS, or an author's own pair of functions (envelope.md §5, §8).
+"""Wrapping of data keys by AWS KMS, or by an author's own pair of functions (envelope.md §5, §8).
 
-The only code that knows what KMS says when it refuses: about the blob (a bad token), about its own day (try again), or
-about the operator's work (an alarm). Errors are told by names and codes, which boto3 and `aws` have in common.
+An error of KMS means a bad token, an outage, or a mistake in the configuration. The code tells them apart by names and
+codes, which boto3 and `aws` have in common.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import aws
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.key_choice import KEY_BYTES, Reason
+from mcp_functions.seal.key_choice import KEY_BYTES, TokenReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,13 +24,13 @@ class Wrapping(Protocol):
     """Own crypto, first level: another KMS. A pair of functions that wrap and unwrap a 32-byte data key.
 
     `context` is authenticated: `unwrap` must fail if it differs. Raise `InvalidRequestState` for a wrapped key that is
-    damaged or not yours, `TemporarilyUnavailable` if you cannot answer now, `Misconfigured` if the operator must act.
-    An OSError counts as an outage; anything else as a bad token in `unwrap`, and as the operator's work in `generate`.
+    damaged or not yours, `TemporarilyUnavailable` during an outage, `Misconfigured` if the operator must act. An
+    OSError counts as an outage. Anything else counts as a bad token in `unwrap`, and a misconfiguration in `generate`.
     """
 
     @property
     def id(self) -> str:
-        """The id of the wrapping key; its hash stands in every token."""
+        """The id of the wrapping key; every token carries its hash."""
 
     def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
         """Return a new 32-byte key and its wrapped form, at most 1024 bytes."""
@@ -40,30 +40,30 @@ class Wrapping(Protocol):
 
 
 def kms_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
-    """Build a KMS client whose time limits fit into API Gateway's: our own where the environment says all it needs."""
+    """Build a KMS client with short timeouts: the toolkit's own, if the environment has its region and credentials."""
     target = aws.find_endpoint(os.environ, "kms")
     if target is None:
         return boto3_client()
-    from mcp_functions.aws.clients import KmsClient  # noqa: PLC0415 - imported at init, where it will be needed
+    from mcp_functions.aws.clients import KmsClient  # noqa: PLC0415 - imported at init, where it is needed
 
     return KmsClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
 
 def boto3_client() -> Any:  # noqa: ANN401 - see kms_client
-    """Build boto3's, where the environment does not say all that our own needs."""
+    """Build a boto3 client, which finds region and credentials in other places too."""
     from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only functions that ask need it
 
     return by_boto3.client("kms", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
 
 class KmsKey:
-    """A KMS key, by ARN. The only code here that knows what KMS says when it refuses."""
+    """A KMS key, by ARN."""
 
     def __init__(self, arn: str, client: Callable[[], Any] = kms_client) -> None:
-        """Remember the key; no call is made, no client is built.
+        """Take the key's ARN, without a call and without a client.
 
         Args:
-            arn: of the key; an alias is refused, because an alias that moves takes every older token with it.
+            arn: of the key. An alias is refused: if it moved, no older token could be opened.
             client: builds a boto3-like KMS client.
 
         Raises:
@@ -96,8 +96,8 @@ class KmsKey:
         try:
             client = self._client = self._client or self._make_client()
             answer: dict[str, Any] = getattr(client, operation)(**arguments)
-        except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; `_verdict` sorts them
-            raise _verdict(error, unwrapping=operation == "decrypt") from None  # its text may hold the context
+        except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; `_error_for` reads their names
+            raise _error_for(error, unwrapping=operation == "decrypt") from None  # its text may hold the context
         return answer
 
     def _checked(self, answer: dict[str, Any]) -> bytes:
@@ -109,7 +109,7 @@ class KmsKey:
         return plaintext
 
 
-# What KMS says about the blob, about its own day, and about the operator's work (§8).
+# Error codes of KMS for a bad token and for an outage; every other code is a misconfiguration (§8).
 _BAD_BLOB = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
 _OUTAGE = {
     "ThrottlingException", "Throttling", "ThrottledException", "RequestThrottled", "RequestThrottledException",
@@ -122,7 +122,7 @@ _NO_OUTAGE = {"NoCredentialsError", "PartialCredentialsError", "NoRegionError", 
 _SERVER_FAULT = 500
 
 
-def _verdict(error: Exception, *, unwrapping: bool) -> McpError:
+def _error_for(error: Exception, *, unwrapping: bool) -> McpError:
     response = getattr(error, "response", None)
     if not isinstance(response, dict):
         from_botocore = type(error).__module__.partition(".")[0] in {"botocore", "urllib3"}
@@ -132,7 +132,7 @@ def _verdict(error: Exception, *, unwrapping: bool) -> McpError:
     code = str(response.get("Error", {}).get("Code", "Unknown"))
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if unwrapping and code in _BAD_BLOB:
-        return InvalidRequestState(Reason.WRAPPED_KEY)
+        return InvalidRequestState(TokenReason.WRAPPED_KEY)
     # KMSInvalidStateException is a state of the key, whatever its HTTP status.
     if code in _OUTAGE or (status >= _SERVER_FAULT and code != "KMSInvalidStateException"):
         return TemporarilyUnavailable(f"kms:{code}")

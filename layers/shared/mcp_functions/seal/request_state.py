@@ -1,8 +1,8 @@
-"""What one round leaves for the next, bound to the request it belongs to. Specification: envelope.md §9.
+"""The state of one round, sealed for the next, and bound to its request. Specification: envelope.md §9.
 
-A state that opens only proves that this server sealed it. The claims inside say for whom, for which call with which
-arguments, until when, and which questions were asked; `RequestStates.open` compares every one of them with the request
-at hand. It works over any codec, and knows neither keys nor KMS.
+A token that opens only proves that this server sealed it. Its claims name the principal, the call with its arguments,
+the expiry and the open questions. `RequestStates.open` compares each of them with the request. It works over any codec,
+without keys or KMS.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import math
 import os
 import time
 from enum import StrEnum
@@ -25,32 +24,30 @@ from mcp_functions.protocol.errors import (
     Misconfigured,
     TemporarilyUnavailable,
 )
-from mcp_functions.protocol.json_writer import PART, base64url, dumps, in_ascii, parts
-from mcp_functions.protocol.jsonrpc import CONTAINERS, is_deeper
+from mcp_functions.protocol.json_writer import base64url, dumps
+from mcp_functions.protocol.jsonrpc import is_deeper
+from mcp_functions.seal.canonical_json import canonical_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from mcp_functions.protocol.messages import Principal
+    from mcp_functions.protocol.messages import Principal, Request
     from mcp_functions.seal.envelope import Codec, Envelope
 
 VERSION = 1
-MAX_DEPTH = 64  # of arguments
-MAX_RECORD_DEPTH = 200  # of what a round leaves: shallower than any parser's limit
+MAX_RECORD_DEPTH = 200  # lower than the limit of any JSON parser
 FLOW_SECONDS = 3600
-FLOW_FACTOR = 6  # a conversation may last as long as six answers, if an author allows a longer wait for one
+FLOW_FACTOR = 6  # a conversation may last as long as six answers, where an author allows a longer wait for one
 SKEW_MS = 60_000
 _FLOW_BYTES = 16
 _CLAIMS: dict[str, set[type]] = {
     "v": {int}, "aud": {str}, "m": {str}, "t": {str}, "a": {str}, "p": {str, type(None)}, "iat": {int}, "exp": {int},
     "fx": {int}, "f": {str}, "r": {int}, "q": {dict}, "s": {dict},
 }  # fmt: skip
-_RUN = 256  # items of a list that are written at once
-_SCALARS = frozenset({int, float, bool, type(None)})
 
 
-class Reason(StrEnum):
-    """Why claims are refused, as the log and the metric say it; the wire never does (§9.5)."""
+class ClaimReason(StrEnum):
+    """Why claims are refused: for the log and the metric, never on the wire (§9.5)."""
 
     CODEC = "codec"
     CLAIMS = "claims"
@@ -65,12 +62,12 @@ class Reason(StrEnum):
     ROUND = "round"
 
 
-BOUND = {  # reason -> the field of a Binding that it is about, and its claim; in the order of §9.5
-    Reason.AUDIENCE: ("audience", "aud"),
-    Reason.PRINCIPAL: ("principal", "p"),
-    Reason.METHOD: ("method", "m"),
-    Reason.TARGET: ("target", "t"),
-    Reason.ARGUMENTS: ("arguments_digest", "a"),
+BINDING_CLAIMS = {  # the field of a Binding and its claim, for each reason, in the order of §9.5
+    ClaimReason.AUDIENCE: ("audience", "aud"),
+    ClaimReason.PRINCIPAL: ("principal", "p"),
+    ClaimReason.METHOD: ("method", "m"),
+    ClaimReason.TARGET: ("target", "t"),
+    ClaimReason.ARGUMENTS: ("arguments_digest", "a"),
 }
 
 
@@ -88,11 +85,17 @@ class Binding(NamedTuple):
     principal: str | None
 
 
-class Opened(NamedTuple):
-    """What a verified state says.
+class VerifiedState(NamedTuple):
+    """The claims of a state that passed every check.
 
-    `flow` names the conversation, `round` counts its rounds from 1, `asked` maps wire keys to fingerprints of
-    questions, `record` is what the engine left, `issued` and `flow_deadline` are unix milliseconds.
+    Attributes:
+        flow: the id of the conversation.
+        round: number of the round that left the state, from 1.
+        asked: fingerprint of each question of that round, by wire key.
+        record: JSON of the rounds engine.
+        issued: when it was sealed, in unix milliseconds.
+        flow_deadline: when the conversation ends, in unix milliseconds.
+
     """
 
     flow: str
@@ -103,109 +106,119 @@ class Opened(NamedTuple):
     flow_deadline: int
 
 
-def longest(lifetime: int, flow: int = FLOW_SECONDS) -> int:
-    """Say how many seconds a conversation may take, if one answer may take `lifetime` (§9.4)."""
-    return max(flow, FLOW_FACTOR * lifetime)
+class RoundStart(NamedTuple):
+    """The beginning of a round: the request it is bound to, and the state that the client returned, if any."""
+
+    binding: Binding
+    flow: str
+    state: VerifiedState | None
+
+    @property
+    def number(self) -> int:
+        """The number of the round, from 1."""
+        return self.state.round + 1 if self.state else 1
 
 
-def binding(audience: str, method: str, params: Mapping[str, Any], principal: Principal | None) -> Binding:
-    """Say what a state for this request is bound to (§9.2).
+def max_flow_seconds(lifetime: int) -> int:
+    """Return how many seconds a conversation may take, if one answer may take `lifetime` (§9.4)."""
+    return max(FLOW_SECONDS, FLOW_FACTOR * lifetime)
+
+
+def bind_request(audience: str, method: str, params: Mapping[str, Any], principal: Principal | None) -> Binding:
+    """Return the binding of a state to its request (§9.2).
 
     Args:
         audience: "<service>/<stage>".
         method: one of `CALLS`.
-        params: of the request; only the target's name and `arguments` count, `_meta` and `inputResponses` may change.
-        principal: who asks, or None on a server that knows nobody.
+        params: of the request; the target's name and `arguments` count, `_meta` and `inputResponses` may change.
+        principal: the authenticated caller; None without authentication.
 
     Raises:
-        InvalidParams: the arguments have no canonical form: nested too deep, or a number that is none.
+        InvalidParams: the arguments have no canonical form: they are nested too deep, or have an invalid number.
 
     """
     arguments = params.get("arguments") if method != "resources/read" else None
     try:
-        # Absent, null and an empty object are the same arguments: the handler sees none in each case.
-        digest = base64url(digest_of(b"ks1/args\0", {} if arguments is None else arguments))
+        # The handler gets no arguments in all three cases: absent, null and an empty object.
+        digest = base64url(canonical_digest(b"ks1/args\0", {} if arguments is None else arguments))
     except ValueError as error:
         message = f"Invalid arguments: {error}"
         raise InvalidParams(message) from None
     return Binding(audience, method, str(params.get(CALLS[method], "")), digest, principal_digest(principal))
 
 
+def start_round(audience: str, request: Request, states: RequestStates | None) -> RoundStart:
+    """Verify the state that a request carries, or begin a conversation.
+
+    Args:
+        audience: "<service>/<stage>".
+        request: of this round.
+        states: opens the state; None if the function has no keys.
+
+    Raises:
+        InvalidParams: the arguments have no canonical form.
+        InvalidRequestState: the state does not belong to this request.
+        TemporarilyUnavailable, Misconfigured: the keys are not available.
+
+    """
+    binding = bind_request(audience, request.message["method"], request.params, request.principal)
+    if "requestState" not in request.params:
+        return RoundStart(binding, states.new_flow() if states else "", None)
+    if states is None:
+        reason = "function_has_no_keys"
+        raise InvalidRequestState(reason)
+    token = request.params["requestState"]
+    if not isinstance(token, str):
+        reason = "shape"
+        raise InvalidRequestState(reason)
+    state = states.open(token, binding, caller=caller_id(request.principal, request.address))
+    return RoundStart(binding, state.flow, state)
+
+
 def principal_digest(principal: Principal | None) -> str | None:
-    """Return the name that stands for a principal in claims and logs; a length before each part (§9.2)."""
+    """Return the digest of a principal for claims and logs (§9.2)."""
     return None if principal is None else _digest(b"ks1/principal\0", _joined(*principal))
 
 
-def payer(principal: Principal | None, address: str) -> str:
-    """Return the name under which the unwraps of a person are counted (§6.5). It is neither sealed nor logged.
+def caller_id(principal: Principal | None, address: str) -> str:
+    """Return the id under which a caller's failed unwraps are counted (§6.5). It is neither sealed nor logged.
 
-    It leaves out the OAuth client: a person may register any number of them.
+    It leaves out the OAuth client, because one person may register any number of clients.
 
     Args:
-        principal: who calls, or None on a server that knows nobody.
-        address: of who calls; it is charged where there is no principal.
+        principal: the authenticated caller; None without authentication.
+        address: of the caller; it is the id without authentication.
 
     """
     return address if principal is None else _digest(b"ks1/payer\0", _joined(principal.iss, principal.sub))
 
 
-def digest_of(label: bytes, value: object) -> bytes:
-    """Return the SHA-256 of a label and a value's canonical form.
-
-    The form is never held as a whole: `1e308` has 309 digits in it, so 4 MiB of arguments would become 217 MB.
-
-    Raises:
-        ValueError: the value has no canonical form.
-
-    """
-    digest = hashlib.sha256(label)
-    write_canonical(value, lambda text: digest.update(text.encode("ascii")))
-    return digest.digest()
-
-
-def write_canonical(value: object, write: Callable[[str], object]) -> None:
-    """Write a JSON value in the one form that all its spellings share (§9.3), piece by piece.
-
-    Integers are exact, integral floats are integers, keys are sorted, strings are ASCII with escapes. A long string is
-    written in parts, so no piece is large.
-
-    Raises:
-        ValueError: nested deeper than 64, or a number that JSON does not have.
-
-    """
-    try:
-        _write(value, write, MAX_DEPTH)
-    except TypeError:
-        message = "not a JSON value"
-        raise ValueError(message) from None
-
-
 def read_claims(payload: bytes) -> dict[str, Any]:
-    """Read the claims by name (§9.1): all of them, nothing else, each of its type; no bool or float is an integer.
+    """Read the claims (§9.1). Each must be there and have exactly its type, and no other member is allowed.
 
     Raises:
         InvalidRequestState: the payload is not such a document.
 
     """
     try:
-        # Not as a request is read: what a step recorded comes back as it was, 2.0 and half a surrogate pair included.
+        # The JSON reader for requests would change recorded values, such as 2.0 and lone surrogates.
         document, line, kept = payload.decode("utf-8", "surrogatepass").partition("\n")
         members = json.loads(document)
         claims = {name: members[name] for name in _CLAIMS}
     except (ValueError, RecursionError, KeyError, TypeError):
-        raise InvalidRequestState(Reason.CLAIMS) from None
+        raise InvalidRequestState(ClaimReason.CLAIMS) from None
     typed = all(type(claims[name]) in types for name, types in _CLAIMS.items())
     if not typed or len(members) != len(claims) or claims["v"] != VERSION:
-        raise InvalidRequestState(Reason.CLAIMS)
+        raise InvalidRequestState(ClaimReason.CLAIMS)
     if not all(isinstance(fingerprint, str) for fingerprint in claims["q"].values()):
-        raise InvalidRequestState(Reason.CLAIMS)
+        raise InvalidRequestState(ClaimReason.CLAIMS)
     if line:
         claims["s"]["state"] = kept
     return claims
 
 
 class RequestStates:
-    """Seals what a round leaves, and opens it for the request that continues the conversation."""
+    """Seals the state of a round, and opens it for the request that continues the conversation."""
 
     def __init__(  # noqa: PLR0913 - every limit of §9 is a parameter
         self,
@@ -213,54 +226,55 @@ class RequestStates:
         *,
         now: Callable[[], float] = time.time,
         lifetime_seconds: int = 600,
-        flow_seconds: int = FLOW_SECONDS,
         max_rounds: int = 16,
         anonymous: bool = False,
         rand: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        """Remember the limits.
+        """Set the limits.
 
         Args:
-            codec: hides and authenticates bytes: an `Envelope`, or an author's own.
-            now: unix seconds, wall clock.
-            lifetime_seconds: how long one answer may take, where a handler does not say otherwise.
-            flow_seconds: how long a whole conversation may take; at least six answers' time.
+            codec: an `Envelope`, or an author's own codec.
+            now: the clock, in unix seconds.
+            lifetime_seconds: how long one answer may take.
             max_rounds: how many states one conversation may leave.
-            anonymous: whether states may be bound to nobody (a server without authentication).
-            rand: `n` random bytes, for the name of a conversation.
+            anonymous: whether states may have no principal (a server without authentication).
+            rand: returns so many random bytes, for the id of a conversation.
+
+        Raises:
+            Misconfigured: the codec cannot open a state of this lifetime.
 
         """
+        max_age = getattr(codec, "max_age", None)
+        if max_age is not None and lifetime_seconds > max_age:
+            message = f"a state may live {lifetime_seconds} s, its envelope {max_age} s: raise Envelope(max_age=...)"
+            raise Misconfigured(message)
         self._codec, self._now, self._rand = codec, now, rand
-        self._lifetime, self._flow, self._max_rounds = lifetime_seconds, flow_seconds, max_rounds
-        self._anonymous = anonymous
-        max_age: float | None = getattr(codec, "max_age", None)
-        self._max_age = math.inf if max_age is None else max_age
-        # An envelope charges callers for what it asks of KMS in vain; an own codec is told nothing but the token.
+        self._lifetime_ms, self._flow_ms = lifetime_seconds * 1000, max_flow_seconds(lifetime_seconds) * 1000
+        self._max_rounds, self._anonymous = max_rounds, anonymous
+        # An envelope charges the caller for a failed unwrap; an author's codec takes the token alone.
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
 
     def new_flow(self) -> str:
-        """Name a conversation that begins now; nobody outside can guess it."""
+        """Return a random id for a new conversation."""
         return base64url(self._rand(_FLOW_BYTES))
 
-    def seal(  # noqa: PLR0913 - a conversation's name is given, or made up
+    def seal(
         self,
         binding: Binding,
-        previous: Opened | None,
+        previous: VerifiedState | None,
         *,
         asked: Mapping[str, str],
         record: Mapping[str, Any],
-        flow: str | None = None,
-        lifetime: int | None = None,
+        flow: str = "",
     ) -> str:
-        """Seal what a round leaves.
+        """Seal the state of a round.
 
         Args:
             binding: the request of this round.
-            previous: the state that this round began with, or None in the first.
-            asked: wire key -> fingerprint of each question now open.
-            record: JSON, as the engine left it.
-            flow: names a conversation that begins here (`new_flow`); made up, if left out.
-            lifetime: the handler's own, in seconds; up to days.
+            previous: the state that this round began with; None in the first round.
+            asked: fingerprint of each open question, by wire key.
+            record: JSON of the rounds engine.
+            flow: the id of a conversation that begins here; empty for a new one.
 
         Raises:
             RoundBudgetExceeded: the conversation has used its rounds or its time.
@@ -268,12 +282,12 @@ class RequestStates:
             StateTooLarge, TemporarilyUnavailable, Misconfigured: the codec cannot seal it.
 
         """
-        self._check_principal_mode(binding)
+        self._check_principal(binding)
         issued = int(self._now() * 1000)
-        lifetime_ms, flow_ms = self._limits(lifetime)
-        number = previous.round + 1 if previous else 1
-        # Not later than this clock would have it, or nobody would open it (§9.5).
-        deadline = min(previous.flow_deadline, issued + flow_ms) if previous else issued + flow_ms
+        number, deadline = 1, issued + self._flow_ms
+        if previous:
+            # This clock may be behind the one that set the deadline; a later deadline would be refused (§9.5).
+            number, deadline = previous.round + 1, min(previous.flow_deadline, deadline)
         if number > self._max_rounds:
             message = f"This conversation has used its {self._max_rounds} rounds. Start again."
             raise RoundBudgetExceeded(message)
@@ -281,80 +295,72 @@ class RequestStates:
             message = "This conversation has used its time. Start again."
             raise RoundBudgetExceeded(message)
         bound = dict(zip(("aud", "m", "t", "a", "p"), binding, strict=True))
-        times = {"iat": issued, "exp": min(issued + lifetime_ms, deadline), "fx": deadline}
-        name = previous.flow if previous else flow or self.new_flow()
-        claims = {"v": VERSION, **bound, **times, "f": name, "r": number, "q": dict(asked)}
+        times = {"iat": issued, "exp": min(issued + self._lifetime_ms, deadline), "fx": deadline}
+        flow = previous.flow if previous else flow or self.new_flow()
+        claims = {"v": VERSION, **bound, **times, "f": flow, "r": number, "q": dict(asked)}
         return self._codec.seal(_encode(claims, dict(record)))
 
-    def open(self, token: str, binding: Binding, *, caller: str = "", lifetime: int | None = None) -> Opened:
-        """Open a state for the request at hand, or refuse it.
+    def open(self, token: str, binding: Binding, *, caller: str = "") -> VerifiedState:
+        """Open a state, and check that it belongs to a request.
 
         Args:
-            token: what the client sent.
-            binding: the request it came with.
-            caller: who is charged if KMS has to be asked, as `payer` names it.
-            lifetime: the handler's own, in seconds, as it is configured now.
+            token: that the client sent.
+            binding: of the request that carries it.
+            caller: who is charged for a failed unwrap (`caller_id`).
 
         Raises:
-            InvalidRequestState: it is not a state for this request; `reason` says why, for the log.
-            TemporarilyUnavailable, Misconfigured: nobody can tell now.
+            InvalidRequestState: the state does not belong to this request; `reason` is for the log.
+            TemporarilyUnavailable, Misconfigured: the keys are not available.
 
         """
-        self._check_principal_mode(binding)
-        observability.current().payer = caller
-        claims = read_claims(self._unseal(token, caller))
-        opened = Opened(*(claims[name] for name in ("f", "r", "q", "s", "iat", "fx")))
+        self._check_principal(binding)
         notes = observability.current()
-        notes.flow, notes.round = opened.flow, opened.round + 1
-        _same_request(claims, binding)
-        self._in_time(claims, lifetime)
-        if not 1 <= opened.round <= self._max_rounds:
-            raise InvalidRequestState(Reason.ROUND)
-        return opened
+        notes.payer = caller
+        claims = read_claims(self._unseal(token, caller))
+        state = VerifiedState(*(claims[name] for name in ("f", "r", "q", "s", "iat", "fx")))
+        notes.flow, notes.round = state.flow, state.round + 1
+        _check_binding(claims, binding)
+        self._check_times(claims)
+        if not 1 <= state.round <= self._max_rounds:
+            raise InvalidRequestState(ClaimReason.ROUND)
+        return state
 
     def _unseal(self, token: str, caller: str) -> bytes:
-        """Ask the codec. "Whatever an own codec raises, a state that did not open is a bad state": it fails closed."""
+        """Open the token. "Whatever an own codec raises, a state that did not open is a bad state": it fails closed."""
         try:
             envelope = self._envelope
             payload = envelope.unseal(token, caller=caller) if envelope else self._codec.unseal(token)
         except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
             raise
-        except Exception:  # noqa: BLE001 - nobody knows what an own codec raises; its text may hold anything
-            raise InvalidRequestState(Reason.CODEC) from None
+        except Exception:  # noqa: BLE001 - an author's codec may raise anything, and its text may hold secrets
+            raise InvalidRequestState(ClaimReason.CODEC) from None
         if not isinstance(payload, bytes):
-            raise InvalidRequestState(Reason.CODEC)
+            raise InvalidRequestState(ClaimReason.CODEC)
         return payload
 
-    def _in_time(self, claims: Mapping[str, Any], lifetime: int | None) -> None:
+    def _check_times(self, claims: Mapping[str, Any]) -> None:
         now = int(self._now() * 1000)
-        lifetime_ms, flow_ms = self._limits(lifetime)
         issued, expires, deadline = claims["iat"], claims["exp"], claims["fx"]
         if issued > now + SKEW_MS:
-            raise InvalidRequestState(Reason.ISSUED_FUTURE)
-        # "exp - iat is never over the lifetime that is configured now": shortening it takes effect at once. The
-        # deadline is older than the state, so the clocks of two containers stand between them.
-        if not 0 < expires - issued <= lifetime_ms or expires > deadline or deadline - issued > flow_ms + SKEW_MS:
-            raise InvalidRequestState(Reason.LIFETIME)
+            raise InvalidRequestState(ClaimReason.ISSUED_FUTURE)
+        # "exp - iat is never over the lifetime that is configured now": a shorter lifetime takes effect at once.
+        has_lifetime = 0 < expires - issued <= self._lifetime_ms and expires <= deadline
+        # Another container may have set the deadline, so its clock may differ.
+        if not has_lifetime or deadline - issued > self._flow_ms + SKEW_MS:
+            raise InvalidRequestState(ClaimReason.LIFETIME)
         if now >= expires:
-            raise InvalidRequestState(Reason.EXPIRED)
+            raise InvalidRequestState(ClaimReason.EXPIRED)
 
-    def _limits(self, lifetime: int | None) -> tuple[int, int]:
-        seconds = self._lifetime if lifetime is None else lifetime
-        if seconds > self._max_age:
-            message = f"a state may live {seconds} s, its envelope {self._max_age} s: raise Envelope(max_age=...)"
-            raise Misconfigured(message)
-        return seconds * 1000, longest(seconds, self._flow) * 1000
-
-    def _check_principal_mode(self, binding: Binding) -> None:
+    def _check_principal(self, binding: Binding) -> None:
         # "A missing principal is an error, unless the deployment says that it knows nobody."
         if binding.principal is None and not self._anonymous:
             message = "no principal: set RequestStates(anonymous=True) for a server without authentication"
             raise Misconfigured(message)
 
 
-def _same_request(claims: Mapping[str, Any], binding: Binding) -> None:
-    """Compare every claim about the request; the principal's drift counts both ways (None to some, some to None)."""
-    for reason, (field, name) in BOUND.items():
+def _check_binding(claims: Mapping[str, Any], binding: Binding) -> None:
+    """Compare every claim about the request. A state without a principal opens only without one."""
+    for reason, (field, name) in BINDING_CLAIMS.items():
         if not _equal(claims[name], getattr(binding, field)):
             raise InvalidRequestState(reason)
 
@@ -366,9 +372,9 @@ def _equal(claim: str | None, expected: str | None) -> bool:
 
 
 def _encode(claims: Mapping[str, Any], record: dict[str, Any]) -> bytes:
-    """Write the claims as one line of JSON, and a text that the function keeps behind it, as it is (§9.1).
+    """Write the claims as one line of JSON, followed by the text that a low-level function keeps (§9.1).
 
-    A lone surrogate in an answer survives: it is encoded as it is.
+    A lone surrogate in an answer is encoded unchanged.
     """
     kept = "\n" + record.pop("state") if isinstance(record.get("state"), str) else ""
     try:
@@ -382,71 +388,8 @@ def _encode(claims: Mapping[str, Any], record: dict[str, Any]) -> bytes:
     return payload
 
 
-def _write(value: object, write: Callable[[str], object], levels: int) -> None:
-    """Write a value that may have that many levels of objects and arrays."""
-    if isinstance(value, str):
-        _write_string(value, write)
-    elif type(value) is int:
-        write(str(value))
-    elif not isinstance(value, CONTAINERS):
-        write(_scalars([value]))
-    elif not levels:
-        message = f"nested deeper than {MAX_DEPTH}"
-        raise ValueError(message)
-    elif isinstance(value, dict):
-        _write_members(value, write, levels - 1)
-    else:
-        _write_items(value, write, levels - 1)
-
-
-def _write_string(text: str, write: Callable[[str], object]) -> None:
-    if len(text) <= PART:
-        write(in_ascii(text))
-        return
-    write('"')
-    for part in parts(text):
-        write(in_ascii(part)[1:-1])
-    write('"')
-
-
-def _write_members(members: dict[str, Any], write: Callable[[str], object], levels: int) -> None:
-    before = "{"
-    for key in sorted(members):
-        write(before)
-        _write_string(key, write)
-        write(":")
-        _write(members[key], write, levels)
-        before = ","
-    write("}" if members else "{}")
-
-
-def _write_items(items: Sequence[Any], write: Callable[[str], object], levels: int) -> None:
-    before = "["
-    for start in range(0, len(items), _RUN):
-        run = items[start : start + _RUN]
-        if len(run) == _RUN and _SCALARS.issuperset(map(type, run)):  # a long list of numbers takes few steps
-            write(before + _scalars(run))
-            before = ","
-            continue
-        for item in run:
-            write(before)
-            _write(item, write, levels)
-            before = ","
-    write("]" if items else "[]")
-
-
-def _scalars(values: Sequence[Any]) -> str:
-    """Write numbers, booleans and nulls with commas between them; an integral float is written as an integer."""
-    exact = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
-    try:
-        return in_ascii(exact)[1:-1]
-    except ValueError:
-        message = "not a JSON value"
-        raise ValueError(message) from None
-
-
 def _joined(*parts: str) -> bytes:
-    """Write parts one after the other, each behind its length, so that no two lists of parts are the same bytes."""
+    """Join parts with a length before each, so that two lists of parts never give the same bytes."""
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     return b"".join(len(part).to_bytes(2, "big") + part for part in encoded)
 

@@ -15,7 +15,7 @@ from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, Te
 from mcp_functions.store.table import UnreadableItem
 
 if TYPE_CHECKING:
-    from mcp_functions.seal.data_keys import Keys
+    from mcp_functions.seal.data_keys import Keyring
     from mcp_functions.seal.envelope import Codec, Envelope
     from mcp_functions.store.dynamodb import Row
 
@@ -70,7 +70,7 @@ class ItemSeal:
         return hashlib.sha256(self._label + b"\0" + _binding(row)).digest()
 
 
-def item_envelope(keys: Keys, *, max_age: int, label: bytes = LABEL) -> Envelope:
+def item_envelope(keys: Keyring, *, max_age: int, label: bytes = LABEL) -> Envelope:
     """Return the envelope of items. Its tokens have the greatest length that an envelope allows.
 
     Args:

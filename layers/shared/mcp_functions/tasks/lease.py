@@ -66,7 +66,7 @@ class LeasedTask:
     def attach(self, round_: Round) -> None:
         """Let a round save each step, and ask before each step whether it must stop."""
         self._round = round_
-        round_.kept, round_.stopped = self._save, self.must_stop
+        round_.on_step_recorded, round_.must_stop = self._save, self.must_stop
 
     def change(self, transition: Callable[[Task], Task]) -> Task:
         """Write the next state of the task and return it.
@@ -140,7 +140,7 @@ class LeasedTask:
             self._round.end()
 
     def _message(self) -> str:
-        return self._round.told if self._round and self._round.told else self._task.message
+        return self._round.progress_message if self._round and self._round.progress_message else self._task.message
 
     def _lease_end(self) -> int:
         return int(self._now() * 1000) + self._lease
@@ -162,4 +162,4 @@ class LeasedTask:
 
 def round_record(round_: Round) -> dict[str, Any]:
     """Return a round's record without `sheds`: a task may be interrupted any number of times."""
-    return {name: value for name, value in round_.leave().items() if name != "sheds"}
+    return {name: value for name, value in round_.next_record().items() if name != "sheds"}

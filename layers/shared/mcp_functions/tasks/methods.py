@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import access_tokens
-from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, MissingRequiredClientCapability, UnknownTask
+from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, UnknownTask
 from mcp_functions.protocol.messages import complete
-from mcp_functions.rounds.input_requests import in_words, missing
-from mcp_functions.seal.request_state import payer, principal_digest
+from mcp_functions.rounds.input_requests import check_capabilities
+from mcp_functions.seal.request_state import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import round_record
@@ -101,12 +101,12 @@ class Tasks:
             principal=None if request.principal is None else tuple(request.principal),
             scopes=tuple(sorted(request.scopes)),
             declared=request.capabilities,
-            flow=round_.flow or self._rand(FLOW_BYTES).hex(),
+            flow=round_.request.flow or self._rand(FLOW_BYTES).hex(),
             created=now,
             ttl=min(ttl, self._settings.max_task_ttl * 1000, request.task_ttl or ttl),
             updated=now,
             # The name of the conversation's first round must not change in a repeated round.
-            record={**round_record(round_), "began": round_.began},
+            record={**round_record(round_), "began": round_.started_at},
             until=now + INVOCATION_MS,
             summons=1,
         )
@@ -124,7 +124,7 @@ class Tasks:
         if not isinstance(task_id, str):
             text = "params.taskId must be a string"
             raise InvalidParams(text)
-        observability.current().payer = payer(request.principal, request.address)
+        observability.current().payer = caller_id(request.principal, request.address)
         owner, method = principal_digest(request.principal), request.message["method"]
         task = self.store.get(task_id, owner)
         observability.current().handler = task.tool
@@ -148,9 +148,7 @@ class Tasks:
         questions = {key: asked for key, (_engine_key, asked) in task.requests.items()}
         # Tasks extension: "MUST NOT send an inputRequests that the client has not declared support for in its
         # capabilities"
-        lacking = missing(questions.values(), request.capabilities)
-        if lacking:
-            raise MissingRequiredClientCapability(lacking, {key: in_words(asked) for key, asked in questions.items()})
+        check_capabilities(questions, request.capabilities)
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}

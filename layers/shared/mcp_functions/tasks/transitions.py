@@ -156,7 +156,7 @@ def _end(task: Task, now: int, status: str, outcome: Mapping[str, Any]) -> Task:
 def _fresh_keys(requests: Mapping[str, Any], used: tuple[str, ...]) -> list[str]:
     """Return a wire key for each request.
 
-    Tasks extension: "Keys MUST be unique over the lifetime of the task". A question that is asked again is new.
+    Tasks extension: "Keyring MUST be unique over the lifetime of the task". A question that is asked again is new.
     """
     taken, fresh = set(used) | set(requests), list[str]()
     for key in requests:

@@ -18,7 +18,6 @@ from mcp_functions.protocol.errors import (
     InternalError,
     McpError,
     Misconfigured,
-    MissingRequiredClientCapability,
     TaskResultTooLarge,
     TemporarilyUnavailable,
     UnknownTask,
@@ -26,8 +25,8 @@ from mcp_functions.protocol.errors import (
     is_ctrl_c,
 )
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.rounds.input_requests import in_words, missing
-from mcp_functions.rounds.round import Round
+from mcp_functions.rounds.input_requests import check_capabilities
+from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import LeasedTask, round_record
@@ -153,27 +152,28 @@ class Worker:
         now = self._now_ms()
         if outcome is not None:
             return transitions.finish(task, epoch, now, FAILED if "error" in outcome else COMPLETED, outcome)
-        progress = Progress(epoch, now, round_record(round_), round_.told)
+        progress = Progress(epoch, now, round_record(round_), round_.progress_message)
         if round_.requests:
-            return transitions.ask(task, progress, round_.requests, round_.leave_asked())
+            return transitions.ask(task, progress, round_.requests, round_.questions.open_fingerprints())
         if task.cancel:
-            return transitions.cancel(transitions.renew(task, epoch, now, round_.told), now)
+            return transitions.cancel(transitions.renew(task, epoch, now, round_.progress_message), now)
         return transitions.pause(task, progress)
 
     def _round(self, task: Task, deadline: float) -> Round:
-        return Round(
-            record=task.record,
-            asked=task.asked,
-            flow=task.flow,
-            number=task.rounds + 1,
+        tool = self._tools.get(task.tool)
+        request = RoundRequest(
             responses=task.given,
-            declared=task.declared,
-            deadline=deadline,
-            now=self._now,
-            max_sheds=NO_LIMIT,
+            capabilities=task.declared,
             principal=None if task.principal is None else Principal(*task.principal),
             scopes=frozenset(task.scopes),
+            flow=task.flow,
+            number=task.rounds + 1,
+            deadline=deadline,
+            now=self._now,
+            camel_case=tool is not None and tool.camel_case,
+            max_sheds=NO_LIMIT,
         )
+        return Round(request, task.record, task.asked)
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
@@ -204,14 +204,10 @@ def _play(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str, A
     """Run a round and return its result as an outcome; None if the task continues."""
     if tool is None:
         raise UnknownTask  # this release of the function no longer has the tool
-    round_.camel_case = tool.camel_case
     result = play(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
     if result is not None:
         return {"result": result}
-    lacking = missing(round_.requests.values(), task.declared)
-    if lacking:
-        asks = {key: in_words(asked) for key, asked in round_.requests.items()}
-        raise MissingRequiredClientCapability(lacking, asks)
+    check_capabilities(round_.requests, task.declared)
     return None
 
 

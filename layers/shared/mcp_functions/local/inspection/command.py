@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_functions.local.inspection.explain import Request
-    from mcp_functions.local.inspection.keyring import Keyring
+    from mcp_functions.local.inspection.key_source import KeySource
 
 LOCAL_STAGE, AWS_STAGE = "local", "prod"
 STDIN = "-"
@@ -88,8 +88,8 @@ def _json(text: str) -> object:
         raise Problem(unread) from None
 
 
-def _keyring(options: argparse.Namespace) -> AbstractContextManager[Keyring]:
-    from mcp_functions.local.inspection import keyring  # noqa: PLC0415 - see `run`
+def _keyring(options: argparse.Namespace) -> AbstractContextManager[KeySource]:
+    from mcp_functions.local.inspection import key_source  # noqa: PLC0415 - see `run`
     from mcp_functions.seal.data_keys import Scope  # noqa: PLC0415 - see `run`
 
     stage = options.stage or (AWS_STAGE if options.key else LOCAL_STAGE)
@@ -98,10 +98,10 @@ def _keyring(options: argparse.Namespace) -> AbstractContextManager[Keyring]:
             missing = "--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience"
             raise Problem(missing)
         arns = [arn.strip() for listed in options.key for arn in listed.split(",")]
-        return nullcontext(keyring.aws_keys(arns, Scope(options.service, stage, options.generation)))
+        return nullcontext(key_source.aws_keys(arns, Scope(options.service, stage, options.generation)))
     named = options.service or (f"{environment.STACK}/{options.function}" if options.function else None)
     scopes = [Scope(service, stage, options.generation) for service in _services(options.functions, named)]
-    return keyring.local_key(STATE_DIR, scopes, scopes[0] if named else None)
+    return key_source.local_key(STATE_DIR, scopes, scopes[0] if named else None)
 
 
 def _services(directory: Path, named: str | None) -> list[str]:

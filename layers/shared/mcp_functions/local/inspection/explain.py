@@ -16,15 +16,22 @@ from mcp_functions.local.inspection.reasons import MAX_ROUNDS, WHY
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.data_keys import Keys, Reason, Scope, kek_hint
+from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason, kek_hint
 from mcp_functions.seal.envelope import CEILING, Envelope, describe
-from mcp_functions.seal.request_state import BOUND, Binding, RequestStates, binding, principal_digest, read_claims
-from mcp_functions.seal.request_state import Reason as Claim
+from mcp_functions.seal.request_state import (
+    BINDING_CLAIMS,
+    Binding,
+    RequestStates,
+    bind_request,
+    principal_digest,
+    read_claims,
+)
+from mcp_functions.seal.request_state import ClaimReason as Claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcp_functions.local.inspection.keyring import Keyring
+    from mcp_functions.local.inspection.key_source import KeySource
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.request_state import Binding
@@ -82,7 +89,7 @@ def shown(token: str, *, now: float) -> Explanation:
     )
 
 
-def explain(token: str, keyring: Keyring, request: Request, *, now: float, show_state: bool = False) -> Explanation:
+def explain(token: str, keyring: KeySource, request: Request, *, now: float, show_state: bool = False) -> Explanation:
     """Describe a token, and every reason to refuse it.
 
     Args:
@@ -102,16 +109,18 @@ def explain(token: str, keyring: Keyring, request: Request, *, now: float, show_
     seen = describe(token)
     wrapping = next((one for one in keyring.wrappings if kek_hint(one.id).hex() == seen["kek"]), None)
     if wrapping is None:
-        return Explanation(outside, (Reason.KEK_UNKNOWN,))
+        return Explanation(outside, (TokenReason.KEK_UNKNOWN,))
     scope, payload = _opened(token, wrapping, keyring.scopes, born=seen["born"])
     claims = _claims(payload) if isinstance(payload, bytes) else None
     allowed = claims and ceil((claims["exp"] - claims["iat"]) / 1000)
-    envelope = Envelope(Keys([wrapping], scope, now=lambda: now), max_age=request.answer_within or allowed or FOR_EVER)
+    envelope = Envelope(
+        Keyring([wrapping], scope, now=lambda: now), max_age=request.answer_within or allowed or FOR_EVER
+    )
     today = _unseal(envelope, token)  # with the server's own limits: it may be too long, or its data key too old
     early = [today] if isinstance(today, str) else []
-    if payload != Reason.WRAPPED_KEY:
+    if payload != TokenReason.WRAPPED_KEY:
         elsewhere = keyring.expected not in (None, scope)
-        early += [Reason.WRAPPED_KEY] if elsewhere else []
+        early += [TokenReason.WRAPPED_KEY] if elsewhere else []
         outside = (*outside, _line("scope", f"{_named(scope)}{', not that of the request' if elsewhere else ''}"))
     if not isinstance(payload, bytes) or claims is None:
         last = payload if isinstance(payload, str) else Claim.CLAIMS
@@ -127,9 +136,9 @@ def _opened(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: in
     """Open a token with the first scope that KMS accepts, at the time when its data key was made."""
     tried: list[tuple[Scope, bytes | str]] = []
     for scope in scopes:
-        keys = Keys([wrapping], scope, now=lambda: born)
+        keys = Keyring([wrapping], scope, now=lambda: born)
         tried.append((scope, _unseal(Envelope(keys, max_chars=CEILING, max_age=FOR_EVER), token)))
-        if tried[-1][1] != Reason.WRAPPED_KEY:  # KMS accepts the scope, so no other is right
+        if tried[-1][1] != TokenReason.WRAPPED_KEY:  # KMS accepts the scope, so no other is right
             return tried[-1]
     return tried[0]
 
@@ -181,7 +190,7 @@ def _bound(audience: str, request: Request, claims: dict[str, Any]) -> Binding:
     target = claims["t"] if request.target is UNKNOWN else request.target
     params = {CALLS.get(method, "name"): target, "arguments": request.arguments}
     try:
-        bound = binding(audience, method, params if request.arguments is not UNKNOWN else {}, None)
+        bound = bind_request(audience, method, params if request.arguments is not UNKNOWN else {}, None)
     except InvalidParams as error:
         unfit = f"--arguments: {error.message}"
         raise Problem(unfit) from error
@@ -195,15 +204,17 @@ def _bound(audience: str, request: Request, claims: dict[str, Any]) -> Binding:
 def _refusals(payload: bytes, bound: Binding, claims: dict[str, Any], *, now: float, lifetime: int) -> tuple[str, ...]:
     """Return every reason: after each one, replace the request's value by the claim's and check again."""
     reasons: list[str] = []
-    states = RequestStates(_Payload(payload), now=lambda: now, max_rounds=MAX_ROUNDS, anonymous=True)
+    states = RequestStates(
+        _Payload(payload), now=lambda: now, lifetime_seconds=lifetime, max_rounds=MAX_ROUNDS, anonymous=True
+    )
     while True:
         try:
-            states.open("", bound, lifetime=lifetime)
+            states.open("", bound)
         except InvalidRequestState as refused:
             reasons.append(refused.reason)
-            if refused.reason not in BOUND:
+            if refused.reason not in BINDING_CLAIMS:
                 return tuple(reasons)
-            name, claim = BOUND[Claim(refused.reason)]
+            name, claim = BINDING_CLAIMS[Claim(refused.reason)]
             bound = bound._replace(**{name: claims[claim]})
         else:
             return tuple(reasons)

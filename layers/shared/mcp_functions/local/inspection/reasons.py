@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from mcp_functions.seal.data_keys import Reason
+from mcp_functions.seal.data_keys import TokenReason
 from mcp_functions.seal.envelope import MAX_CHARS
-from mcp_functions.seal.request_state import Reason as Claim
+from mcp_functions.seal.request_state import ClaimReason as Claim
 
 MAX_ROUNDS = 16
 
 WHY: dict[str, str] = {
-    Reason.PREFIX: "it does not start with ks1.: another toolkit or codec made it",
-    Reason.LENGTH: f"it has more than {MAX_CHARS} characters (if the function's MCP_MAX_STATE_CHARS is not higher)",
-    Reason.ENCODING: "a character was changed, added or lost on its way: it is not canonical base64url",
-    Reason.TRUNCATED: "it was cut",
-    Reason.SUITE: "this version does not know its format",
-    Reason.KEY_KIND: "this version does not know how its data key is stored",
-    Reason.KEK_UNKNOWN: "another KMS key than the listed ones wraps its data key",
-    Reason.BORN_FUTURE: "its data key has a time in the future: clocks differ, or it is forged",
-    Reason.BORN_PAST: "its data key is older than every state that is still valid",
-    Reason.WRAPPED_KEY: (
+    TokenReason.PREFIX: "it does not start with ks1.: another toolkit or codec made it",
+    TokenReason.LENGTH: f"it has more than {MAX_CHARS} characters (if the function's MCP_MAX_STATE_CHARS is not higher)",
+    TokenReason.ENCODING: "a character was changed, added or lost on its way: it is not canonical base64url",
+    TokenReason.TRUNCATED: "it was cut",
+    TokenReason.SUITE: "this version does not know its format",
+    TokenReason.KEY_KIND: "this version does not know how its data key is stored",
+    TokenReason.KEK_UNKNOWN: "another KMS key than the listed ones wraps its data key",
+    TokenReason.BORN_FUTURE: "its data key has a time in the future: clocks differ, or it is forged",
+    TokenReason.BORN_PAST: "its data key is older than every state that is still valid",
+    TokenReason.WRAPPED_KEY: (
         "KMS does not open its data key for this function, stage and generation: it was sealed for another, or before"
         " the generation was raised, or its first part was changed"
     ),
-    Reason.COMMITMENT: "it was changed on its way: its data key is valid, but does not fit the rest",
-    Reason.TAG: "it was changed on its way: the sealed part is damaged",
+    TokenReason.COMMITMENT: "it was changed on its way: its data key is valid, but does not fit the rest",
+    TokenReason.TAG: "it was changed on its way: the sealed part is damaged",
     Claim.CLAIMS: "its claims are not those of this version",
     Claim.AUDIENCE: "another function or stage sealed it",
     Claim.PRINCIPAL: "it was sealed for another principal",
@@ -34,11 +34,4 @@ WHY: dict[str, str] = {
     Claim.LIFETIME: "its lifetime is longer than the function allows now: answer_within was shortened",
     Claim.EXPIRED: "the answer came too late",
     Claim.ROUND: f"the conversation is over its budget of {MAX_ROUNDS} rounds",
-}
-FIELDS = {  # reason -> the field of a Binding that it is about, and its claim
-    Claim.AUDIENCE: ("audience", "aud"),
-    Claim.PRINCIPAL: ("principal", "p"),
-    Claim.METHOD: ("method", "m"),
-    Claim.TARGET: ("target", "t"),
-    Claim.ARGUMENTS: ("arguments_digest", "a"),
 }

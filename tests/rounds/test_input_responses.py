@@ -23,8 +23,8 @@ from mcp_functions import (
 )
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.rounds.input_requests import fingerprint
-from mcp_functions.rounds.low_level import _read
-from mcp_functions.rounds.round import InputRequired, Round
+from mcp_functions.rounds.input_responses import _read
+from mcp_functions.rounds.round import InputRequired, Round, RoundRequest
 from mcp_functions.seal.request_state import Binding, RequestStates
 from mcp_functions.testing import Conversation
 from tests.support import wire
@@ -150,7 +150,9 @@ def test_who_changes_answers_or_what_was_kept_changes_no_record() -> None:
 
 def test_what_the_client_sent_stays_as_it_is_whoever_changes_what_was_read_of_it() -> None:
     sent = {"asked": {"roots": [{"uri": "file:///a"}]}, "more": {"roots": [{"uri": "file:///b"}]}}
-    answers = InputResponses(Round(asked={"asked": fingerprint(ListRootsRequest().wire())}, responses=sent))
+    answers = InputResponses(
+        Round(RoundRequest(responses=sent), asked={"asked": fingerprint(ListRootsRequest().wire())})
+    )
     for said in (answers["asked"], answers.unproven["more"]):
         said["roots"].pop()["uri"] = "file:///spoilt"
     assert sent == {"asked": {"roots": [{"uri": "file:///a"}]}, "more": {"roots": [{"uri": "file:///b"}]}}
@@ -274,7 +276,7 @@ def test_any_model_that_json_carries_is_read_as_it_was_written(state: BaseModel)
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=state))
-    assert _read(type(state), Round(record=round_.leave()).state) == state
+    assert _read(type(state), Round(record=round_.next_record()).record.previous_state) == state
 
 
 class Unreadable(BaseModel):
@@ -358,10 +360,10 @@ def test_a_validator_that_changes_what_it_reads_changes_no_record() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=Migrating.model_construct(notes=[{"words": "kept"}])))
-    left = round_.leave()
+    left = round_.next_record()
     assert left["state"] == '{"notes":[{"words":"kept"}]}'
     for _ in range(2):
-        read = _read(Migrating, Round(record=left).state)
+        read = _read(Migrating, Round(record=left).record.previous_state)
         assert read.notes.pop() == {"text": "kept"}
 
 
@@ -391,10 +393,10 @@ def test_a_megabyte_of_state_is_written_and_read_by_its_model_alone_once_each_wa
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=kept))
-    token = states.seal(bound, None, asked={}, record=round_.leave())
+    token = states.seal(bound, None, asked={}, record=round_.next_record())
     assert passes == ["model_dump_json", "model_validate_json"]
     record = states.open(token, bound).record
-    assert _read(Listed, Round(record=record).state) == kept
+    assert _read(Listed, Round(record=record).record.previous_state) == kept
     assert passes == ["model_dump_json", "model_validate_json", "model_validate_json"]
 
 

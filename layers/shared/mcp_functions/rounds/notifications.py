@@ -1,4 +1,4 @@
-"""Telling the client something before the result: how far the work is, and what happened on the way."""
+"""Notifications to the client before the result: progress and log messages."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Progress(Capability):
     """Reports how far the work is: `progress(50, total=100)`."""
 
     def __init__(self, round_: Round) -> None:
-        """Report within one round."""
+        """Take the round."""
         super().__init__(round_)
         self._last = float("-inf")
 
     def __call__(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client, if it asked to be told (basic/patterns/progress); in a task it is the `statusMessage`.
+        """Notify the client, if it sent a progress token (basic/patterns/progress). A task shows it as `statusMessage`.
 
         Args:
-            progress: how far; "MUST increase with each notification", so a step back is not sent.
-            total: how far it goes, if that is known.
-            message: what is being done.
+            progress: "MUST increase with each notification", so a lower value is not sent.
+            total: the final value of `progress`, if known.
+            message: describes the current work.
 
         Raises:
             DeveloperError: the message is not text.
@@ -38,13 +38,16 @@ class Progress(Capability):
         """
         if not isinstance(message, str | None):
             self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
-        self._round.told = message or (f"{progress:g} of {total:g}" if total else f"{progress:g}")
-        token = self._round.meta.get("progressToken")
+        self._round.progress_message = message or (f"{progress:g} of {total:g}" if total else f"{progress:g}")
+        token = self._round.request.meta.get("progressToken")
         if token is None or not isfinite(progress) or progress <= self._last:
             return
         self._last = progress
-        more = {"total": total if total is None or isfinite(total) else None, "message": message}
-        params = {"progressToken": token, "progress": progress, **{k: v for k, v in more.items() if v is not None}}
+        params = {"progressToken": token, "progress": progress}
+        if total is not None and isfinite(total):
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
         self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 
 
@@ -60,20 +63,22 @@ class Log(Capability):
         Args:
             level: debug, info, notice, warning, error, critical, alert or emergency.
             data: any JSON value.
-            logger: who says it.
+            logger: name of the source.
 
         Raises:
-            DeveloperError: there is no such level, or JSON cannot carry what was given.
+            DeveloperError: the level is unknown, or `data` is not JSON.
 
         """
         if level not in LOG_LEVELS:
             self._round.fail("there is no log level {level!r}: it is one of {levels}", level=level, levels=LEVELS)
-        wanted = self._round.meta.get(META_LOG_LEVEL)
+        wanted = self._round.request.meta.get(META_LOG_LEVEL)
         # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
         try:
-            params = {"level": level, "data": to_json(data), **({"logger": logger} if logger else {})}
+            params = {"level": level, "data": to_json(data)}
+            if logger:
+                params["logger"] = logger
             dumps(params)
         except (TypeError, ValueError):
             rule = "JSON cannot carry what log.{level} was given ({type})"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 ARN_PARTS = 6
 
 
-class Keyring(NamedTuple):
-    """Keys that unwrap data keys, the scopes to try, and the expected scope, if it is known."""
+class KeySource(NamedTuple):
+    """Keyring that unwrap data keys, the scopes to try, and the expected scope, if it is known."""
 
     wrappings: Sequence[Wrapping]
     scopes: Sequence[Scope]
@@ -30,7 +30,7 @@ class Keyring(NamedTuple):
 
 
 @contextmanager
-def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) -> Iterator[Keyring]:
+def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) -> Iterator[KeySource]:
     """Provide the harness's key while the block runs.
 
     Raises:
@@ -47,10 +47,10 @@ def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) 
         kms.start(api.answer)
         pointed = environment.endpoints(kms=kms.url, invoke=kms.url)
         stack.enter_context(environment.applied(environment.CREDENTIALS | pointed))
-        yield Keyring([KmsKey(api.arn)], scopes, expected)
+        yield KeySource([KmsKey(api.arn)], scopes, expected)
 
 
-def aws_keys(arns: Sequence[str], scope: Scope) -> Keyring:
+def aws_keys(arns: Sequence[str], scope: Scope) -> KeySource:
     """Provide KMS keys with the user's own credentials, each in its Region.
 
     Raises:
@@ -61,7 +61,7 @@ def aws_keys(arns: Sequence[str], scope: Scope) -> Keyring:
         if len(arn.split(":")) != ARN_PARTS or ":key/" not in arn:
             wrong = f"--key {arn}: give the ARN of a key, as MCP_KMS_KEYS has it (arn:aws:kms:...:key/...)"
             raise Problem(wrong)
-    return Keyring([KmsKey(arn, _client_of(arn)) for arn in arns], [scope], scope)
+    return KeySource([KmsKey(arn, _client_of(arn)) for arn in arns], [scope], scope)
 
 
 def _client_of(arn: str) -> Callable[[], Any]:

@@ -1,4 +1,4 @@
-"""The specification's own words, for functions that return InputRequiredResult: what was answered, what was kept."""
+"""Responses and state for functions that return InputRequiredResult (the low level)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.round import revive
+from mcp_functions.rounds.record import read_state
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -24,33 +24,27 @@ State = TypeVar("State", bound="BaseModel")
 
 
 class InputResponses(Capability, Mapping[str, "JSONObject"]):
-    """The client's answers by key, as far as the sealed state proves that they were asked for.
-
-    Attributes:
-        unproven: what the client sent beyond that. It never answers a question of this server: treat it as an argument.
-
-    """
+    """The client's answers by key, for the questions that the sealed state proves."""
 
     asks = True
     low_level = True
 
     def __getitem__(self, key: str) -> JSONObject:
-        """Return one answer as it came: ElicitResult, CreateMessageResult or ListRootsResult."""
-        answer: JSONObject = self._round.proven_answer(key)
-        return answer
+        """Return one answer: ElicitResult, CreateMessageResult or ListRootsResult."""
+        return self._round.record.last_answer(key)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys that have an answer."""
-        return iter(self._round.proven)
+        return iter(self._round.record.answered_keys())
 
     def __len__(self) -> int:
         """Count the answers."""
-        return len(self._round.proven)
+        return len(self._round.record.answered_keys())
 
     @property
     def unproven(self) -> dict[str, JSONObject]:
-        """Answers to nothing that this server can prove it asked."""
-        return self._round.unproven
+        """Other responses of the client. They answer no question of this server, so treat them as arguments."""
+        return self._round.unproven_responses
 
     def accepted(self, key: str, form: TypeForm[Answer]) -> Answer | None:
         """Return an accepted form; None if it is missing, was declined or cancelled, or does not fit."""
@@ -58,14 +52,16 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
         if answer.get("action") != "accept":
             return None
         try:
-            accepted: Answer = forms.form_of(form, key, camel_case=self._round.camel_case).accept(answer.get("content"))
+            accepted: Answer = forms.form_of(form, key, camel_case=self._round.request.camel_case).accept(
+                answer.get("content")
+            )
         except InvalidAnswer:
             return None
         return accepted
 
 
 class RequestState(Capability, Generic[State]):
-    """What this function kept in the last round, `request_state.value`; a new one in the first.
+    """The state that this function kept in the previous round, `request_state.value`; a new one in the first.
 
     Attributes:
         value: a model of the type in brackets. Return it in `InputRequiredResult(request_state=…)` to keep it.
@@ -78,20 +74,19 @@ class RequestState(Capability, Generic[State]):
 
     @classmethod
     def of(cls, round_: Round, args: tuple[Any, ...]) -> Self:
-        """Open the state of one round as the model in brackets."""
-        made = cls(round_)
+        """Read the state as the model in brackets."""
+        state = cls(round_)
         (model,) = args
-        made.value = _read(model, round_.state)
-        return made
+        state.value = _read(model, round_.record.previous_state)
+        return state
 
 
 def _read(model: type[State], state: str | None) -> State:
     if state is None:
         return model()
     try:
-        return revive(model, state)
+        return read_state(model, state)
     except (ValueError, TypeError, LookupError, AttributeError):
-        # A state of another shape, from before or after a deployment. A model that knows how migrates it itself, in a
-        # validator of mode "before" (which may meet shapes that it does not know either); otherwise what was answered
-        # still counts, and the rest begins anew.
+        # Another deployed version wrote the state with other fields. The model may migrate them in a validator of mode
+        # "before". Otherwise the answers still count, and the state begins anew.
         return model()

@@ -1,0 +1,139 @@
+"""The record of a conversation: the JSON that each round reads from the sealed state and writes for the next round."""
+
+from __future__ import annotations
+
+from threading import Condition
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.jsonrpc import dumps, fresh
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel
+
+    from mcp_functions.protocol.wire_types import JSONObject
+
+M = TypeVar("M", bound="BaseModel")
+
+ACTIONS = ("accept", "decline", "cancel")
+EMPTY: Mapping[str, Any] = {}
+
+
+class Record:
+    """Answers, step results and counters. Handlers read copies, so a round cannot change what the next one reads.
+
+    Attributes:
+        lock: guards the record and the round, because a handler may use several threads.
+        asked: fingerprints of the questions that the previous round asked, by key.
+        is_new: whether no earlier round left a record.
+        answers: responses by key and by fingerprint; a question may have been reworded.
+        steps: by key, the digest of the arguments, the result, and the duration in milliseconds.
+        started_at: when the conversation began, in unix milliseconds; None until a step needs it.
+        sheds: how many rounds in a row ended without a question.
+        lost_answers: how many rounds in a row asked an answered question again under another key.
+        previous_state: JSON text that a low-level function kept in the previous round.
+        next_state: JSON text that it keeps for the next round.
+
+    """
+
+    next_state: str | None = None
+
+    def __init__(self, document: Mapping[str, Any], asked: Mapping[str, str]) -> None:
+        """Read the JSON of the previous round, and the fingerprints of its questions by key."""
+        self.lock = Condition()
+        self.asked = asked
+        self.is_new = not document and not asked
+        self.answers = {key: dict(answers) for key, answers in document.get("answers", EMPTY).items()}
+        self.steps = {key: list(step) for key, step in document.get("steps", EMPTY).items()}
+        self.started_at: int | None = document.get("began")
+        self.sheds: int = document.get("sheds", 0)
+        self.lost_answers: int = document.get("lost_answers", 0)
+        self.previous_state: str | None = document.get("state")
+
+    def add_responses(self, responses: Mapping[str, JSONObject]) -> dict[str, str]:
+        """Record every response to a question that the sealed state proves was asked; return the actions by key.
+
+        All of them are recorded before the handler runs, so none is lost if the round ends early.
+        """
+        actions = {}
+        for key, fingerprint in self.asked.items():
+            answers = self.answers.setdefault(key, {})
+            if key in responses and fingerprint not in answers:  # a later response never replaces an earlier one
+                answers[fingerprint] = responses[key]
+                action = responses[key].get("action")
+                actions[key] = action if action in ACTIONS else "answer"
+        return actions
+
+    def answered_keys(self) -> list[str]:
+        """Return the keys of the questions that have an answer."""
+        return [key for key, answers in self.answers.items() if answers]
+
+    def last_answer(self, key: str) -> JSONObject:
+        """Return a copy of the answer to a question; of a reworded question, the last answer.
+
+        Raises:
+            KeyError: there is no answer.
+
+        """
+        answers = list(self.answers.get(key, EMPTY).values())
+        if not answers:
+            raise KeyError(key)
+        answer: JSONObject = fresh(answers[-1])
+        return answer
+
+    def step_result(self, key: str) -> object:
+        """Return a copy of what a recorded step returned."""
+        return fresh(self.steps[key][1])
+
+    def longest_step(self) -> float:
+        """Return the duration of the longest step so far, in seconds."""
+        with self.lock:
+            return max((step[2] for step in self.steps.values()), default=0) / 1000
+
+    def to_json(self, *, asks: bool, lost_answer: bool) -> dict[str, Any]:
+        """Write the record for the next round.
+
+        Args:
+            asks: whether this round ends with a question.
+            lost_answer: whether this round asked an answered question again under another key.
+
+        """
+        with self.lock:
+            members = {
+                "answers": {key: dict(answers) for key, answers in self.answers.items() if answers} or None,
+                "steps": dict(self.steps) or None,
+                "sheds": None if asks else self.sheds + 1,
+                "began": self.started_at,
+                "lost_answers": self.lost_answers + 1 if lost_answer else None,
+                "state": self.next_state,
+            }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+def write_state(state: BaseModel) -> str:
+    """Write a model as JSON, and check that the next round can read it again.
+
+    Raises:
+        DeveloperError: it cannot.
+
+    """
+    options: Any = {"by_alias": True, "warnings": False}  # a warning would quote the state in the log
+    try:
+        text = state.model_dump_json(**options)
+        if "null" in text:
+            dumps(state.model_dump(mode="json", **options))  # raises for NaN, which pydantic writes as null
+        read_state(type(state), text)
+    except (TypeError, ValueError, LookupError, AttributeError):
+        rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"
+        raise DeveloperError(rule, model=type(state).__name__) from None
+    return text
+
+
+def read_state(model: type[M], text: str) -> M:
+    """Read a model from the JSON that it wrote.
+
+    JSON has no dates or sets, so a strict model accepts strings and lists for them here.
+    """
+    return model.model_validate_json(text, strict=False)
