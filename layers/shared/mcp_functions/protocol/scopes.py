@@ -19,7 +19,7 @@ Hierarchy: TypeAlias = "Mapping[str, frozenset[str]]"
 SCOPE = r"[!#-\[\]-~]+"  # "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6749, section 3.3)
 
 
-def hierarchy(text: str) -> dict[str, frozenset[str]]:
+def read_hierarchy(text: str) -> dict[str, frozenset[str]]:
     """Read chains of scopes, in each the broadest first: `admin > work:write > work:read, admin > mail:read`.
 
     Returns:
@@ -39,7 +39,7 @@ def hierarchy(text: str) -> dict[str, frozenset[str]]:
     return {broad: frozenset(_below(direct, broad)) for broad in direct}
 
 
-def implied(granted: Iterable[str], known: Hierarchy) -> frozenset[str]:
+def expand(granted: Iterable[str], known: Hierarchy) -> frozenset[str]:
     """Say all that granted scopes allow: themselves, and what they include."""
     held = frozenset(granted)
     return held.union(*(known.get(scope, frozenset()) for scope in held))

@@ -18,7 +18,7 @@ DELIMITERS = frozenset("/?#&=,;")  # that end a segment
 EXPRESSION = r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
-def variables(template: str) -> tuple[str, ...]:
+def list_variables(template: str) -> tuple[str, ...]:
     """Name the variables of a URI template, in order.
 
     Raises:

@@ -75,7 +75,7 @@ class Question(NamedTuple, Generic[Form]):
 
     def asking(self, *, camel_case: bool) -> Asking:
         """Say what to ask, and how to read the response."""
-        form = forms.form_of(self.form, self.key, camel_case=camel_case)
+        form = forms.read_form(self.form, self.key, camel_case=camel_case)
 
         def read(response: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the type that the form was made of
             _check_accepted(self.key, self.message, response)

@@ -58,7 +58,9 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
         if answer.get("action") != "accept":
             return None
         try:
-            accepted: Answer = forms.form_of(form, key, camel_case=self._round.camel_case).accept(answer.get("content"))
+            accepted: Answer = forms.read_form(form, key, camel_case=self._round.camel_case).accept(
+                answer.get("content")
+            )
         except InvalidAnswer:
             return None
         return accepted
