@@ -139,7 +139,7 @@ def copier(default: object) -> Callable[[], Any] | None:
         TypeError: the default is mutable and cannot be copied.
 
     """
-    is_record = hasattr(default, "__dataclass_fields__") or hasattr(default, "model_fields")
+    is_record = hasattr(type(default), "__dataclass_fields__") or hasattr(type(default), "model_fields")
     if _is_hashable(default) and not is_record:
         return None
     try:

@@ -77,7 +77,7 @@ def _read_dataclass(cls: Any, hints: Mapping[str, Any], read_type: ReadType) -> 
     return JsonType(members.schema, read)
 
 
-def _new(cls: type[Any], values: Mapping[str, object]) -> object:
+def _new(cls: Any, values: Mapping[str, object]) -> object:  # noqa: ANN401 - as above
     """Make an instance as pydantic does: by its fields, frozen or not, without its `__init__`."""
     instance = cls.__new__(cls)
     for name, value in values.items():
