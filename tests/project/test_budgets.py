@@ -63,7 +63,7 @@ OWN = {
     "record": TOOL | {"schemas.class_types", "schemas.limits", "schemas.record_types", "protocol.foreign_types"},
     "asking": ASKING | {"schemas.pydantic_types", "schemas.validation"},
     "choice": ASKING,
-    "form": ASKING | {"schemas.annotations"},
+    "form": ASKING,
 }
 FORBIDDEN = {
     "list": LEAN,
