@@ -51,7 +51,7 @@ def tool_error(text: str) -> dict[str, Any]:
     return {"content": [_text(text)], "isError": True}
 
 
-def get_prompt_result(value: Any, description: str | None) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
+def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     """Write the return value of a prompt as GetPromptResult.
 
     Args:
@@ -65,7 +65,8 @@ def get_prompt_result(value: Any, description: str | None) -> dict[str, Any]:  #
     from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - other functions do not need it
 
     meta: dict[str, Any] = {}
-    if foreign_types.role(value) == foreign_types.RESULT and foreign_types.name(value) == "GetPromptResult":
+    is_result = foreign_types.role(value) == foreign_types.RESULT and foreign_types.name(value) == "GetPromptResult"
+    if is_result and hasattr(value, "messages"):
         whole = foreign_types.wire(value)
         description = whole.get("description", description)
         meta = {"_meta": whole["_meta"]} if "_meta" in whole else {}
@@ -78,7 +79,7 @@ def get_prompt_result(value: Any, description: str | None) -> dict[str, Any]:  #
     }
 
 
-def read_resource_contents(value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:  # noqa: ANN401 - as above
+def read_resource_contents(value: object, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
     """Write the return value of a resource as `contents`.
 
     Args:
@@ -141,7 +142,8 @@ def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
     ]
 
 
-def _whole_result(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a CallToolResult, or FastMCP's ToolResult
+def _whole_result(value: object) -> dict[str, Any]:
+    """Write a CallToolResult, or FastMCP's ToolResult."""
     from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - the author of a result has imported it
 
     if not hasattr(value, "content"):
@@ -153,7 +155,7 @@ def _whole_result(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a CallToolRes
         "isError": bool(getattr(value, "is_error", getattr(value, "isError", False))),
     }
     structured = getattr(value, "structured_content", getattr(value, "structuredContent", None))
-    # Other toolkits write None for no structured content; ours writes `...`.
+    # Without structured content, other toolkits write None here, and ours writes `...`.
     is_absent = structured is None and not foreign_types.is_ours(type(value))
     if structured is not ... and not is_absent:
         result["structuredContent"] = _json(structured, TOOL)[0]

@@ -9,6 +9,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
     from mcp_functions.schemas.json_types import JsonType
 
 FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
@@ -43,7 +46,7 @@ class Keywords:
         """
         return value
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's types
+    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Add the keywords for pydantic, which keeps classes under `$defs` and gives them titles."""
 
         def inline(schema: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +128,7 @@ class Format(Keywords):
         """Write the format."""
         return {"format": self._name}
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:  # noqa: ANN401 - pydantic's types
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Check the format for pydantic."""
         from pydantic_core import core_schema  # noqa: PLC0415 - pydantic calls this method
 

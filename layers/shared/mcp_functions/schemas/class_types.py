@@ -1,6 +1,6 @@
 """Enums, dates and datetimes, read as pydantic reads them.
 
-Only a function that uses a class imports this module. A class with a rule of its own stays pydantic's.
+Only a function that uses a class imports this module. A class with a special rule is left to pydantic.
 """
 
 from __future__ import annotations

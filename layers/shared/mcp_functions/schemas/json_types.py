@@ -44,7 +44,7 @@ class JsonType(NamedTuple):
             return self.read(value)
 
 
-# Reads the type of a member. It returns None for a type that only pydantic reads.
+# Reads the type of a member; None if only pydantic reads it.
 ReadType: TypeAlias = "Callable[[object], JsonType | None]"
 
 
@@ -113,7 +113,7 @@ def read_choice(values: tuple[object, ...]) -> JsonType | None:
 def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType | None:
     """Read a union whose members are different types of JSON.
 
-    Members that overlap, such as `date | str`, are pydantic's: it knows which of them it prefers.
+    Members that overlap, for example `date | str`, are left to pydantic, which defines which of them it prefers.
     """
     types = {member: read_type(member) for member in members}
     if int in types and float in types:  # an int stays an int
@@ -163,10 +163,10 @@ def read_array(args: tuple[object, ...], read_type: ReadType) -> JsonType | None
         return None
 
     def read(value: object) -> list[object]:
-        if not isinstance(value, list):
-            message = "must be an array"
-            raise ValueError(message)  # noqa: TRY004 - a reader refuses every value with ValueError
-        return [read_part(f"item {index}", item, element) for index, element in enumerate(value)]
+        if isinstance(value, list):
+            return [read_part(f"item {index}", item, element) for index, element in enumerate(value)]
+        message = "must be an array"
+        raise ValueError(message)
 
     items = {"items": item.schema} if item.schema else {}
     return JsonType({"type": "array", **items}, read)
@@ -192,13 +192,13 @@ def check_object(value: object) -> dict[str, object]:
         ValueError: it is none.
 
     """
-    if not isinstance(value, dict):
-        message = "must be an object"
-        raise ValueError(message)  # noqa: TRY004 - a reader refuses every value with ValueError
-    return value
+    if isinstance(value, dict):
+        return value
+    message = "must be an object"
+    raise ValueError(message)
 
 
-def read_part(place: str, type_: JsonType, value: object) -> Any:  # noqa: ANN401 - a value of the author's type
+def read_part(place: str, type_: JsonType, value: object) -> object:
     """Read a part of a value.
 
     Raises:

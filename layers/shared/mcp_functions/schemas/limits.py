@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from mcp_functions.schemas.json_types import JsonType
 
@@ -65,7 +65,11 @@ RULES = {
     "min_length": Rule("MinLen", "min", operator.ge, "at least"),
     "max_length": Rule("MaxLen", "max", operator.le, "at most"),
 }
-COUNTED = {str: ("Length", "characters"), list: ("Items", "items"), dict: ("Properties", "members")}
+COUNTED: dict[object, tuple[str, str]] = {
+    str: ("Length", "characters"),
+    list: ("Items", "items"),
+    dict: ("Properties", "members"),
+}
 
 
 def add_limits(cls: object, type_: JsonType, limits: Iterable[object]) -> JsonType | None:
@@ -97,7 +101,7 @@ def _pairs(limits: Iterable[Any]) -> Iterator[tuple[str, object]]:
             yield name, getattr(limit, name, None)
 
 
-def _add_limit(cls: Any, type_: JsonType, name: str, limit: Any) -> JsonType | None:  # noqa: ANN401 - annotations hold any value
+def _add_limit(cls: object, type_: JsonType, name: str, limit: object) -> JsonType | None:
     if name not in RULES:
         return None
     _annotation, keyword, compare, words = RULES[name]
@@ -111,14 +115,14 @@ def _add_limit(cls: Any, type_: JsonType, name: str, limit: Any) -> JsonType | N
     return None
 
 
-def _is_number(cls: type, limit: object) -> bool:
+def _is_number(cls: object, limit: object) -> TypeGuard[float]:
     """Tell a limit that JSON can write, and that has the type of the value."""
     is_finite_float = type(limit) is float and abs(limit) < float("inf")
     return type(limit) is int or (cls is float and is_finite_float)
 
 
 def _limited(
-    type_: JsonType, keyword: str, limit: float, is_within: Callable[[Any], bool], reason: str
+    type_: JsonType, keyword: str, limit: object, is_within: Callable[[Any], bool], reason: str
 ) -> JsonType | None:
     if keyword in type_.schema:
         return None

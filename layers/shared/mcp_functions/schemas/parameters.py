@@ -116,7 +116,7 @@ def published_default(default: object, read: Callable[[object], object]) -> dict
 
 
 def float_default(default: object, read: Callable[[object], object]) -> Callable[[], float] | None:
-    """Return a function that makes a float for `amount: float = 5`; None for any other default.
+    """Return a function that makes a float for `amount: float = 5`; None if the default needs no change.
 
     Args:
         default: of a parameter.

@@ -111,12 +111,16 @@ def _type_of(info: FieldInfo) -> object:
     return Annotated[(info.annotation, *metadata)] if metadata else info.annotation
 
 
-def _with_deprecated(extra: Any) -> Any:  # noqa: ANN401 - a dict, a function or None, as pydantic types it
+def _with_deprecated(extra: object) -> object:
+    """Add the keyword to `json_schema_extra`: a dict, a function that changes the schema, or None."""
+    if not callable(extra):
+        return {**extra, "deprecated": True} if isinstance(extra, dict) else {"deprecated": True}
+
     def extend(schema: dict[str, Any]) -> None:
         extra(schema)
         schema["deprecated"] = True
 
-    return extend if callable(extra) else {**(extra or {}), "deprecated": True}
+    return extend
 
 
 def _return(value: object) -> object:

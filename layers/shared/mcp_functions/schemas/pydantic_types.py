@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from pydantic_core import PydanticUndefined, SchemaError, ValidationError
+from pydantic_core.core_schema import any_schema
 
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.jsonrpc import for_pydantic
@@ -24,6 +25,8 @@ from mcp_functions.schemas.validation import TIMES, compile_schema, with_python_
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from pydantic_core.core_schema import CoreSchema, DecimalSchema, DictSchema
 
 MAX_ERRORS = 1000  # pydantic can only explain all errors of a value at once, at 400 bytes each
 
@@ -52,11 +55,11 @@ WITH_NAMES = ("fields", "properties", "$defs")  # these hold schemas by an autho
 class SchemaGenerator(GenerateJsonSchema):
     """Adds two checks of pydantic that its schemas omit: the text of a Decimal, and the keys of a dict."""
 
-    def get_decimal_pattern(self, schema: Any) -> str | None:  # noqa: ANN401 - pydantic's type
+    def get_decimal_pattern(self, schema: DecimalSchema) -> str | None:
         """Write the pattern of a Decimal that is sent as text."""
         return self.build_decimal_pattern(schema)
 
-    def dict_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's type
+    def dict_schema(self, schema: DictSchema) -> dict[str, Any]:
         """Write the schema of a dict, with the names that its members may have.
 
         Raises:
@@ -64,28 +67,28 @@ class SchemaGenerator(GenerateJsonSchema):
 
         """
         written = super().dict_schema(schema)
-        if names := self._names(schema.get("keys_schema")):
+        if names := self._names(schema.get("keys_schema", any_schema())):
             # pydantic writes a key's pattern as patternProperties, which do not restrict other names.
             ((_pattern, values),) = written.pop("patternProperties", {"": written.get("additionalProperties")}).items()
             written |= {"additionalProperties": values or True, "propertyNames": names}
         return written
 
-    def _names(self, key: Any) -> dict[str, Any] | None:  # noqa: ANN401 - pydantic's type
-        type_ = key["type"] if key else "any"
-        if type_ in ("any", "definition-ref"):
+    def _names(self, key: CoreSchema) -> dict[str, Any] | None:
+        if key["type"] in ("any", "definition-ref"):
             return None
-        if type_ == "decimal":
+        if key["type"] == "decimal":
             return NUMBER
-        if type_ == "enum" and all(type(member.value) is int for member in key["members"]):
+        if key["type"] == "enum" and all(type(member.value) is int for member in key["members"]):
             return {"enum": [str(member.value) for member in key["members"]]}
+        enum: Any = key if key["type"] == "enum" else None
         # Of an enum, `generate_inner` would write a reference without a target.
-        schema = self.enum_schema(key) if type_ == "enum" else self.generate_inner(key)
+        schema = self.enum_schema(enum) if enum else self.generate_inner(key)
         is_choice = "enum" in schema or "const" in schema
         if not is_choice and schema.get("type") in KEYS:
             return KEYS[schema["type"]]
         members = schema.get("anyOf", [schema])
         if not any(member.get("type") == "string" or not member for member in members):
-            message = f"a dict with keys of type {type_!r}: the names in a JSON object are strings"
+            message = f"a dict with keys of type {key['type']!r}: the names in a JSON object are strings"
             raise TypeError(message)
         return {name: value for name, value in schema.items() if name not in ("type", "title")}
 
@@ -151,7 +154,7 @@ def _first_reason(error: ValidationError) -> str:
     return f"{place} {reason}" if place else reason
 
 
-def _enforcement(schema: dict[str, Any], core_schema: Any) -> Callable[[object, bytes], None]:  # noqa: ANN401 - pydantic's
+def _enforcement(schema: dict[str, Any], core_schema: object) -> Callable[[object, bytes], None]:
     """Return a function that enforces a schema where pydantic may accept more; an author's own validator decides."""
     parts = list(_parts(core_schema))
     expressions = set() if any(map(_is_custom, parts)) else {*_lax_reads(parts), *_strict_keywords(schema)}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp_functions.schemas.json_types import ReadType
 
 
-def read_record(cls: Any, read_type: ReadType) -> JsonType | None:  # noqa: ANN401 - a class with attributes of its own
+def read_record(cls: type[Any], read_type: ReadType) -> JsonType | None:
     """Read a dataclass or a TypedDict; None if only pydantic reads it.
 
     Args:
@@ -31,7 +31,7 @@ def read_record(cls: Any, read_type: ReadType) -> JsonType | None:  # noqa: ANN4
     return _read_typed_dict(cls, hints, read_type)
 
 
-def _read_typed_dict(cls: Any, hints: Mapping[str, Any], read_type: ReadType) -> JsonType | None:  # noqa: ANN401 - as above
+def _read_typed_dict(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType | None:
     extra_items = str(getattr(cls, "__extra_items__", "NoExtraItems"))
     if getattr(cls, "__closed__", None) or not extra_items.endswith("NoExtraItems"):
         return None
@@ -53,7 +53,7 @@ def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
     return hint, is_required
 
 
-def _read_dataclass(cls: Any, hints: Mapping[str, Any], read_type: ReadType) -> JsonType | None:  # noqa: ANN401 - as above
+def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType | None:
     from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - the author of a dataclass has imported it
 
     declared = fields(cls)
@@ -77,7 +77,7 @@ def _read_dataclass(cls: Any, hints: Mapping[str, Any], read_type: ReadType) -> 
     return JsonType(members.schema, read)
 
 
-def _new(cls: Any, values: Mapping[str, object]) -> object:  # noqa: ANN401 - as above
+def _new(cls: Any, values: Mapping[str, object]) -> object:  # noqa: ANN401 - a class, whose `__new__` takes any arguments
     """Make an instance as pydantic does: by its fields, frozen or not, without its `__init__`."""
     instance = cls.__new__(cls)
     for name, value in values.items():

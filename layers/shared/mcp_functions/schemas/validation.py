@@ -72,7 +72,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[object], None]:
     return validate
 
 
-def with_python_patterns(schema: Any) -> Any:  # noqa: ANN401 - a schema, or a part of it
+def with_python_patterns(schema: object) -> object:
     """Copy a schema with patterns of `re`, which `jsonschema` uses. Clients read the original.
 
     Raises:
@@ -86,16 +86,16 @@ def with_python_patterns(schema: Any) -> Any:  # noqa: ANN401 - a schema, or a p
     return {keyword: _translated(keyword, value) for keyword, value in schema.items()}
 
 
-def _translated(keyword: str, value: Any) -> object:  # noqa: ANN401 - as above
+def _translated(keyword: str, value: object) -> object:
     if keyword in WITH_VALUES:
         return value
     if keyword == "pattern" and isinstance(value, str):
         return _translate(value)
-    if keyword == "patternProperties":
+    if keyword == "patternProperties" and isinstance(value, dict):
         patterns = {_translate(pattern): with_python_patterns(member) for pattern, member in value.items()}
         _check_joined(patterns)
         return patterns
-    if keyword in WITH_NAMES:
+    if keyword in WITH_NAMES and isinstance(value, dict):
         return {name: with_python_patterns(member) for name, member in value.items()}
     return with_python_patterns(value)
 
