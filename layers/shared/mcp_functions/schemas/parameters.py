@@ -85,16 +85,9 @@ def read_parameter(declared: inspect.Parameter, annotation: object) -> tuple[Par
     field = pydantic_fields.read_field(annotation, default)
     make_default = field.make_default
     if make_default is None and field.default is not MISSING:
-        make_default = copier(field.default) or partial(_return, field.default)
-    parameter = Parameter(
-        declared,
-        default=field.default,
-        replaces_default=True,
-        make_default=make_default,
-        alias=field.alias,
-        title=field.title,
-    )
-    return parameter, field.annotation
+        make_default = copier(field.default) or (lambda: field.default)
+    filled = Parameter(declared, field.default, replaces_default=True, make_default=make_default)
+    return filled._replace(alias=field.alias, title=field.title), field.annotation
 
 
 def published_default(default: object, read: Callable[[object], object]) -> dict[str, Any]:
@@ -156,10 +149,6 @@ def _is_hashable(value: object) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _return(value: object) -> object:
-    return value
 
 
 def _is_field(item: object) -> bool:

@@ -62,7 +62,7 @@ def read_field(annotation: object, default: object) -> FieldOptions:
         info = FieldInfo.from_annotated_attribute(annotation, default)  # type: ignore[arg-type]  # any annotation
     _check_options(info)
     type_: Any = _type_of(info)
-    validate: Callable[[Any], Any] = TypeAdapter(type_).validate_python if info.validate_default else _return
+    validate = TypeAdapter(type_).validate_python if info.validate_default else _return
     alias = _alias(info)
     if factory := info.default_factory:
         if info.default_factory_takes_validated_data:
