@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_functions.protocol import foreign_types
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.wire_types import Annotations, Icon, Role
+
+
+WIRE_NAMES = {"mime_type": "mimeType", "meta": "_meta"}
 
 
 def _given(**fields: object) -> dict[str, Any]:
@@ -32,6 +35,12 @@ def _given(**fields: object) -> dict[str, Any]:
     if "_meta" in given:
         given["_meta"] = to_json(dict(given["_meta"]))
     return given
+
+
+def _write(content: Any, type_: str, **changes: object) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
+    """Write the fields of a content type under their names on the wire."""
+    members = {WIRE_NAMES.get(field.name, field.name): getattr(content, field.name) for field in fields(content)}
+    return _given(**{"type": type_, **members, **changes})
 
 
 def _encoded(data: bytes) -> str:
@@ -51,7 +60,7 @@ class Text:
 
     def wire(self) -> dict[str, Any]:
         """Write it as TextContent."""
-        return _given(type="text", text=self.text, annotations=self.annotations, _meta=self.meta)
+        return _write(self, "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +75,7 @@ class Media:
 
     def wire(self) -> dict[str, Any]:
         """Write it as ImageContent or AudioContent."""
-        return _given(
-            type=self.type,
-            data=_encoded(self.data),
-            mimeType=self.mime_type,
-            annotations=self.annotations,
-            _meta=self.meta,
-        )
+        return _write(self, self.type, data=_encoded(self.data))
 
 
 class Image(Media):
@@ -116,7 +119,7 @@ class EmbeddedResource:
     def wire(self) -> dict[str, Any]:
         """Write it as EmbeddedResource."""
         resource = foreign_types.contents(self.resource, "")
-        return _given(type="resource", resource=resource, annotations=self.annotations, _meta=self.meta)
+        return _write(self, "resource", resource=resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +138,7 @@ class ResourceLink:
 
     def wire(self) -> dict[str, Any]:
         """Write it as ResourceLink."""
-        return _given(
-            type="resource_link",
-            uri=self.uri,
-            name=self.name,
-            title=self.title,
-            description=self.description,
-            mimeType=self.mime_type,
-            size=self.size,
-            annotations=self.annotations,
-            icons=self.icons or None,
-            _meta=self.meta,
-        )
+        return _write(self, "resource_link", icons=self.icons or None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,8 @@ def _read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     read: Callable[[dict[str, Any]], Any] = type_.read
     if "properties" not in root:
         name = re.sub(r"[^\w-]+", "_", key) or "answer"  # clients may read a dot in it as a path
-        root = {"properties": {name: type_.schema}, "required": [] if _reads_none(type_) else [name]}
+        is_optional = {"type": "null"} in type_.schema.get("anyOf", ())
+        root = {"properties": {name: type_.schema}, "required": [] if is_optional else [name]}
         prefix, read = "", partial(_read_value, name, type_)
     wire = {name: to_camel_case(name) if camel_case else name for name in root["properties"]}
 
@@ -140,14 +141,6 @@ def _unreadable_field(annotation: object) -> str:
         except UNREADABLE as error:
             return f"{getattr(annotation, '__name__', '')}.{name}: {error}"
     return ""
-
-
-def _reads_none(type_: JsonType) -> bool:
-    try:
-        type_.read(None)
-    except ValueError:
-        return False
-    return True
 
 
 def _property(prefix: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:

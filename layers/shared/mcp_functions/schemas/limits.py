@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from mcp_functions.schemas.json_types import JsonType
 
@@ -16,6 +16,7 @@ class Limits:
 
     __is_annotated_types_grouped_metadata__ = True
     names: tuple[str, str]
+    classes: tuple[str, str]
 
     def __init__(self, least: float | None, most: float | None) -> None:
         """Limit a value.
@@ -25,45 +26,39 @@ class Limits:
             most: the largest.
 
         """
-        pairs = zip(self.names, (least, most), strict=True)
-        self.values = {name: limit for name, limit in pairs if limit is not None}
+        self._limits = (least, most)
 
     def __iter__(self) -> Iterator[object]:
         """List the limits for pydantic, which has imported `annotated_types`."""
         import annotated_types  # noqa: PLC0415 - only pydantic needs it
 
-        return (getattr(annotated_types, RULES[name].annotation)(limit) for name, limit in self.values.items())
+        return (getattr(annotated_types, cls)(limit) for cls, limit in self.pairs(self.classes))
+
+    def pairs(self, names: tuple[str, str]) -> Iterator[tuple[str, float]]:
+        """Pair the limits, except None, with two names."""
+        return ((name, limit) for name, limit in zip(names, self._limits, strict=True) if limit is not None)
 
 
 class Between(Limits):
     """Limits a number: `Annotated[int, Between(1, 30)]`."""
 
-    names = ("ge", "le")
+    names, classes = ("ge", "le"), ("Ge", "Le")
 
 
 class Length(Limits):
     """Limits the characters of a string or the items of a list: `Annotated[str, Length(3, 200)]`."""
 
-    names = ("min_length", "max_length")
+    names, classes = ("min_length", "max_length"), ("MinLen", "MaxLen")
 
 
-class Rule(NamedTuple):
-    """A limit of `annotated_types`: its class, the keyword of its schema, its comparison, and the words for people."""
-
-    annotation: str
-    keyword: str
-    compare: Callable[[Any, Any], bool]
-    words: str
-
-
-# By the attribute that holds the limit.
-RULES = {
-    "ge": Rule("Ge", "minimum", operator.ge, "at least"),
-    "gt": Rule("Gt", "exclusiveMinimum", operator.gt, "more than"),
-    "le": Rule("Le", "maximum", operator.le, "at most"),
-    "lt": Rule("Lt", "exclusiveMaximum", operator.lt, "less than"),
-    "min_length": Rule("MinLen", "min", operator.ge, "at least"),
-    "max_length": Rule("MaxLen", "max", operator.le, "at most"),
+# By the attribute that holds a limit: the keyword of the schema, the comparison, and the words for people.
+RULES: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
+    "ge": ("minimum", operator.ge, "at least"),
+    "gt": ("exclusiveMinimum", operator.gt, "more than"),
+    "le": ("maximum", operator.le, "at most"),
+    "lt": ("exclusiveMaximum", operator.lt, "less than"),
+    "min_length": ("min", operator.ge, "at least"),
+    "max_length": ("max", operator.le, "at most"),
 }
 COUNTED: dict[object, tuple[str, str]] = {
     str: ("Length", "characters"),
@@ -93,7 +88,7 @@ def _pairs(limits: Iterable[Any]) -> Iterator[tuple[str, object]]:
     """List each limit with its attribute, which is "" for a limit without a rule."""
     for limit in limits:
         if isinstance(limit, Limits):
-            yield from limit.values.items()
+            yield from limit.pairs(limit.names)
         elif hasattr(limit, "__is_annotated_types_grouped_metadata__"):
             yield from _pairs(limit)
         else:
@@ -104,7 +99,7 @@ def _pairs(limits: Iterable[Any]) -> Iterator[tuple[str, object]]:
 def _add_limit(cls: object, type_: JsonType, name: str, limit: object) -> JsonType | None:
     if name not in RULES:
         return None
-    _annotation, keyword, compare, words = RULES[name]
+    keyword, compare, words = RULES[name]
     is_of_length = name.endswith("length")
     if cls in (int, float) and not is_of_length and _is_number(cls, limit):
         return _limited(type_, keyword, limit, lambda value: compare(value, limit), f"must be {words} {limit}")

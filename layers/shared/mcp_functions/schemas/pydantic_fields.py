@@ -15,17 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MISSING: Any = Parameter.empty  # no default
-# Options of `Field` that only the field of a model can have, with their defaults.
-ONLY_IN_MODELS: dict[str, object] = {
-    "exclude": None,
-    "exclude_if": None,
-    "field_title_generator": None,
-    "frozen": None,
-    "init": None,
-    "init_var": None,
-    "kw_only": None,
-    "repr": True,
-}
+# Options of `Field` that only the field of a model can have.
+ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "init", "init_var", "kw_only")
 OF_THE_TYPE = ("title", "examples", "discriminator", "json_schema_extra")
 
 
@@ -82,10 +73,12 @@ def _check_defaults(annotation: object, default: object) -> None:
 
 
 def _check_options(info: FieldInfo) -> None:
-    for name, unset in ONLY_IN_MODELS.items():
-        if getattr(info, name, unset) is not unset:
-            message = f"Field({name}=…) means nothing for a parameter"
-            raise TypeError(message)
+    options = [name for name in ONLY_IN_MODELS if getattr(info, name, None) is not None]
+    if not info.repr:
+        options.append("repr")
+    if options:
+        message = f"Field({options[0]}=…) means nothing for a parameter"
+        raise TypeError(message)
     if info.serialization_alias not in (None, info.alias):
         message = "Field(serialization_alias=…) names what is written, and a parameter is only read"
         raise TypeError(message)
