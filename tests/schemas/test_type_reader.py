@@ -1,4 +1,4 @@
-"""A type as JSON sees it: the quick check of JSON's own types and pydantic's are one and the same."""
+"""A type is read in the same way by our readers and by pydantic."""
 
 from __future__ import annotations
 
@@ -396,7 +396,7 @@ class Half:
         (Annotated[int | None, limits.Ge(1)], 0),
     ],
 )
-def test_what_has_rules_of_its_own_stays_pydantics(annotation: Any, value: object) -> None:  # noqa: ANN401
+def test_a_class_with_a_special_rule_is_read_by_pydantic(annotation: Any, value: object) -> None:  # noqa: ANN401
     assert native_reads(annotation, value) == pydantic_reads(annotation, value)
 
 
@@ -442,7 +442,7 @@ class Point(BaseModel):
     y: int = 0
 
 
-def test_other_types_are_pydantics() -> None:
+def test_pydantic_reads_other_types() -> None:
     assert read_type(Point).read({"x": 1}) == Point(x=1)
     assert read_type(date).read("2026-07-28") == date(2026, 7, 28)
     assert read_type(list[Point]).read([{"x": 1, "y": 2}]) == [Point(x=1, y=2)]
@@ -479,7 +479,7 @@ def test_a_models_check_is_strict(value: object) -> None:
         (Annotated[int, Field(ge=1)], 0, "should be greater than or equal to 1"),
     ],
 )
-def test_a_refusal_says_where_and_why_but_not_the_value(annotation: Any, value: object, reason: str) -> None:  # noqa: ANN401
+def test_a_refusal_names_the_place_and_the_reason_but_not_the_value(annotation: Any, value: object, reason: str) -> None:  # noqa: ANN401
     with pytest.raises(ValueError, match=r"\w") as caught:
         read_type(annotation).read(value)
     assert str(caught.value) == reason
@@ -532,7 +532,7 @@ def test_text_is_read_as_the_type_says(annotation: Any, text: str, value: object
         (int, '"5"'),
     ],
 )
-def test_text_that_does_not_say_such_a_value_is_refused(annotation: Any, text: str) -> None:  # noqa: ANN401
+def test_text_that_is_no_value_of_the_type_is_refused(annotation: Any, text: str) -> None:  # noqa: ANN401
     with pytest.raises(ValueError, match="must be"):
         read_type(annotation).read_text(text)
 
