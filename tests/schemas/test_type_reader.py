@@ -479,7 +479,7 @@ def test_a_models_check_is_strict(value: object) -> None:
         (Annotated[int, Field(ge=1)], 0, "should be greater than or equal to 1"),
     ],
 )
-def test_a_refusal_names_the_place_and_the_reason_but_not_the_value(annotation: Any, value: object, reason: str) -> None:  # noqa: ANN401
+def test_a_refusal_names_place_and_reason_but_not_the_value(annotation: Any, value: object, reason: str) -> None:  # noqa: ANN401
     with pytest.raises(ValueError, match=r"\w") as caught:
         read_type(annotation).read(value)
     assert str(caught.value) == reason
