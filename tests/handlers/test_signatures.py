@@ -282,7 +282,7 @@ def r_asked(*, x: Annotated[dict[str, str], Ask("?")]) -> str: ...  # type: igno
         (r_default, "Input should be a valid date"),
         (r_copy, "its default cannot be copied for each call: never"),
         (r_keys, "a dict with keys of type 'tuple': the names in a JSON object are strings"),
-        (r_nested, "an AliasPath cannot be said in a schema"),
+        (r_nested, "a schema cannot describe an AliasPath"),
         (r_asked, "x: a form holds"),
     ],
 )

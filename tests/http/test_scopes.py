@@ -203,23 +203,23 @@ def test_a_broader_scope_is_enough(granted: str, status: int, monkeypatch: pytes
 
 
 def test_a_hierarchy_reaches_over_several_steps() -> None:
-    assert scopes.hierarchy(" a>b > c ,, d > b") == {
+    assert scopes.read_hierarchy(" a>b > c ,, d > b") == {
         "a": frozenset("bc"),
         "b": frozenset("c"),
         "d": frozenset("bc"),
     }
-    assert scopes.hierarchy("") == {}
+    assert scopes.read_hierarchy("") == {}
 
 
 def test_scopes_that_include_each_other_are_the_same() -> None:
-    known = scopes.hierarchy("a > b > c > a")
-    assert [scopes.implied([scope], known) for scope in "abc"] == [frozenset("abc")] * 3
+    known = scopes.read_hierarchy("a > b > c > a")
+    assert [scopes.expand([scope], known) for scope in "abc"] == [frozenset("abc")] * 3
 
 
 @pytest.mark.parametrize("text", ["a", "a >", "> a", "a > > b", 'a > "b"', "a > b c", "a > b > é"])
 def test_what_is_no_chain_is_refused_with_its_text(text: str) -> None:
     with pytest.raises(ValueError, match=r".+") as caught:
-        scopes.hierarchy(f"x > y, {text}")
+        scopes.read_hierarchy(f"x > y, {text}")
     assert str(caught.value) == text
 
 
@@ -228,10 +228,10 @@ WORDS = st.sampled_from("abcdef")
 
 @given(st.lists(st.lists(WORDS, min_size=2, max_size=4)), st.sets(WORDS), WORDS)
 def test_a_scope_more_never_allows_less(chains: list[list[str]], granted: set[str], more: str) -> None:
-    known = scopes.hierarchy(",".join(" > ".join(chain) for chain in chains))
-    allowed = scopes.implied(granted, known)
-    assert granted <= allowed <= scopes.implied(granted | {more}, known)
-    assert scopes.implied(allowed, known) == allowed
+    known = scopes.read_hierarchy(",".join(" > ".join(chain) for chain in chains))
+    allowed = scopes.expand(granted, known)
+    assert granted <= allowed <= scopes.expand(granted | {more}, known)
+    assert scopes.expand(allowed, known) == allowed
 
 
 # --- declaring them -----------------------------------------------------------------------------------------------

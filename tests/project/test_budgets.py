@@ -46,7 +46,7 @@ DOOR = EVERY | CALLS | {"front_door"}
 TOOL = EVERY | {
     "dispatch", "dispatch.dispatcher", "dispatch.vault", "handlers.base", "handlers.decorators", "handlers.playing",
     "handlers.signatures", "handlers.tools", "protocol.plain_values", "protocol.results", "schemas",
-    "schemas.arguments", "schemas.defaults", "schemas.json_types", "schemas.parameters", "serving",
+    "schemas.arguments", "schemas.json_types", "schemas.parameters", "schemas.type_reader", "serving",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation",
@@ -63,7 +63,7 @@ OWN = {
     "record": TOOL | {"schemas.class_types", "schemas.limits", "schemas.record_types", "protocol.foreign_types"},
     "asking": ASKING | {"schemas.pydantic_types", "schemas.validation"},
     "choice": ASKING,
-    "form": ASKING | {"schemas.annotations"},
+    "form": ASKING,
 }
 FORBIDDEN = {
     "list": LEAN,

@@ -17,11 +17,11 @@ RESERVED = ":/?#[]@!$&'()*+,;="
 
 
 def test_variables_are_named_in_order() -> None:
-    assert uri_templates.variables("tickets://{project}/{number}{+rest}") == ("project", "number", "rest")
+    assert uri_templates.list_variables("tickets://{project}/{number}{+rest}") == ("project", "number", "rest")
 
 
 def test_a_plain_uri_has_no_variables() -> None:
-    assert uri_templates.variables("config://app") == ()
+    assert uri_templates.list_variables("config://app") == ()
 
 
 @pytest.mark.parametrize(
@@ -29,12 +29,12 @@ def test_a_plain_uri_has_no_variables() -> None:
 )
 def test_more_of_rfc_6570_is_refused(template: str) -> None:
     with pytest.raises(ValueError, match=r"only \{name\} and \{\+name\} can be matched back from a URI"):
-        uri_templates.variables(template)
+        uri_templates.list_variables(template)
 
 
 def test_a_variable_stands_once() -> None:
     with pytest.raises(ValueError, match="uses a variable twice"):
-        uri_templates.variables("a://{x}/{+x}")
+        uri_templates.list_variables("a://{x}/{+x}")
 
 
 def test_a_uri_is_read_back() -> None:

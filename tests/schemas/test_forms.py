@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from mcp_functions import Between, Format, Length, Number, Title, Titles
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.schemas.forms import Form, InvalidAnswer, form_of
+from mcp_functions.schemas.forms import Form, InvalidAnswer, read_form
 
 _primitive: TypeAdapter[Any] = TypeAdapter(types.PrimitiveSchemaDefinition)
 
@@ -53,7 +53,7 @@ SHAPES = [form, dataclass_of, typed_dict_of, itself]
 
 
 def read(annotation: Any, *, camel_case: bool = False) -> Form:  # noqa: ANN401 - an annotation
-    return form_of(annotation, "field", camel_case=camel_case)
+    return read_form(annotation, "field", camel_case=camel_case)
 
 
 def field(annotation: Any, default: Any = ...) -> dict[str, Any]:  # noqa: ANN401 - an annotation

@@ -359,9 +359,12 @@ def _pattern(_judge: object, pattern: str, value: object, _schema: object) -> An
 def _says(annotation: Any) -> Any:  # noqa: ANN401 - a function
     def judge(value: object) -> bool:
         try:
-            return not isinstance(value, str) or (bool(read(annotation, value) or True) and not value.isdigit())
+            if isinstance(value, str):
+                read(annotation, value)
         except NotValid:
             return False
+        # To pydantic, "1" is the first day of 1970.
+        return not (annotation in (date, datetime) and isinstance(value, str) and value.isdigit())
 
     return judge
 

@@ -45,17 +45,17 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.notifications import Progress as Progress
     from mcp_functions.rounds.round import AuditRecord as AuditRecord
     from mcp_functions.rounds.steps import Step as Step
-    from mcp_functions.schemas.annotations import Between as Between
     from mcp_functions.schemas.annotations import Format as Format
-    from mcp_functions.schemas.annotations import Length as Length
     from mcp_functions.schemas.annotations import Title as Title
     from mcp_functions.schemas.annotations import Titles as Titles
-    from mcp_functions.schemas.json_types import Header as Header
     from mcp_functions.schemas.json_types import Number as Number
+    from mcp_functions.schemas.limits import Between as Between
+    from mcp_functions.schemas.limits import Length as Length
+    from mcp_functions.schemas.parameters import Header as Header
     from mcp_functions.serving import serve as serve
 
 WORDS = {
-    "schemas.annotations": ("Between", "Format", "Length", "Title", "Titles"),
+    "schemas.annotations": ("Format", "Title", "Titles"),
     "rounds.elicitation": (
         "Ask",
         "Cancelled",
@@ -88,7 +88,9 @@ WORDS = {
         "InputRequiredResult",
         "ListRootsRequest",
     ),
-    "schemas.json_types": ("Header", "Number"),
+    "schemas.json_types": ("Number",),
+    "schemas.limits": ("Between", "Length"),
+    "schemas.parameters": ("Header",),
     "rounds.input_responses": ("InputResponses", "RequestState"),
     "rounds.notifications": ("Log", "Progress"),
     "rounds.round": ("AuditRecord",),

@@ -142,7 +142,7 @@ def _check_jwt(environ: Mapping[str, str]) -> None:
 
 def _hierarchy(text: str) -> Hierarchy:
     try:
-        return scopes.hierarchy(text)
+        return scopes.read_hierarchy(text)
     except ValueError as error:
         message = f"MCP_SCOPE_HIERARCHY holds {error}: write chains, the broadest scope first, as in a > b > c, d > b"
         raise Misconfigured(message) from None

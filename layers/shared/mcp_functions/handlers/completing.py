@@ -34,7 +34,7 @@ class Completing(Handler[P, R]):
         super().__init__(function, **options)
 
     def _read_signature(self, signature: Signature) -> None:
-        self.arguments = arguments.read(signature.sent, signature.hints, camel_case=self.camel_case)
+        self.arguments = arguments.read_arguments(signature.sent, signature.hints, camel_case=self.camel_case)
 
     @property
     def completes(self) -> list[str]:
@@ -53,7 +53,7 @@ class Completing(Handler[P, R]):
             TypeError: there is no such argument.
 
         """
-        known = [found.wire for found in self.arguments.every]
+        known = [found.wire_name for found in self.arguments]
         if argument not in known:
             message = f"{self.name} has no argument {argument!r} to complete; it has: {', '.join(known) or 'none'}"
             raise TypeError(message)
@@ -72,7 +72,7 @@ class Completing(Handler[P, R]):
             DeveloperError: its completer returned something else than texts or numbers.
 
         """
-        if argument not in [found.wire for found in self.arguments.every]:
+        if argument not in [found.wire_name for found in self.arguments]:
             message = "params.argument.name names no argument of this reference"
             raise InvalidParams(message)
         completer = self._completers.get(argument)

@@ -22,12 +22,12 @@ class Prompt(Completing[P, R]):
     def _fields(self) -> dict[str, Any]:
         listed = [
             {
-                "name": argument.wire,
+                "name": argument.wire_name,
                 **({"title": argument.title} if argument.title else {}),
-                **({"description": argument.kind.description} if argument.kind.description else {}),
+                **({"description": argument.description} if argument.description else {}),
                 "required": argument.required,
             }
-            for argument in self.arguments.every
+            for argument in self.arguments
         ]
         return {"arguments": listed or None}
 

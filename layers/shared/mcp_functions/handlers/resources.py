@@ -89,8 +89,10 @@ class Resource(Completing[P, R]):
         return {"uri": self.uri, **self._more}
 
     def _read_signature(self, signature: Signature) -> None:
-        self.arguments = arguments.read(signature.sent, signature.hints, camel_case=False)  # the template's own words
-        has, needs = {argument.wire for argument in self.arguments.every}, set(self._variables())
+        self.arguments = arguments.read_arguments(
+            signature.sent, signature.hints, camel_case=False
+        )  # the template's own words
+        has, needs = {argument.wire_name for argument in self.arguments}, set(self._variables())
         if has != needs:
             message = (
                 f"its parameters before * must be the variables of {self.uri!r}: {sorted(needs)}, not {sorted(has)}"
@@ -122,7 +124,7 @@ class ResourceTemplate(Resource[P, R]):
         return {"uriTemplate": self.uri, **self._more}
 
     def _variables(self) -> tuple[str, ...]:
-        return uri_templates.variables(self.uri)
+        return uri_templates.list_variables(self.uri)
 
     def matches(self, key: str) -> dict[str, str] | None:
         """Read the variables of its template out of a URI; None if it names another resource."""

@@ -13,9 +13,8 @@ from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
-from mcp_functions.schemas import defaults
-from mcp_functions.schemas.json_types import Kind, camel, kind
-from mcp_functions.schemas.parameters import Parameter
+from mcp_functions.schemas.parameters import Parameter, read_parameter, to_camel_case
+from mcp_functions.schemas.type_reader import read_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.capabilities import Capability
     from mcp_functions.rounds.elicitation import Ask, Question
     from mcp_functions.rounds.round import Round, WireQuestion
+    from mcp_functions.schemas.json_types import JsonType
 
 LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
 
@@ -70,7 +70,7 @@ class Signature(NamedTuple):
     hints: Mapping[str, Any]
     capabilities: Mapping[str, tuple[type[Capability], tuple[Any, ...]]]
     declared: tuple[Declared, ...]
-    returns: Kind | None
+    returns: JsonType | None
 
     @property
     def asks(self) -> bool:
@@ -97,11 +97,13 @@ class Signature(NamedTuple):
             TypeError: `Field` has no default for a parameter that was not given.
 
         """
-        absent = [parameter for parameter in self.sent[given:] if parameter.is_filled and parameter.name not in named]
+        absent = [
+            parameter for parameter in self.sent[given:] if parameter.replaces_default and parameter.name not in named
+        ]
         if missing := [parameter.name for parameter in absent if parameter.required]:
             message = f"missing required argument: {missing[0]!r}"
             raise TypeError(message)
-        return {parameter.name: parameter.fresh() for parameter in absent if parameter.fresh}
+        return {parameter.name: parameter.make_default() for parameter in absent if parameter.make_default}
 
     def ask(self, arguments: Mapping[str, Any], round_: Round, *, camel_case: bool) -> dict[str, Any]:
         """Ask what the signature declares, all of it together.
@@ -191,7 +193,7 @@ def _with_default(parameter: inspect.Parameter, hints: dict[str, Any]) -> Parame
     if parameter.name not in hints:
         return Parameter(parameter, parameter.default)
     try:
-        filled, hints[parameter.name] = defaults.read(parameter, hints[parameter.name])
+        filled, hints[parameter.name] = read_parameter(parameter, hints[parameter.name])
     except (TypeError, ValueError) as error:
         message = f"parameter {parameter.name!r}: {error}"
         raise TypeError(message) from error
@@ -263,7 +265,7 @@ def _declared(
         from mcp_functions.rounds.elicitation import Question  # noqa: PLC0415 - who wrote Ask has imported it
 
         question: Question[Any] = Question(
-            camel(parameter.name) if camel_case else parameter.name, marker.message, form
+            to_camel_case(parameter.name) if camel_case else parameter.name, marker.message, form
         )
         _check_form(parameter.name, question, camel_case=camel_case)
         found.append(Declared(parameter.name, question, optional=members != _members(annotation)))
@@ -307,15 +309,15 @@ def _or_none(read_: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return optional
 
 
-def _returns(annotation: Any) -> Kind | None:  # noqa: ANN401 - an annotation is any value
+def _returns(annotation: Any) -> JsonType | None:  # noqa: ANN401 - an annotation is any value
     members = [
         member for member in _members(annotation) if _word(member) != "rounds.input_requests.InputRequiredResult"
     ]
     if annotation is None or not members or any(map(_is_unstructured, members)):
         return None
     if len(members) == len(_members(annotation)):
-        return kind(annotation)
-    return kind(Union[tuple(members)])  # noqa: UP007 - of members that are only known now
+        return read_type(annotation)
+    return read_type(Union[tuple(members)])  # noqa: UP007 - of members that are only known now
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 - an annotation is any value

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import ToolAnnotations
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Arguments, RawArguments
-    from mcp_functions.schemas.json_types import Kind
+    from mcp_functions.schemas.json_types import JsonType
 
     TaskSupport: TypeAlias = "Literal['allowed', 'required'] | None"
 
@@ -81,10 +81,10 @@ class Tool(Handler[P, R]):
 
     def _read_signature(self, signature: Signature) -> None:
         if self._input_schema is None:
-            read = arguments.read(signature.sent, signature.hints, camel_case=self.camel_case)
+            read = arguments.read_arguments(signature.sent, signature.hints, camel_case=self.camel_case)
             self._accepts: Arguments | RawArguments = read
         else:
-            self._accepts = arguments.read_raw(signature.sent, self._input_schema)
+            self._accepts = arguments.read_raw_arguments(signature.sent, self._input_schema)
         # "clients MUST reject a tool definition" that breaks the rules of these
         self.repeated = headers.declared(self._accepts.schema)
         self._output = signature.returns
@@ -175,9 +175,9 @@ class Tool(Handler[P, R]):
             raise DeveloperError(rule, name=self.name)
         self._check_value(self._output, result["structuredContent"])
 
-    def _check_value(self, promised: Kind, value: object) -> None:
+    def _check_value(self, promised: JsonType, value: object) -> None:
         try:
-            promised.check(value)
+            promised.read(value)
         except ValueError as error:
             rule = "{name} returned something else than its signature promises: it {problem}"
             raise DeveloperError(rule, name=self.name, problem=error) from None

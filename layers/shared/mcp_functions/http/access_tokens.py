@@ -81,7 +81,7 @@ def permit(name: str, needed: Sequence[str], granted: frozenset[str], settings: 
     if settings.auth_mode == "iam":
         message = f"{name} needs scopes, which only tokens have: deploy with AuthMode jwt, or take its scopes away"
         raise Misconfigured(message)
-    if not set(needed) <= scopes.implied(granted, settings.scope_hierarchy):
+    if not set(needed) <= scopes.expand(granted, settings.scope_hierarchy):
         # "servers SHOULD include all scopes required for the current operation in a single challenge"
         scope = " ".join(needed)
         raise InsufficientScope(scope, metadata.challenge(settings, error="insufficient_scope", scope=scope))

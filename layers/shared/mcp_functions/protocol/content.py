@@ -1,13 +1,13 @@
-"""What an author's function may return besides plain values: the specification's content types, as frozen data.
+"""The specification's content types as frozen data, which an author's function returns beside plain values.
 
-Each knows how it looks on the wire (`wire()`); bytes become base64 there.
+`wire()` writes each as JSON, with bytes as base64.
 """
 
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_functions.protocol import foreign_types
 from mcp_functions.protocol.plain_values import BYTES, to_json
@@ -19,16 +19,28 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import Annotations, Icon, Role
 
 
-def _given(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    given = {name: value for name, value in fields.items() if value is not None}
+WIRE_NAMES = {"mime_type": "mimeType", "meta": "_meta"}
+
+
+def _given(**fields: object) -> dict[str, Any]:
+    """Write the fields that are not None, and check the hints among them."""
+    given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
     if "annotations" in given or "icons" in given:
         from mcp_functions.protocol import hints  # noqa: PLC0415 - most content has none
 
-        checked: dict[str, Any] = {"annotations": hints.read_annotations, "icons": hints.read_icons}
-        given |= {name: check(given[name]) for name, check in checked.items() if name in given}
+        if "annotations" in given:
+            given["annotations"] = hints.read_annotations(given["annotations"])
+        if "icons" in given:
+            given["icons"] = hints.read_icons(given["icons"])
     if "_meta" in given:
         given["_meta"] = to_json(dict(given["_meta"]))
     return given
+
+
+def _write(content: Any, type_: str, **changes: object) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
+    """Write the fields of a content type under their names on the wire."""
+    members = {WIRE_NAMES.get(field.name, field.name): getattr(content, field.name) for field in fields(content)}
+    return _given(**{"type": type_, **members, **changes})
 
 
 def _encoded(data: bytes) -> str:
@@ -48,50 +60,41 @@ class Text:
 
     def wire(self) -> dict[str, Any]:
         """Write it as TextContent."""
-        return _given(type="text", text=self.text, annotations=self.annotations, _meta=self.meta)
+        return _write(self, "text")
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class Media:
+    """Bytes of a picture or a sound."""
+
+    type: ClassVar[str]
+    data: bytes
+    mime_type: str
+    annotations: Annotations | Model | None = None
+    meta: Mapping[str, Any] | None = None
+
+    def wire(self) -> dict[str, Any]:
+        """Write it as ImageContent or AudioContent."""
+        return _write(self, self.type, data=_encoded(self.data))
+
+
+class Image(Media):
     """A picture (ImageContent)."""
 
-    data: bytes
-    mime_type: str
-    annotations: Annotations | Model | None = None
-    meta: Mapping[str, Any] | None = None
-
-    def wire(self) -> dict[str, Any]:
-        """Write it as ImageContent."""
-        return _media("image", self)
+    __slots__ = ()
+    type = "image"
 
 
-@dataclass(frozen=True, slots=True)
-class Audio:
+class Audio(Media):
     """A sound (AudioContent)."""
 
-    data: bytes
-    mime_type: str
-    annotations: Annotations | Model | None = None
-    meta: Mapping[str, Any] | None = None
-
-    def wire(self) -> dict[str, Any]:
-        """Write it as AudioContent."""
-        return _media("audio", self)
-
-
-def _media(kind: str, media: Image | Audio) -> dict[str, Any]:
-    return _given(
-        type=kind,
-        data=_encoded(media.data),
-        mimeType=media.mime_type,
-        annotations=media.annotations,
-        _meta=media.meta,
-    )
+    __slots__ = ()
+    type = "audio"
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceContents:
-    """What a resource holds: text, or bytes (TextResourceContents, BlobResourceContents)."""
+    """The text or the bytes of a resource (TextResourceContents, BlobResourceContents)."""
 
     uri: str
     contents: str | bytes
@@ -116,7 +119,7 @@ class EmbeddedResource:
     def wire(self) -> dict[str, Any]:
         """Write it as EmbeddedResource."""
         resource = foreign_types.contents(self.resource, "")
-        return _given(type="resource", resource=resource, annotations=self.annotations, _meta=self.meta)
+        return _write(self, "resource", resource=resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +138,7 @@ class ResourceLink:
 
     def wire(self) -> dict[str, Any]:
         """Write it as ResourceLink."""
-        return _given(
-            type="resource_link",
-            uri=self.uri,
-            name=self.name,
-            title=self.title,
-            description=self.description,
-            mimeType=self.mime_type,
-            size=self.size,
-            annotations=self.annotations,
-            icons=self.icons or None,
-            _meta=self.meta,
-        )
+        return _write(self, "resource_link", icons=self.icons or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +155,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class CallToolResult:
-    """A tool's whole result, where returning a value does not say enough."""
+    """A tool's whole result, for an author who sets more of it than its value."""
 
     content: str | Sequence[str | Text | Image | Audio | EmbeddedResource | ResourceLink | Model] = ()
     structured_content: Any = ...

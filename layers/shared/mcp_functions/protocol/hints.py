@@ -1,14 +1,14 @@
 """The annotations, icons and `_meta` of a decorator, checked as schema.ts defines them.
 
-Each may be a dict, or a model of the official SDK. A misspelt name is refused: clients ignore a hint that they do not
-know, so an author would never hear of it.
+Each may be a dict, or a model of the official SDK. A misspelt name is refused, because clients silently ignore a hint
+that they do not know.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol.jsonrpc import dumps
 from mcp_functions.protocol.plain_values import NotJson, named, to_json
@@ -16,13 +16,16 @@ from mcp_functions.protocol.plain_values import NotJson, named, to_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# "_meta" keys: an optional prefix of dotted labels, and a name; prefixes whose second label is MCP's own are reserved
+    Check: TypeAlias = Callable[[object], bool]
+
+# A key of `_meta` is an optional prefix of dotted labels, and a name. MCP reserves some second labels (basic, "_meta").
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 META_KEY = rf"(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
 RESERVED = ("modelcontextprotocol", "mcp")
-# "src: … May be an HTTP/HTTPS URL or a `data:` URI"; clients must reject any other scheme
-SOURCE = re.compile(r"(?:https?://|data:)[^\s]*", re.IGNORECASE)
-SIZE = re.compile(r"[0-9]+x[0-9]+|any")  # "in WxH format (e.g., "48x48", "96x96") or "any""
+SOURCE = re.compile(r"(?:https?://|data:)[^\s]*", re.IGNORECASE)  # "an HTTP/HTTPS URL or a `data:` URI" (Icon)
+SIZE = re.compile(r"[0-9]+x[0-9]+|any")  # "in WxH format" (schema.ts, Icon)
+ROLE = re.compile("user|assistant")
+THEME = re.compile("light|dark")
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?")
 
 
@@ -34,32 +37,20 @@ def _is_bool(value: object) -> bool:
     return isinstance(value, bool)
 
 
-def _are_roles(value: object) -> bool:
-    return isinstance(value, list) and all(each in ("user", "assistant") for each in value)
-
-
 def _is_priority(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-def _is_date(value: object) -> bool:
-    return isinstance(value, str) and bool(DATE.fullmatch(value))
+def _match(pattern: re.Pattern[str]) -> Check:
+    return lambda value: isinstance(value, str) and bool(pattern.fullmatch(value))
 
 
-def _is_source(value: object) -> bool:
-    return isinstance(value, str) and bool(SOURCE.fullmatch(value))
+def _list_of(check: Check) -> Check:
+    return lambda value: isinstance(value, list) and all(map(check, value))
 
 
-def _are_sizes(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) and SIZE.fullmatch(each) for each in value)
-
-
-def _is_theme(value: object) -> bool:
-    return value in ("light", "dark")
-
-
-# name on the wire -> (what it must be, in words; the check)
-Members = dict[str, "tuple[str, Callable[[object], bool]]"]
+# By the name on the wire: the allowed values in words, and their check.
+Members: TypeAlias = "dict[str, tuple[str, Check]]"
 TOOL: Members = {
     "title": ("text", _is_text),
     "readOnlyHint": ("True or False", _is_bool),
@@ -68,43 +59,43 @@ TOOL: Members = {
     "openWorldHint": ("True or False", _is_bool),
 }
 CONTENT: Members = {
-    "audience": ('a list of "user" and "assistant"', _are_roles),
+    "audience": ('a list of "user" and "assistant"', _list_of(_match(ROLE))),
     "priority": ("a number from 0 to 1", _is_priority),
-    "lastModified": ("a date in ISO 8601, as in 2026-07-28T12:00:00Z", _is_date),
+    "lastModified": ("a date in ISO 8601, as in 2026-07-28T12:00:00Z", _match(DATE)),
 }
 ICON: Members = {
-    "src": ("an https:// or data: URI", _is_source),
+    "src": ("an https:// or data: URI", _match(SOURCE)),
     "mimeType": ("text", _is_text),
-    "sizes": ('a list of sizes such as "48x48" or "any"', _are_sizes),
-    "theme": ('"light" or "dark"', _is_theme),
+    "sizes": ('a list of sizes such as "48x48" or "any"', _list_of(_match(SIZE))),
+    "theme": ('"light" or "dark"', _match(THEME)),
 }
 
 
-def read_tool_annotations(value: object) -> dict[str, Any] | None:
-    """Read the hints about what a tool does (ToolAnnotations); None if there are none.
+def read_tool_annotations(value: object) -> dict[str, Any]:
+    """Read the hints about the effects of a tool (ToolAnnotations).
 
     Raises:
         TypeError: a hint is unknown, or has a value that it cannot have.
 
     """
-    return None if value is None else _members("annotations", value, TOOL)
+    return _members("annotations", value, TOOL)
 
 
-def read_annotations(value: object) -> dict[str, Any] | None:
-    """Read the hints about who should use content or a resource (Annotations); None if there are none.
+def read_annotations(value: object) -> dict[str, Any]:
+    """Read the hints about the audience of content or of a resource (Annotations).
 
     Raises:
         TypeError: a hint is unknown, or has a value that it cannot have.
 
     """
-    return None if value is None else _members("annotations", value, CONTENT)
+    return _members("annotations", value, CONTENT)
 
 
 def read_icons(value: object) -> list[dict[str, Any]] | None:
     """Read a list of icons (Icon[]); None if there are none.
 
     Raises:
-        TypeError: it is no list, or one of them has no `src`, or says something that an icon cannot say.
+        TypeError: it is no list, or an icon has no `src`, or a member that is unknown or has a wrong value.
 
     """
     if value is None:
@@ -112,18 +103,18 @@ def read_icons(value: object) -> list[dict[str, Any]] | None:
     if not isinstance(value, Sequence) or isinstance(value, str):
         message = f'icons is a list, as in icons=[{{"src": "https://…"}}], not {named(value)}'
         raise TypeError(message)
-    read = [_members("an icon", icon, ICON) for icon in value]
-    if not all("src" in icon for icon in read):
+    icons = [_members("an icon", icon, ICON) for icon in value]
+    if not all("src" in icon for icon in icons):
         message = "an icon needs src, an https:// or data: URI"
         raise TypeError(message)
-    return read or None
+    return icons or None
 
 
 def read_meta(value: object) -> dict[str, Any] | None:
     """Read `_meta`; None if there is none.
 
     Raises:
-        TypeError: it is no mapping, a key is reserved or is none, or JSON cannot carry a value.
+        TypeError: it is no mapping, a key is reserved or malformed, or JSON cannot carry a value.
 
     """
     if value is None:
@@ -132,54 +123,53 @@ def read_meta(value: object) -> dict[str, Any] | None:
         message = f"meta is a dict, not {named(value)}"
         raise TypeError(message)
     for key in value:
-        if not (isinstance(key, str) and may_be_meta(key)):
+        if not (isinstance(key, str) and _is_meta_key(key)):
             message = f"_meta key {key!r}: letters, digits, . _ - and a prefix/ that is not reserved for MCP"
             raise TypeError(message)
     try:
         plain: dict[str, Any] = to_json(dict(value))
         dumps(plain)
-    except NotJson as error:
-        message = f"JSON cannot carry meta ({error})"
-        raise TypeError(message) from None
-    except ValueError:
-        message = "JSON cannot carry meta (it holds NaN or Infinity)"
+    except ValueError as error:
+        reason = error if isinstance(error, NotJson) else "it holds NaN or Infinity"
+        message = f"JSON cannot carry meta ({reason})"
         raise TypeError(message) from None
     return plain or None
 
 
-def may_be_meta(key: str) -> bool:
+def _is_meta_key(key: str) -> bool:
     """Check the name of a member of `_meta`."""
     labels = key.rpartition("/")[0].split(".")
-    return bool(key and re.fullmatch(META_KEY, key)) and not (len(labels) > 1 and labels[1] in RESERVED)
+    is_reserved = len(labels) > 1 and labels[1] in RESERVED
+    return bool(key and re.fullmatch(META_KEY, key)) and not is_reserved
 
 
 def _members(subject: str, value: object, known: Members) -> dict[str, Any]:
     """Read one object of the protocol: names may be the protocol's or Python's, `readOnlyHint` or `read_only_hint`."""
     names = {**{name: name for name in known}, **{_snake(name): name for name in known}}
-    read: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for key, member in _given(subject, value, known).items():
         name = names.get(key, "")
-        if not name or name in read:
+        if not name or name in members:
             problem = "twice" if name else "which is not known"
             message = f"{subject}: it says {key!r}, {problem}; known are: {', '.join(known)}"
             raise TypeError(message)
         words, is_valid = known[name]
-        member = list(member) if isinstance(member, tuple) else member  # noqa: PLW2901 - JSON has one kind of list
-        if not is_valid(member):
+        members[name] = list(member) if isinstance(member, tuple) else member
+        if not is_valid(members[name]):
             message = f"{subject}: {name} must be {words}"
             raise TypeError(message)
-        read[name] = member
-    return read
+    return members
 
 
-def _given(subject: str, value: Any, known: Members) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
+def _given(subject: str, value: object, known: Members) -> dict[str, Any]:
+    """Return the members of a dict or of a model, without those that are None."""
     if isinstance(value, Mapping):
         return {key: member for key, member in value.items() if member is not None}
     if isinstance(value, type) or not hasattr(value, "model_dump"):
         message = f"{subject}: a dict or a model with these members is needed: {', '.join(known)}; not {named(value)}"
         raise TypeError(message)
     given: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
-    if not given:  # the SDK's models drop a name that they do not know, without a word
+    if not given:  # the SDK's models drop unknown names silently
         message = f"{subject}: {named(value)} says nothing; known are: {', '.join(known)}"
         raise TypeError(message)
     return given

@@ -1,30 +1,34 @@
 """An author's return value as the result of its method.
 
-Text stays text, and content stays content. Any other value that JSON can carry becomes structured content, with its
-JSON beside it: "For backwards compatibility, a tool that returns structured content SHOULD also return the serialized
-JSON in a TextContent block." Everything else is refused; it never becomes its `str()`.
+Text stays text, and content stays content. Any other value of JSON becomes structured content, with its JSON beside it:
+"For backwards compatibility, a tool that returns structured content SHOULD also return the serialized JSON in a
+TextContent block" (server/tools). Everything else is refused and never becomes its `str()`.
 """
 
 from __future__ import annotations
 
 import binascii
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.jsonrpc import dumps
 from mcp_functions.protocol.plain_values import BYTES, NotJson, named, to_json
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 RESOURCE = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
+PLAIN = (dict, list, tuple, str, int, float, bytes, type(None))  # none of them is a type of the protocol
 
 
-def call_tool_result(value: Any, *, promised: bool = False, lists: bool = False) -> dict[str, Any]:  # noqa: ANN401
-    """Write what a tool returned as CallToolResult.
+def call_tool_result(value: object, *, promised: bool = False, lists: bool = False) -> dict[str, Any]:
+    """Write the return value of a tool as CallToolResult.
 
     Args:
         value: text, content, a list with content in it, or any value that JSON can carry.
-        promised: whether the tool's signature promises structured content, so that it also covers text and None.
-        lists: whether its signature promises lists of content, so that an empty list is one too.
+        promised: whether the tool's signature promises structured content, which text and None then are too.
+        lists: whether its signature promises lists of content, which an empty list then is too.
 
     Raises:
         DeveloperError: the value is none of these.
@@ -38,28 +42,34 @@ def call_tool_result(value: Any, *, promised: bool = False, lists: bool = False)
         return _content(_blocks(value)) if lists or _holds_content(value) else _structured(value)
     role = _role(value)
     if role == "result":
-        return _whole(value)
+        return _whole_result(value)
     return _content(_blocks([value])) if role else _structured(value)
 
 
 def tool_error(text: str) -> dict[str, Any]:
-    """Write a failure that the model should see: "tool execution errors" are results, not JSON-RPC errors."""
+    """Write a failure for the model: "tool execution errors" are results, and not JSON-RPC errors (server/tools)."""
     return {"content": [_text(text)], "isError": True}
 
 
-def get_prompt_result(value: Any, description: str | None) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    """Write what a prompt returned as GetPromptResult: text, a message, content, a list of these, or the whole result.
+def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
+    """Write the return value of a prompt as GetPromptResult.
+
+    Args:
+        value: text, a message, content, a list of these, or a whole GetPromptResult.
+        description: of the prompt, for a value without one.
 
     Raises:
-        DeveloperError: it is none of them.
+        DeveloperError: the value is none of these.
 
     """
     from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - other functions do not need it
 
     meta: dict[str, Any] = {}
-    if foreign_types.role(value) == foreign_types.RESULT and foreign_types.name(value) == "GetPromptResult":
+    is_result = foreign_types.role(value) == foreign_types.RESULT and foreign_types.name(value) == "GetPromptResult"
+    if is_result and hasattr(value, "messages"):
         whole = foreign_types.wire(value)
-        description, meta = whole.get("description", description), _members(whole, "_meta")
+        description = whole.get("description", description)
+        meta = {"_meta": whole["_meta"]} if "_meta" in whole else {}
         value = value.messages
     items = value if isinstance(value, list | tuple) else [value]
     return {
@@ -69,20 +79,25 @@ def get_prompt_result(value: Any, description: str | None) -> dict[str, Any]:  #
     }
 
 
-def read_resource_contents(value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:  # noqa: ANN401
-    """Write what a resource returned as `contents`: text, bytes, ResourceContents or a list of them, or a JSON value.
+def read_resource_contents(value: object, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
+    """Write the return value of a resource as `contents`.
+
+    Args:
+        value: text, bytes, ResourceContents or a list of them, or a value that JSON can carry.
+        uri: of the resource.
+        mime_type: of the resource, for a value without one.
 
     Raises:
-        DeveloperError: it is none of them.
+        DeveloperError: the value is none of these.
 
     """
-    if isinstance(value, list | tuple) and _holds_content(value):
-        return [_contents(item, uri) for item in value]
-    role = _role(value)
-    if role == "result" and hasattr(value, "contents"):
-        return [_contents(item, uri) for item in value.contents]
-    if role:
-        return [_contents(value, uri)]
+    items = value if isinstance(value, list | tuple) else [value]
+    if _role(value) == "result" and hasattr(value, "contents"):
+        items = value.contents
+    if _role(value) or _holds_content(items):
+        from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - the author of contents has imported it
+
+        return [foreign_types.contents(item, uri) for item in items]
     mime = {"mimeType": mime_type} if mime_type else {}
     if isinstance(value, BYTES):
         return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
@@ -92,14 +107,14 @@ def read_resource_contents(value: Any, uri: str, mime_type: str | None) -> list[
 
 
 def _role(value: object) -> str:
-    if isinstance(value, dict | list | tuple | str | int | float | bytes | type(None)):
+    if isinstance(value, PLAIN):
         return ""
     from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - plain values do not need it
 
     return foreign_types.role(value)
 
 
-def _holds_content(values: list[Any] | tuple[Any, ...]) -> bool:
+def _holds_content(values: Iterable[object]) -> bool:
     return any(_role(item) for item in values)
 
 
@@ -111,59 +126,46 @@ def _content(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"content": blocks, "isError": False}
 
 
-def _structured(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
+def _structured(value: object) -> dict[str, Any]:
     plain, text = _json(value, TOOL)
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
 
-def _blocks(values: list[Any] | tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Write a list of content. None in it is nothing, and a value beside content is its JSON, as text."""
-    return [_block(item) for item in values if item is not None]
+def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
+    """Write a list of content. None in it is left out, and a value beside content becomes its JSON, as text."""
+    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - the author of content has imported it
+
+    return [
+        foreign_types.block(item) if isinstance(item, str) or _role(item) else _text(_json(item, TOOL)[1])
+        for item in values
+        if item is not None
+    ]
 
 
-def _block(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - whoever returns content has imported it
+def _whole_result(value: object) -> dict[str, Any]:
+    """Write a CallToolResult, or FastMCP's ToolResult."""
+    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - the author of a result has imported it
 
-    if isinstance(item, str) or foreign_types.role(item):
-        return foreign_types.block(item)
-    return _text(_json(item, TOOL)[1])
-
-
-def _whole(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a CallToolResult, or FastMCP's ToolResult
     if not hasattr(value, "content"):
         rule = f"JSON cannot carry what the function returned ({named(value)}): {TOOL}"
         raise DeveloperError(rule)
-    structured = _given_structure(value)
-    meta = getattr(value, "meta", None)
     content = [value.content] if isinstance(value.content, str) else value.content
-    return {
+    result = {
         "content": _blocks(content),
-        **({} if structured is ... else {"structuredContent": _json(structured, TOOL)[0]}),
         "isError": bool(getattr(value, "is_error", getattr(value, "isError", False))),
-        **({"_meta": _json(dict(meta), TOOL)[0]} if meta else {}),
     }
+    structured = getattr(value, "structured_content", getattr(value, "structuredContent", None))
+    # Without structured content, other toolkits write None here, and ours writes `...`.
+    is_absent = structured is None and not foreign_types.is_ours(type(value))
+    if structured is not ... and not is_absent:
+        result["structuredContent"] = _json(structured, TOOL)[0]
+    if meta := getattr(value, "meta", None):
+        result["_meta"] = _json(dict(meta), TOOL)[0]
+    return result
 
 
-def _given_structure(value: Any) -> Any:  # noqa: ANN401 - as above; JSON is any value
-    """Take the structured content of a whole result; `...` if there is none, which other toolkits write as None."""
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - whoever returns a result has imported it
-
-    given = getattr(value, "structured_content", getattr(value, "structuredContent", None))
-    return ... if given is None and not foreign_types.is_ours(type(value)) else given
-
-
-def _members(whole: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: whole[name] for name in names if name in whole}
-
-
-def _contents(item: Any, uri: str) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - whoever returns contents has imported it
-
-    return foreign_types.contents(item, uri)
-
-
-def _json(value: Any, allowed: str) -> tuple[Any, str]:  # noqa: ANN401 - JSON is any value
-    """Turn a value into plain JSON values, and these into JSON."""
+def _json(value: object, allowed: str) -> tuple[Any, str]:
+    """Write a value as plain JSON values, and as JSON."""
     try:
         plain = to_json(value)
         return plain, dumps(plain)

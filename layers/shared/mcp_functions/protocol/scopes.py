@@ -1,8 +1,8 @@
-"""Scopes: words of an access token that say what it allows. A broader one may include narrower ones.
+"""Scopes of an access token: each allows some operations, and a broader one may include narrower ones.
 
 "Servers MUST account for scope hierarchies, where a broader scope implies narrower ones, when deciding whether a token
-is sufficient for an operation" (basic/authorization). Scopes are the issuer's words, and no rule reads a hierarchy off
-them: the operator writes it down, `work:admin > work:write > work:read`.
+is sufficient for an operation" (basic/authorization). Issuers name scopes freely, so no rule finds their hierarchy. The
+operator sets it, as in `work:admin > work:write > work:read`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Hierarchy: TypeAlias = "Mapping[str, frozenset[str]]"
 SCOPE = r"[!#-\[\]-~]+"  # "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6749, section 3.3)
 
 
-def hierarchy(text: str) -> dict[str, frozenset[str]]:
-    """Read chains of scopes, in each the broadest first: `admin > work:write > work:read, admin > mail:read`.
+def read_hierarchy(text: str) -> dict[str, frozenset[str]]:
+    """Read chains of scopes, each with its broadest first: `admin > work:write > work:read, admin > mail:read`.
 
     Returns:
-        Every scope that includes others, with all that it includes, over any number of steps.
+        For each scope that includes others, all scopes that it includes, over any number of steps.
 
     Raises:
-        ValueError: a chain is no chain; the message is the chain.
+        ValueError: a chain has one link, or one that is no scope; the message is the chain.
 
     """
     direct: dict[str, set[str]] = {}
@@ -39,16 +39,16 @@ def hierarchy(text: str) -> dict[str, frozenset[str]]:
     return {broad: frozenset(_below(direct, broad)) for broad in direct}
 
 
-def implied(granted: Iterable[str], known: Hierarchy) -> frozenset[str]:
-    """Say all that granted scopes allow: themselves, and what they include."""
-    held = frozenset(granted)
-    return held.union(*(known.get(scope, frozenset()) for scope in held))
+def expand(scopes: Iterable[str], hierarchy: Hierarchy) -> frozenset[str]:
+    """Add to the scopes of a token all that they include."""
+    scopes = frozenset(scopes)
+    return scopes.union(*(hierarchy.get(scope, frozenset()) for scope in scopes))
 
 
 def _below(direct: Mapping[str, set[str]], broad: str) -> set[str]:
-    found: set[str] = set()
+    below: set[str] = set()
     ahead = set(direct[broad])
-    while ahead:  # ends in a circle too: whatever was found is never looked at again
-        found |= ahead
-        ahead = {narrower for scope in ahead for narrower in direct.get(scope, ())} - found
-    return found
+    while ahead:  # ends in a circle too, because no scope is visited twice
+        below |= ahead
+        ahead = {narrower for scope in ahead for narrower in direct.get(scope, ())} - below
+    return below

@@ -76,7 +76,7 @@ class Question(NamedTuple, Generic[Form]):
 
     def to_wire(self, *, camel_case: bool) -> WireQuestion:
         """Return the question for the client."""
-        form = forms.form_of(self.form, self.key, camel_case=camel_case)
+        form = forms.read_form(self.form, self.key, camel_case=camel_case)
 
         def read(response: Mapping[str, Any]) -> object:
             _check_accepted(self.key, self.message, response)

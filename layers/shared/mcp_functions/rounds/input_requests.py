@@ -67,7 +67,7 @@ class ElicitRequest(InputRequest):
 
         """
         if self.form is not None:
-            return form_request(self.message, forms.form_of(self.form, key, camel_case=camel_case))
+            return form_request(self.message, forms.read_form(self.form, key, camel_case=camel_case))
         if not self.page or not _can_be_opened(self.page):
             message = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
             raise DeveloperError(message)

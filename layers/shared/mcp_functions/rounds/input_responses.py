@@ -52,7 +52,7 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
         if answer.get("action") != "accept":
             return None
         try:
-            accepted: Answer = forms.form_of(form, key, camel_case=self._round.request.camel_case).accept(
+            accepted: Answer = forms.read_form(form, key, camel_case=self._round.request.camel_case).accept(
                 answer.get("content")
             )
         except InvalidAnswer:

@@ -23,14 +23,14 @@ from mcp_functions.protocol.jsonrpc import dumps
 from mcp_functions.protocol.plain_values import NotJson, to_json
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.round import RunningStep, running_step
-from mcp_functions.schemas.json_types import kind
+from mcp_functions.schemas.type_reader import read_type
 from mcp_functions.seal.canonical_json import canonical_digest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
     from mcp_functions.rounds.round import Round
-    from mcp_functions.schemas.json_types import Kind
+    from mcp_functions.schemas.json_types import JsonType
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -191,7 +191,7 @@ class _Call:
     function: Callable[..., Any]
     arguments: str  # their digest
     seconds: float = 0.0
-    returns: Kind | None = field(init=False)
+    returns: JsonType | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.returns = _returns(self.function)
@@ -246,7 +246,7 @@ class _Call:
         """Read a copy of the recorded result."""
         value = self.round.record.step_result(self.key)
         try:
-            return self.returns.check(value) if self.returns else value
+            return self.returns.read(value) if self.returns else value
         except ValueError as error:
             self.round.fail(
                 "the recorded result of step {key!r} does not fit what {function} says it returns: "
@@ -287,7 +287,7 @@ async def run_with_steps(handler: Coroutine[Any, Any, R], round_: Round) -> R:
             await asyncio.wait(round_.running_futures)
 
 
-def _returns(function: Callable[..., Any]) -> Kind | None:
+def _returns(function: Callable[..., Any]) -> JsonType | None:
     """Read the return annotation of a function; None if it has no type that JSON can be read as."""
     while inner := getattr(function, "__wrapped__", None) or getattr(function, "func", None):
         function = inner  # decorated, or functools.partial
@@ -297,7 +297,7 @@ def _returns(function: Callable[..., Any]) -> Kind | None:
         annotation: Any = function
         if not isinstance(function, type):
             annotation = get_type_hints(function, include_extras=True).get("return")
-        return None if annotation in (None, Any, object) else kind(annotation)
+        return None if annotation in (None, Any, object) else read_type(annotation)
     except (TypeError, NameError, AttributeError):
         return None  # a name that only type checkers see, or a type that JSON cannot hold
 

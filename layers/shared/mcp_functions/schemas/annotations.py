@@ -1,81 +1,94 @@
-"""What an author says about a type in `Annotated`, besides a bare string, which is its description.
+"""Items of `Annotated` that add keywords to a schema: `Title`, `Titles` and `Format`.
 
-`kinds` reads these words, and pydantic understands them too: in a model, or beside its own `Field`.
+`type_reader` applies them, and pydantic too: in a model, or beside its own `Field`.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
+    from mcp_functions.schemas.json_types import JsonType
 
 FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
+NULL = {"type": "null"}
 
 
-class Addition:
-    """Something that is written into the schema of a type."""
+class Keywords:
+    """Keywords that an annotation adds to the schema of a type."""
 
-    def add_to(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Write it into a schema; into the one that is not null, if there are two."""
+    def add_to(self, type_: JsonType) -> JsonType:
+        """Add the keywords to the schema of a type, and their check to its reader."""
+        schema, read = type_
+        return type_._replace(schema=self.extend(schema), read=lambda value: self.check(read(value)))
+
+    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Add the keywords to a schema; in a union, to each member except null."""
         if "anyOf" not in schema:
-            return {**schema, **self._added(schema)}
-        members = [member if member == {"type": "null"} else self.add_to(member) for member in schema["anyOf"]]
+            return {**schema, **self.keywords(schema)}
+        members = [member if member == NULL else self.extend(member) for member in schema["anyOf"]]
         return {**schema, "anyOf": members}
 
-    def check(self, value: object) -> object:
-        """Return a value that fits; the rest is a ValueError."""
-        return value
-
-    def _added(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Write the keywords for a schema that is no union."""
         raise NotImplementedError
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Write it for pydantic, which has a class and its name in another place."""
+    def check(self, value: object) -> object:
+        """Return a value that the keywords allow.
 
-        def in_place(schema: dict[str, Any]) -> dict[str, Any]:
+        Raises:
+            ValueError: they do not.
+
+        """
+        return value
+
+    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Add the keywords for pydantic, which keeps classes under `$defs` and gives them titles."""
+
+        def inline(schema: dict[str, Any]) -> dict[str, Any]:
             if "anyOf" in schema:
-                schema = {**schema, "anyOf": [in_place(member) for member in schema["anyOf"]]}
+                schema = {**schema, "anyOf": [inline(member) for member in schema["anyOf"]]}
             if "$ref" not in schema:
                 return schema
-            resolved = handler.resolve_ref_schema(schema)
-            return {key: value for key, value in resolved.items() if key != "title"}
+            return {key: value for key, value in handler.resolve_ref_schema(schema).items() if key != "title"}
 
-        return self.add_to(in_place(handler(core_schema)))
+        return self.extend(inline(handler(core_schema)))
 
 
-class Title(Addition):
+class Title(Keywords):
     """Names a field or an argument for people: `Annotated[int, Title("Work item")]`."""
 
     def __init__(self, title: str) -> None:
-        """Take the title."""
+        """Set the title."""
         self._title = title
 
-    def add_to(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Write it beside the description."""
+    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Add the title beside the description, in a union too."""
         return {**schema, "title": self._title}
 
 
-class Titles(Addition):
-    """Gives the choices of a Literal or Enum words for people: `Annotated[Literal["a", "b"], Titles("One", "Two")]`."""
+class Titles(Keywords):
+    """Gives titles to the choices of a Literal or Enum: `Annotated[Literal["a", "b"], Titles("One", "Two")]`."""
 
     def __init__(self, *titles: str) -> None:
-        """Take one title for each choice, in their order."""
+        """Set one title for each choice, in their order."""
         self._titles = titles
 
-    def add_to(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Write `oneOf` with `const` and `title` in place of `enum`.
+    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Replace `enum` by `oneOf` with `const` and `title`.
 
         Raises:
-            TypeError: there are not as many titles as choices.
+            TypeError: there are more or fewer titles than choices.
 
         """
-        return {key: value for key, value in super().add_to(schema).items() if key not in ("enum", "const")}
+        return {key: value for key, value in super().extend(schema).items() if key not in ("enum", "const")}
 
-    def _added(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Write a title for each choice."""
         choices = schema.get("enum", [schema["const"]] if "const" in schema else [])
         if len(choices) != len(self._titles):
             message = f"Titles has {len(self._titles)} titles for {len(choices)} choices"
@@ -84,14 +97,14 @@ class Titles(Addition):
         return {"type": "string", "oneOf": [{"const": choice, "title": title} for choice, title in pairs]}
 
 
-class Format(Addition):
-    """Says what a string is: `Annotated[str, Format("email")]` or `Format("uri")`."""
+class Format(Keywords):
+    """Sets the format of a string: `Annotated[str, Format("email")]` or `Format("uri")`."""
 
     def __init__(self, name: str) -> None:
-        """Take the name of the format.
+        """Set the format.
 
         Raises:
-            TypeError: it is another one. (A `date` and a `datetime` have formats of their own.)
+            TypeError: the name is neither "email" nor "uri". (A `date` and a `datetime` have their own formats.)
 
         """
         if name not in FORMATS:
@@ -100,53 +113,23 @@ class Format(Addition):
         self._name = name
 
     def check(self, value: object) -> object:
-        """Return a string that has the format."""
+        """Return a value that is no string, or has the format.
+
+        Raises:
+            ValueError: a string does not have the format.
+
+        """
         if isinstance(value, str) and not re.fullmatch(FORMATS[self._name], value):
             message = f"must be a valid {self._name}"
             raise ValueError(message)
         return value
 
-    def _added(self, _schema: dict[str, Any]) -> dict[str, Any]:
+    def keywords(self, _schema: dict[str, Any]) -> dict[str, Any]:
+        """Write the format."""
         return {"format": self._name}
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:  # noqa: ANN401 - pydantic's own types
-        """Check it for pydantic."""
-        from pydantic_core import core_schema  # noqa: PLC0415 - pydantic calls this
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Check the format for pydantic."""
+        from pydantic_core import core_schema  # noqa: PLC0415 - pydantic calls this method
 
         return core_schema.no_info_after_validator_function(self.check, handler(source))
-
-
-class Limits:
-    """Inclusive limits, `None` for none: `kinds` and pydantic read what it consists of, as of `annotated_types`."""
-
-    __is_annotated_types_grouped_metadata__ = True
-    names: tuple[str, str]
-
-    def __init__(self, least: float | None, most: float | None) -> None:
-        """Take the lower and the upper one."""
-        self._limits = (least, most)
-
-    def __iter__(self) -> Iterator[object]:
-        """List them. pydantic knows those of `annotated_types` alone, and has imported it."""
-        home = sys.modules.get("annotated_types", sys.modules[__name__])
-        pairs = zip(self.names, self._limits, strict=True)
-        return iter([getattr(home, name)(limit) for name, limit in pairs if limit is not None])
-
-
-class Between(Limits):
-    """Limits a number: `Annotated[int, Between(1, 30)]`."""
-
-    names = ("Ge", "Le")
-
-
-class Length(Limits):
-    """Limits the characters of a string or the items of a list: `Annotated[str, Length(3, 200)]`."""
-
-    names = ("MinLen", "MaxLen")
-
-
-# As in `annotated_types`, whose import would cost more than all of a form.
-Ge = namedtuple("Ge", "ge")  # noqa: PYI024 - read by `kinds.limits`, which needs no types
-Le = namedtuple("Le", "le")  # noqa: PYI024
-MinLen = namedtuple("MinLen", "min_length")  # noqa: PYI024
-MaxLen = namedtuple("MaxLen", "max_length")  # noqa: PYI024

@@ -1,193 +1,221 @@
 """A signature as `inputSchema`, and the client's arguments as the function's own.
 
-What stands before `*` in a handler's signature is what the client sends. Its wire name is the alias that `Field` gives
-it, or else the parameter's name (or its camelCase, by one switch).
+The client sends the parameters before `*`. Their name on the wire is the alias of a `Field`, or else the parameter's
+name, which one switch turns into camelCase.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from mcp_functions.protocol.errors import shortened
-from mcp_functions.schemas import defaults
-from mcp_functions.schemas.json_types import Header, Kind, camel, from_text, kind
-from mcp_functions.schemas.parameters import MISSING
+from mcp_functions.schemas.parameters import MISSING, Header, float_default, published_default, to_camel_case
+from mcp_functions.schemas.type_reader import read_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from mcp_functions.schemas.json_types import JsonType
     from mcp_functions.schemas.parameters import Parameter
 
 
 class InvalidArgument(Exception):
-    """An argument does not fit; the text names it and says why, never its value."""
+    """An argument does not fit; the message names it and gives the reason, never its value."""
 
 
 class Argument(NamedTuple):
-    """One parameter of a handler, as the client knows it.
+    """One argument of a handler.
 
     Attributes:
-        fresh: makes its default for one call; None leaves it to the function's own.
+        parameter: its name in the function.
+        wire_name: its name for the client.
+        type: its type, whose schema the client reads.
+        required: whether the client must send it.
+        make_default: makes its default for one call; None leaves it to the function.
+        title: its title for people.
 
     """
 
     parameter: str
-    wire: str
-    kind: Kind
+    wire_name: str
+    type: JsonType
     required: bool
-    fresh: Callable[[], Any] | None = None
+    make_default: Callable[[], Any] | None = None
     title: str | None = None
+
+    @property
+    def description(self) -> str | None:
+        """Its description for the model."""
+        return self.type.schema.get("description")
+
+    def read(self, value: object, *, text: bool) -> object:
+        """Read the value that the client sent.
+
+        Args:
+            value: from the client.
+            text: whether the protocol makes it a string, so that "5" may be a number.
+
+        Raises:
+            InvalidArgument: it does not fit the type.
+
+        """
+        try:
+            if text and isinstance(value, str):
+                return self.type.read_text(value)
+            return self.type.read(value)
+        except ValueError as error:
+            message = f"Argument {self.wire_name!r}: {error}"
+            raise InvalidArgument(message) from None
 
 
 class RawArguments(NamedTuple):
-    """Arguments under a schema that the author wrote: the function's one parameter before `*` takes them all."""
+    """All arguments in one parameter, under a schema that the author wrote."""
 
     parameter: str
     schema: Mapping[str, Any]
-    check: Callable[[Any], Any]
+    validate: Callable[[object], None]
 
-    def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Check them as a whole.
+    def bind(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        """Turn the client's arguments into the function's one keyword argument.
 
         Raises:
             InvalidArgument: they do not fit the schema.
 
         """
         try:
-            return {self.parameter: self.check(given)}
+            self.validate(sent)
         except ValueError as error:
             message = f"The arguments do not fit: {error}"
             raise InvalidArgument(message) from None
+        return {self.parameter: sent}
 
 
 class Arguments:
-    """All that a client may send to one handler.
+    """The arguments of one handler, and their `inputSchema`."""
 
-    Attributes:
-        every: each argument.
-        schema: the `inputSchema`.
+    __slots__ = ("_by_wire_name", "schema")
 
-    """
-
-    __slots__ = ("_known", "every", "schema")
-
-    def __init__(self, every: tuple[Argument, ...]) -> None:
-        """Write the schema once."""
-        self.every = every
-        self._known = frozenset(argument.wire for argument in every)
-        self.schema = self._schema()
-
-    def _schema(self) -> dict[str, Any]:
-        """Write it: "MUST be a valid JSON Schema object (not null)", 2020-12 by default."""
-        schemas = {argument.wire: argument.kind.schema for argument in self.every}
-        definitions = _definitions(schemas)
-        properties = {
-            wire: {key: value for key, value in schema.items() if key != "$defs"} for wire, schema in schemas.items()
-        }
-        required = [argument.wire for argument in self.every if argument.required]
-        return {
-            "type": "object",
-            "properties": properties,
-            **({"required": required} if required else {}),
-            "additionalProperties": False,
-            **({"$defs": definitions} if definitions else {}),
-        }
-
-    def bind(self, given: Mapping[str, Any], *, text: bool = False) -> dict[str, Any]:
-        """Turn what the client sent into the function's keyword arguments.
+    def __init__(self, by_wire_name: Mapping[str, Argument]) -> None:
+        """Write the schema once.
 
         Args:
-            given: the arguments by wire name.
-            text: they are strings by protocol (a prompt's arguments, a URI's variables), whatever they mean.
+            by_wire_name: the arguments by their name for the client.
+
+        """
+        self._by_wire_name = by_wire_name
+        self.schema = _schema_of(by_wire_name)
+
+    def __iter__(self) -> Iterator[Argument]:
+        """List the arguments in the order of the signature."""
+        return iter(self._by_wire_name.values())
+
+    def bind(self, sent: Mapping[str, Any], *, text: bool = False) -> dict[str, Any]:
+        """Turn the client's arguments into the function's keyword arguments.
+
+        Args:
+            sent: the arguments by wire name.
+            text: whether the protocol makes them strings: a prompt's arguments, a URI's variables.
 
         Raises:
             InvalidArgument: one is missing, unknown, or does not fit its type.
 
         """
-        if not given.keys() <= self._known:
-            unknown, known = min(given.keys() - self._known), ", ".join(sorted(self._known))
-            message = f"Unknown argument {shortened(unknown)!r}; known are: {known or 'none'}"
+        known = self._by_wire_name
+        if not sent.keys() <= known.keys():
+            unknown = shortened(min(sent.keys() - known.keys()))
+            message = f"Unknown argument {unknown!r}; known are: {', '.join(sorted(known)) or 'none'}"
             raise InvalidArgument(message)
         bound = {}
-        for argument in self.every:
-            if argument.wire in given:
-                bound[argument.parameter] = _value(argument, given[argument.wire], text=text)
-            elif argument.fresh:
-                bound[argument.parameter] = argument.fresh()
+        for name, argument in known.items():
+            if name in sent:
+                bound[argument.parameter] = argument.read(sent[name], text=text)
+            elif argument.make_default:
+                bound[argument.parameter] = argument.make_default()
             elif argument.required:
-                message = f"Argument {argument.wire!r}: it is missing"
+                message = f"Argument {name!r}: it is missing"
                 raise InvalidArgument(message)
         return bound
 
 
-def read(parameters: Iterable[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Arguments:
+def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Arguments:
     """Read the parameters before `*`.
 
     Raises:
-        TypeError: a parameter has no type, or one that JSON cannot carry; the text names it.
+        TypeError: a parameter has no type, or JSON has no such type; the message names the parameter.
 
     """
-    every: dict[str, Argument] = {}
+    by_wire_name: dict[str, Argument] = {}
     for parameter in parameters:
-        argument = _argument(parameter, hints, camel_case=camel_case)
-        if same := every.get(argument.wire):
+        try:
+            argument = _read_argument(parameter, hints, camel_case=camel_case)
+        except (TypeError, ValueError, NameError) as error:
+            message = f"parameter {parameter.name!r}: {error}"
+            raise TypeError(message) from error
+        name = argument.wire_name
+        if same := by_wire_name.get(name):
             both = f"parameters {same.parameter!r} and {parameter.name!r}"
-            message = f"{both} have the same name on the wire, {argument.wire!r}: rename one"
+            message = f"{both} have the same name on the wire, {name!r}: rename one"
             raise TypeError(message)
-        every[argument.wire] = argument
-    return Arguments(tuple(every.values()))
+        by_wire_name[name] = argument
+    return Arguments(by_wire_name)
 
 
-def read_raw(parameters: Sequence[Parameter], schema: Mapping[str, Any]) -> RawArguments:
-    """Read the one parameter that takes all arguments under a raw schema.
+def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any]) -> RawArguments:
+    """Read the one parameter that takes all arguments under an author's schema.
 
     Raises:
-        TypeError: there is not exactly one, or the schema may not be offered.
+        TypeError: there is not exactly one parameter, or the schema may not be published.
 
     """
     if len(parameters) != 1:
         message = "with input_schema, the function has one parameter before *: arguments: dict[str, Any]"
         raise TypeError(message)
-    from mcp_functions.schemas.validation import checker  # noqa: PLC0415 - it brings expressions that most tools have no use for
+    from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
 
-    return RawArguments(parameters[0].name, schema, checker(schema))
-
-
-def _argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
-    try:
-        return _read(parameter, hints, camel_case=camel_case)
-    except (TypeError, ValueError, NameError) as error:
-        message = f"parameter {parameter.name!r}: {error}"
-        raise TypeError(message) from error
+    validation.check_schema(schema)
+    return RawArguments(parameters[0].name, schema, validation.compile_schema(schema))
 
 
-def _read(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
-    if parameter.declared.kind is not parameter.declared.POSITIONAL_OR_KEYWORD or parameter.name not in hints:
+def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
+    declared = parameter.declared
+    if declared.kind is not declared.POSITIONAL_OR_KEYWORD or parameter.name not in hints:
         message = "every parameter needs a name (no *args, no /) and a type, which the client is told"
         raise TypeError(message)
-    wire = parameter.alias or (camel(parameter.name) if camel_case else parameter.name)
-    found = kind(hints[parameter.name])
-    if header := next((item for item in found.metadata if isinstance(item, Header)), None):
-        found = found._replace(schema={**found.schema, "x-mcp-header": header.name})
+    annotation = hints[parameter.name]
+    type_ = read_type(annotation)
+    schema = dict(type_.schema)
+    for item in get_args(annotation)[1:]:
+        if isinstance(item, Header):
+            schema["x-mcp-header"] = item.name
+            break
     if parameter.default is not MISSING:
-        found = found._replace(schema={**found.schema, **defaults.published(parameter.default, found.check)})
-    fresh = parameter.fresh or defaults.as_float(parameter.default, found.check)
-    return Argument(parameter.name, wire, found, parameter.required, fresh, parameter.title)
+        schema |= published_default(parameter.default, type_.read)
+    python_name = to_camel_case(parameter.name) if camel_case else parameter.name
+    return Argument(
+        parameter=parameter.name,
+        wire_name=parameter.alias or python_name,
+        type=type_._replace(schema=schema),
+        required=parameter.required,
+        make_default=parameter.make_default or float_default(parameter.default, type_.read),
+        title=parameter.title,
+    )
 
 
-def _definitions(schemas: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for wire, schema in schemas.items():
-        for name, definition in schema.get("$defs", {}).items():
-            if found.setdefault(name, definition) != definition:
-                message = f"parameter {wire!r}: another parameter has a different type named {name!r}: rename one"
+def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:
+    """Write an `inputSchema`: "MUST be a valid JSON Schema object (not null)", 2020-12 by default (server/tools)."""
+    definitions: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
+    for wire_name, argument in arguments.items():
+        property_ = dict(argument.type.schema)
+        for name, definition in property_.pop("$defs", {}).items():
+            if definitions.setdefault(name, definition) != definition:
+                message = f"parameter {wire_name!r}: another parameter has a different type named {name!r}: rename one"
                 raise TypeError(message)
-    return found
-
-
-def _value(argument: Argument, value: Any, *, text: bool) -> Any:  # noqa: ANN401 - the author's own types
-    try:
-        return from_text(argument.kind, value) if text else argument.kind.check(value)
-    except ValueError as error:
-        message = f"Argument {argument.wire!r}: {error}"
-        raise InvalidArgument(message) from None
+        properties[wire_name] = property_
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if required := [name for name, argument in arguments.items() if argument.required]:
+        schema["required"] = required
+    schema["additionalProperties"] = False
+    if definitions:
+        schema["$defs"] = definitions
+    return schema

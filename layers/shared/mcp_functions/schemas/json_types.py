@@ -1,341 +1,220 @@
-"""A type as JSON sees it: its schema, and a check of one value.
+"""JSON's own types: scalars, choices, unions, arrays and objects, as Python annotations name them.
 
-JSON's own types (str, int, float, bool, None, Literal, list, dict[str, …] and unions of these) are read here, with
-limits (`limits`) and common classes (`classes`), because importing pydantic would cost most of a cold start. Any other
-type is pydantic's. A property test says that both ways agree. A check never quotes the value: its words go back to the
-client and may be logged.
+A reader never quotes the value that it refuses: its message goes back to the client and into logs.
 """
 
 from __future__ import annotations
 
-import types
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from mcp_functions.protocol.errors import ParseError, shortened
+from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.jsonrpc import dumps, loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_ERRORS = 1000  # of one value that pydantic is asked to explain: it can explain all of them or none
-Read: TypeAlias = "tuple[dict[str, Any], Callable[[Any], Any]]"
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
 
-class Header(NamedTuple):
-    """Marks an argument that clients repeat in the header `Mcp-Param-<name>`: `Annotated[str, Header("Region")]`."""
+class JsonType(NamedTuple):
+    """A type as JSON sees it.
 
-    name: str
+    Attributes:
+        schema: its JSON Schema.
+        read: turns a JSON value into a value of the type, or raises ValueError with the reason.
 
-
-class Kind(NamedTuple):
-    """One type: its JSON Schema, and how a JSON value becomes one of it (ValueError says why not, never the value)."""
+    """
 
     schema: dict[str, Any]
-    check: Callable[[Any], Any]
-    description: str | None = None
-    metadata: tuple[Any, ...] = ()
+    read: Callable[[object], Any]
 
+    def read_text(self, text: str) -> object:
+        """Read a value from text, because URIs and prompts transport nothing else.
 
-def camel(name: str) -> str:
-    """`work_item_id` as `workItemId`."""
-    first, *rest = name.split("_")
-    return first + "".join(part[:1].upper() + part[1:] for part in rest)
+        Raises:
+            ValueError: the text is no value of this type.
 
-
-def kind(annotation: Any) -> Kind:  # noqa: ANN401 - an annotation is any value
-    """Read one annotation.
-
-    Args:
-        annotation: a resolved type hint; a string inside `Annotated` is its description.
-
-    Raises:
-        TypeError: nobody knows how to write this type in JSON.
-
-    """
-    metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    try:
-        schema, check = native(annotation) or _pydantic(annotation)
-    except RecursionError:  # a class that holds itself
-        schema, check = _pydantic(annotation)
-    if description := _description(metadata):
-        schema = {**schema, "description": description}
-    metadata = tuple(item for item in metadata if not isinstance(item, str))
-    return Kind(schema, check, schema.get("description"), metadata)
-
-
-def from_text(expected: Kind, text: str) -> Any:  # noqa: ANN401 - a value of the kind
-    """Read a value out of a URI or a prompt's argument, which are always text.
-
-    Raises:
-        ValueError: the text does not say a value of this kind.
-
-    """
-    try:
-        return expected.check(text)
-    except ValueError:
+        """
         try:
-            value = loads(text)
-        except ParseError:
-            value = text
-        if isinstance(value, dict | list | str):
-            raise
-        return expected.check(value)
+            return self.read(text)
+        except ValueError:
+            value = _scalar_in(text)
+            if isinstance(value, str):
+                raise
+            return self.read(value)
 
 
-def native(annotation: Any) -> Read | None:  # noqa: ANN401 - an annotation is any value
-    """Read an annotation without pydantic; None if only pydantic reads it."""
-    if annotation in (Any, object):
-        return {}, _same
-    if isinstance(annotation, type) and annotation in SCALARS:
-        return SCALARS[annotation]
-    if get_origin(annotation) is Annotated:
-        return _annotated(*get_args(annotation))
-    if composed := _composed(annotation):
-        return composed
-    if not isinstance(annotation, type) or annotation.__module__ == "builtins":
-        return None
-    from mcp_functions.schemas import class_types  # noqa: PLC0415 - JSON's own types do not need it
-
-    return class_types.read(annotation)
+# Reads the type of a member; None if only pydantic reads it.
+ReadType: TypeAlias = "Callable[[object], JsonType | None]"
 
 
-def _annotated(inner: Any, *metadata: Any) -> Read | None:  # noqa: ANN401 - as above
-    if any(map(is_pydantic, metadata)):
-        return None
-    given = [item for item in metadata if _is_limit(item)]
-    members = get_args(inner)
-    if given and type(None) in members:  # what is limited is the other one
-        inner = Annotated[(Union.__getitem__(tuple(member for member in members if member is not type(None))), *given)]
-        inner, given = inner | None, []
-    bare = native(inner)
-    if bare and given:
-        from mcp_functions.schemas import limits  # noqa: PLC0415 - few parameters have one
-
-        bare = limits.limited(inner, *bare, given)
-    if bare is None:
-        return None
-    schema, check = bare
-    for item in metadata:
-        if hasattr(item, "add_to"):  # of `annotations`
-            schema, check = item.add_to(schema), _both(check, item.check)
-    if description := _description(metadata):
-        schema = {**schema, "description": description}
-    return schema, check
+def _scalar_in(text: str) -> object:
+    """Read a number, a boolean or null; any other text stays text."""
+    try:
+        value = loads(text)
+    except ParseError:
+        return text
+    return text if isinstance(value, dict | list) else value
 
 
-def _both(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: second(first(value))
+def _any(value: object) -> object:
+    return value
 
 
-def _is_limit(item: object) -> bool:
-    return _home(item) == "annotated_types" or hasattr(item, "__is_annotated_types_grouped_metadata__")
-
-
-def _description(metadata: tuple[Any, ...]) -> str | None:
-    return next((item for item in metadata if isinstance(item, str)), None)
-
-
-def _composed(annotation: Any) -> Read | None:  # noqa: ANN401
-    origin, args = get_origin(annotation), get_args(annotation)
-    if origin is Literal:
-        return literal(args)
-    if origin in (Union, types.UnionType):
-        return _union(args)
-    if annotation is list or origin is list:
-        return _array(args)
-    if annotation is dict or (origin is dict and args[0] is str):
-        return _object(args)
-    return None
-
-
-def _scalar(name: str, article: str, *accepted: type) -> Read:
-    def check(value: object) -> object:
+def _scalar(name: str, article: str, *accepted: type) -> JsonType:
+    def read(value: object) -> object:
         if type(value) not in accepted:
             message = f"must be {article} {name}"
             raise ValueError(message)
         return value
 
-    return {"type": name}, check
-
-
-def _same(value: object) -> object:
-    return value
+    return JsonType({"type": name}, read)
 
 
 def _float(value: object) -> float:
-    if type(value) is not int and type(value) is not float:
-        message = "must be a number"
-        raise ValueError(message)
+    number = NUMBER.read(value)
     try:
-        return float(value)
+        return float(number)
     except OverflowError:
         message = "must be a number within the range of a double"
         raise ValueError(message) from None
 
 
+ANY = JsonType({}, _any)
 NUMBER = _scalar("number", "a", int, float)
-SCALARS: dict[type, Read] = {
+SCALARS: dict[object, JsonType] = {
     str: _scalar("string", "a", str),
     int: _scalar("integer", "an", int),
-    float: ({"type": "number"}, _float),
+    float: JsonType({"type": "number"}, _float),
     bool: _scalar("boolean", "a", bool),
     type(None): _scalar("null", "a", type(None)),
 }
+CHOICES = (str, int, bool, type(None))
 
 
-def literal(values: tuple[Any, ...]) -> Read | None:
-    """Read a choice among values of JSON; None if one of them is not JSON's."""
-    if not all(type(value) in (str, int, bool, type(None)) for value in values):
+def read_choice(values: tuple[object, ...]) -> JsonType | None:
+    """Read a choice among values; None if one of them is no scalar of JSON."""
+    if not all(type(value) in CHOICES for value in values):
         return None
-    accepted = {(type(value), value) for value in values}
+    accepted = {(type(value), value) for value in values}  # to Python, True equals 1
 
-    def check(value: object) -> object:
-        if not isinstance(value, str | int | None) or (type(value), value) not in accepted:
+    def read(value: object) -> object:
+        if type(value) not in CHOICES or (type(value), value) not in accepted:
             message = "must be one of " + ", ".join(dumps(value) for value in values)
             raise ValueError(message)
         return value
 
-    names = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
-    one = {type(value) for value in values}
-    schema: dict[str, Any] = {"type": names[one.pop()]} if len(one) == 1 else {}
-    return {**schema, "enum": list(values)}, check
+    schema: dict[str, Any] = {"enum": list(values)}
+    if len(names := _type_names(schema)) == 1:
+        schema = {"type": names.pop(), **schema}
+    return JsonType(schema, read)
 
 
-def _union(members: tuple[Any, ...]) -> Read | None:
-    if set(members) == {int, float}:
-        return NUMBER
-    kinds = [native(member) for member in members]
-    known = [found for found in kinds if found]
-    makes_floats = any(_mentions(member, float) for member in members)
-    if len(known) < len(kinds) or not (_are_disjoint(known) or _is_json_union(members, makes_floats=makes_floats)):
+def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType | None:
+    """Read a union whose members are different types of JSON.
+
+    Members that overlap, for example `date | str`, are left to pydantic, which defines which of them it prefers.
+    """
+    types = {member: read_type(member) for member in members}
+    if int in types and float in types:  # an int stays an int
+        del types[int]
+        types[float] = NUMBER
+    known = [member for member in types.values() if member]
+    if len(known) < len(types) or _overlap(known):
         return None
+    if len(known) == 1:
+        return known[0]
 
-    def check(value: object) -> object:
-        reasons, made = [], []
-        for _schema, member in known:
+    def read(value: object) -> object:
+        reasons = []
+        for member in known:
             try:
-                result = member(value)
+                return member.read(value)
             except ValueError as error:
                 reasons.append(str(error))
-                continue
-            if not makes_floats or repr(result) == repr(value):
-                return result
-            made.append(result)
-        if made:
-            return made[0]  # an int stays an int if any member says so, as to pydantic; here none does
         raise ValueError(" or ".join(reasons))
 
-    return {"anyOf": [schema for schema, _check in known]}, check
+    return JsonType({"anyOf": [member.schema for member in known]}, read)
 
 
-def _is_json_union(members: tuple[Any, ...], *, makes_floats: bool) -> bool:
-    """Tell a union of JSON's own types; which of other types that overlap is preferred, is pydantic's affair."""
-    if makes_floats and any(_mentions(member, Any, object, list, dict) for member in members):
-        return False
-    return all(map(_is_json, members))
+def _overlap(members: list[JsonType]) -> bool:
+    seen: set[str] = set()
+    for member in members:
+        names = {"number" if name == "integer" else name for name in _type_names(member.schema)}
+        if names & seen or "any" in names:
+            return True
+        seen |= names
+    return False
 
 
-def _is_json(annotation: Any) -> bool:  # noqa: ANN401 - an annotation is any value
-    if annotation in (Any, object, list, dict) or get_origin(annotation) is Literal:
-        return True
-    is_composed = get_origin(annotation) in (list, dict, Union, types.UnionType)
-    return annotation in SCALARS or (is_composed and all(map(_is_json, get_args(annotation))))
-
-
-def _are_disjoint(members: list[Read]) -> bool:
-    names = [name for schema, _check in members for name in _json_types(schema)]
-    return len(names) == len(set(names)) and "any" not in names
-
-
-def _json_types(schema: dict[str, Any]) -> list[str]:
-    """List JSON's types in a schema, its two of numbers as one."""
+def _type_names(schema: dict[str, Any]) -> set[str]:
+    """Name JSON's types that a schema allows; "any" if it does not restrict them."""
     if "anyOf" in schema:
-        return [name for member in schema["anyOf"] for name in _json_types(member)]
-    return [str(schema.get("type", "any")).replace("integer", "number")]
+        return {name for member in schema["anyOf"] for name in _type_names(member)}
+    if "type" not in schema and "enum" in schema:
+        return {SCALARS[type(value)].schema["type"] for value in schema["enum"]}
+    return {schema.get("type", "any")}
 
 
-def _mentions(annotation: Any, *wanted: Any) -> bool:  # noqa: ANN401 - annotations are any values
-    return annotation in wanted or any(_mentions(inner, *wanted) for inner in get_args(annotation))
-
-
-def _array(args: tuple[Any, ...]) -> Read | None:
-    item = native(args[0]) if args else ({}, _same)
+def read_array(args: tuple[object, ...], read_type: ReadType) -> JsonType | None:
+    """Read `list`, or `list[…]` with its one argument."""
+    item = read_type(args[0]) if args else ANY
     if item is None:
         return None
-    schema, inner = item
 
-    def check(value: object) -> list[Any]:
-        if not isinstance(value, list):
-            message = "must be an array"
-            raise ValueError(message)  # noqa: TRY004 - every refusal of a value is a ValueError
-        return [inside(f"item {index}", inner, element) for index, element in enumerate(value)]
+    def read(value: object) -> list[object]:
+        if isinstance(value, list):
+            return [read_part(f"item {index}", item, element) for index, element in enumerate(value)]
+        message = "must be an array"
+        raise ValueError(message)
 
-    return {"type": "array", "items": schema} if schema else {"type": "array"}, check
+    items = {"items": item.schema} if item.schema else {}
+    return JsonType({"type": "array", **items}, read)
 
 
-def _object(args: tuple[Any, ...]) -> Read | None:
-    member = native(args[1]) if args else ({}, _same)
+def read_object(args: tuple[object, ...], read_type: ReadType) -> JsonType | None:
+    """Read `dict`, or `dict[str, …]` with its two arguments."""
+    member = read_type(args[1]) if args else ANY
     if member is None:
         return None
-    schema, inner = member
 
-    def check(value: object) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            message = "must be an object"
-            raise ValueError(message)  # noqa: TRY004 - every refusal of a value is a ValueError
-        return {key: inside("a value", inner, element) for key, element in value.items()}
+    def read(value: object) -> dict[str, object]:
+        return {key: read_part("a value", member, element) for key, element in check_object(value).items()}
 
-    return {"type": "object", "additionalProperties": schema} if schema else {"type": "object"}, check
+    members = {"additionalProperties": member.schema} if member.schema else {}
+    return JsonType({"type": "object", **members}, read)
 
 
-def inside(where: str, check: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401 - of any type
-    """Check a part of a value.
+def check_object(value: object) -> dict[str, object]:
+    """Return a value that is an object.
 
     Raises:
-        ValueError: it does not fit; the text begins with `where` it stands.
+        ValueError: it is none.
+
+    """
+    if isinstance(value, dict):
+        return value
+    message = "must be an object"
+    raise ValueError(message)
+
+
+def read_part(place: str, type_: JsonType, value: object) -> object:
+    """Read a part of a value.
+
+    Raises:
+        ValueError: it does not fit; the message begins with its place.
 
     """
     try:
-        return check(value)
+        return type_.read(value)
     except ValueError as error:
-        message = f"{where} {error}"
+        message = f"{place} {error}"
         raise ValueError(message) from None
 
 
-def is_pydantic(item: object) -> bool:
-    """Tell what pydantic reads, in an annotation or in a class."""
-    is_ours = hasattr(item, "add_to")  # of `annotations`
-    return _home(item) in ("pydantic", "pydantic_core") or (
-        hasattr(item, "__get_pydantic_core_schema__") and not is_ours
-    )
-
-
-def _home(item: object) -> str:
-    return type(item).__module__.partition(".")[0]
-
-
-def _pydantic(annotation: Any) -> Read:  # noqa: ANN401
-    from pydantic_core import ValidationError  # noqa: PLC0415 - a scalar tool never pays for it
-
-    from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - likewise
-
-    schema, read = pydantic_types.read(annotation)
-
-    def check(value: object) -> object:
-        try:
-            return read(value)
-        except ValidationError as error:
-            raise ValueError(first_reason(error)) from None
-
-    return schema, check
-
-
-def first_reason(error: Any) -> str:  # noqa: ANN401 - pydantic's ValidationError, not imported here
-    """Say in a few words where and why a value does not fit, without the value itself."""
-    if error.error_count() > MOST_ERRORS:
-        return f"does not fit in {error.error_count()} places"
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = shortened(".".join(str(part) for part in first["loc"]))
-    reason = first["msg"].removeprefix("Input ").removeprefix("Value error, ")
-    return f"{where} {reason}" if where else str(reason)
+def needs_pydantic(item: object) -> bool:
+    """Tell a class's or an annotation's item that only pydantic understands."""
+    if type(item).__module__.partition(".")[0] in ("pydantic", "pydantic_core"):
+        return True
+    is_ours = hasattr(item, "add_to")  # a `Keywords` of `annotations`
+    return hasattr(item, "__get_pydantic_core_schema__") and not is_ours

@@ -1,77 +1,131 @@
-"""Limits of `annotated_types` (Ge, Gt, Le, Lt, MinLen, MaxLen and their groups), read by name: nothing is imported."""
+"""Limits of numbers and lengths: `Between` and `Length`, or `annotated_types`, whose import would cost too much."""
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from mcp_functions.schemas.json_types import JsonType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-ORDER = {
-    "Ge": ("ge", "minimum", operator.ge, "at least"),
-    "Gt": ("gt", "exclusiveMinimum", operator.gt, "more than"),
-    "Le": ("le", "maximum", operator.le, "at most"),
-    "Lt": ("lt", "exclusiveMaximum", operator.lt, "less than"),
-}
-LENGTH = {
-    "MinLen": ("min_length", "min", operator.ge, "at least"),
-    "MaxLen": ("max_length", "max", operator.le, "at most"),
-}
-COUNTED = {str: ("Length", "characters"), list: ("Items", "items"), dict: ("Properties", "members")}
+
+class Limits:
+    """Inclusive limits, `None` for no limit. pydantic reads them as a group of `annotated_types`."""
+
+    __is_annotated_types_grouped_metadata__ = True
+    names: tuple[str, str]
+    classes: tuple[str, str]
+
+    def __init__(self, least: float | None, most: float | None) -> None:
+        """Limit a value.
+
+        Args:
+            least: the smallest value or length.
+            most: the largest.
+
+        """
+        self._limits = (least, most)
+
+    def __iter__(self) -> Iterator[object]:
+        """List the limits for pydantic, which has imported `annotated_types`."""
+        import annotated_types  # noqa: PLC0415 - only pydantic needs it
+
+        return (getattr(annotated_types, cls)(limit) for cls, limit in self.pairs(self.classes))
+
+    def pairs(self, names: tuple[str, str]) -> Iterator[tuple[str, float]]:
+        """Pair the limits, except None, with two names."""
+        return ((name, limit) for name, limit in zip(names, self._limits, strict=True) if limit is not None)
 
 
-def limited(
-    annotation: Any,  # noqa: ANN401 - an annotation is any value
-    schema: dict[str, Any],
-    check: Callable[[Any], Any],
-    limits: Iterable[Any],
-) -> tuple[dict[str, Any], Callable[[Any], Any]] | None:
-    """Write limits into the schema of a type and add them to its check; None if they are not simple ones."""
-    plain = get_origin(annotation) or annotation
-    for limit in _flat(limits):
-        rule = _rule(plain, limit)
-        if rule is None or rule[0] in schema:
+class Between(Limits):
+    """Limits a number: `Annotated[int, Between(1, 30)]`."""
+
+    names, classes = ("ge", "le"), ("Ge", "Le")
+
+
+class Length(Limits):
+    """Limits the characters of a string or the items of a list: `Annotated[str, Length(3, 200)]`."""
+
+    names, classes = ("min_length", "max_length"), ("MinLen", "MaxLen")
+
+
+# By the attribute that holds a limit: the keyword of the schema, the comparison, and the words for people.
+RULES: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
+    "ge": ("minimum", operator.ge, "at least"),
+    "gt": ("exclusiveMinimum", operator.gt, "more than"),
+    "le": ("maximum", operator.le, "at most"),
+    "lt": ("exclusiveMaximum", operator.lt, "less than"),
+    "min_length": ("min", operator.ge, "at least"),
+    "max_length": ("max", operator.le, "at most"),
+}
+COUNTED: dict[object, tuple[str, str]] = {
+    str: ("Length", "characters"),
+    list: ("Items", "items"),
+    dict: ("Properties", "members"),
+}
+
+
+def add_limits(cls: object, type_: JsonType, limits: Iterable[object]) -> JsonType | None:
+    """Add limits to a type; None if only pydantic reads them.
+
+    Args:
+        cls: the Python class of the type, without its arguments.
+        type_: the type without the limits.
+        limits: items of an `Annotated`.
+
+    """
+    for name, limit in _pairs(limits):
+        limited = _add_limit(cls, type_, name, limit)
+        if limited is None:
             return None
-        keyword, number, is_within, reason = rule
-        schema, check = {**schema, keyword: number}, _limited(check, is_within, reason)
-    return schema, check
+        type_ = limited
+    return type_
 
 
-def _flat(limits: Iterable[Any]) -> Iterator[Any]:
+def _pairs(limits: Iterable[Any]) -> Iterator[tuple[str, object]]:
+    """List each limit with its attribute, which is "" for a limit without a rule."""
     for limit in limits:
-        if hasattr(limit, "__is_annotated_types_grouped_metadata__"):
-            yield from _flat(limit)
+        if isinstance(limit, Limits):
+            yield from limit.pairs(limit.names)
+        elif hasattr(limit, "__is_annotated_types_grouped_metadata__"):
+            yield from _pairs(limit)
         else:
-            yield limit
+            name = next((name for name in RULES if hasattr(limit, name)), "")
+            yield name, getattr(limit, name, None)
 
 
-def _rule(plain: Any, limit: object) -> tuple[str, Any, Callable[[Any], bool], str] | None:  # noqa: ANN401 - a type
-    name = type(limit).__name__
-    if plain in (int, float) and name in ORDER:
-        attribute, keyword, compare, words = ORDER[name]
-        number = getattr(limit, attribute)
-        if type(number) is int or (plain is float and type(number) is float and abs(number) < float("inf")):
-            return keyword, number, lambda value: compare(value, number), f"must be {words} {number}"
-    if plain in COUNTED and name in LENGTH:
-        attribute, prefix, compare, words = LENGTH[name]
-        suffix, things = COUNTED[plain]
-        number = getattr(limit, attribute)
-        if type(number) is int and number >= 0:
-            return (
-                prefix + suffix,
-                number,
-                lambda value: compare(len(value), number),
-                f"must have {words} {number} {things}",
-            )
+def _add_limit(cls: object, type_: JsonType, name: str, limit: object) -> JsonType | None:
+    if name not in RULES:
+        return None
+    keyword, compare, words = RULES[name]
+    is_of_length = name.endswith("length")
+    if cls in (int, float) and not is_of_length and _is_number(cls, limit):
+        return _limited(type_, keyword, limit, lambda value: compare(value, limit), f"must be {words} {limit}")
+    if cls in COUNTED and is_of_length and type(limit) is int and limit >= 0:
+        suffix, things = COUNTED[cls]
+        reason = f"must have {words} {limit} {things}"
+        return _limited(type_, keyword + suffix, limit, lambda value: compare(len(value), limit), reason)
     return None
 
 
-def _limited(check: Callable[[Any], Any], is_within: Callable[[Any], bool], reason: str) -> Callable[[Any], Any]:
-    def limited_check(value: object) -> object:
-        result = check(value)
+def _is_number(cls: object, limit: object) -> TypeGuard[float]:
+    """Tell a limit that JSON can write, and that has the type of the value."""
+    is_finite_float = type(limit) is float and abs(limit) < float("inf")
+    return type(limit) is int or (cls is float and is_finite_float)
+
+
+def _limited(
+    type_: JsonType, keyword: str, limit: object, is_within: Callable[[Any], bool], reason: str
+) -> JsonType | None:
+    if keyword in type_.schema:
+        return None
+
+    def read(value: object) -> object:
+        result = type_.read(value)
         if not is_within(result):
             raise ValueError(reason)
         return result
 
-    return limited_check
+    return JsonType({**type_.schema, keyword: limit}, read)

@@ -81,31 +81,30 @@ def _named(text: str) -> str:
     return f"(?P{text[2:]}"
 
 
-def _escape(name: str, *, inside: bool) -> str:  # noqa: PLR0911 - one rule a line
-    if len(name) > 1 and name[0] == "u":
-        return re.escape(_character(name))
-    if len(name) > 1 and name[0] == "c":
-        return re.escape(chr(ord(name[1]) % 32))
-    if name.startswith("k<") and not inside:
-        return f"(?P={name[2:-1]})"
+def _escape(name: str, *, inside: bool) -> str:
+    r"""Translate an escape, given without its backslash. Inside a class there are no references, and no `\B`."""
     if name in ("s", "S"):
         blanks = BLANKS if name == "s" else REST
         return blanks if inside else f"[{blanks}]"
-    if name == "0":
-        return r"\x00"
-    if name.isdecimal() and not inside and len(name) < 3 and name[0] != "0":  # noqa: PLR2004 - to Python, three digits are one character
+    if re.fullmatch("[dDwWfnrtvb]|x..", name) or (name == "B" and not inside):
+        return f"\\{name}"
+    if not inside and name.startswith("k<"):
+        return f"(?P={name[2:-1]})"
+    if not inside and re.fullmatch("[1-9][0-9]?", name):  # to Python, three digits are one character
         return rf"(?:\{name})"
-    if name[0] == "x" and len(name) > 1:
-        return f"\\{name}"
-    if name in "dDwWfnrtv" or name == "b" or (name == "B" and not inside):
-        return f"\\{name}"
-    if name.isascii() and name.isalnum():
-        _refuse(f"\\{name} is not supported")
-    return re.escape(name)
+    return re.escape(_character(name))
 
 
 def _character(name: str) -> str:
-    r"""Read `u{1F600}`, `u00e9`, or a pair of surrogates, `ud83d\ude00`."""
+    r"""Read `0`, `cJ`, `u{1F600}`, `u00e9`, a pair of surrogates (`ud83d\ude00`), or an escaped punctuation mark."""
+    if name == "0":
+        return "\0"
+    if len(name) > 1 and name[0] == "c":
+        return chr(ord(name[1]) % 32)
+    if len(name) == 1 or name[0] != "u":
+        if name.isascii() and name.isalnum():
+            _refuse(f"\\{name} is not supported")
+        return name
     if "\\" in name:
         high, low = int(name[1:5], 16), int(name[7:], 16)
         return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))

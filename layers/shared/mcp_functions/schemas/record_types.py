@@ -1,75 +1,87 @@
-"""Dataclasses and TypedDicts as objects of JSON, read as pydantic reads them: what they do not know is ignored."""
+"""Dataclasses and TypedDicts as JSON objects. As with pydantic, a member that they do not declare is ignored."""
 
 from __future__ import annotations
 
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from mcp_functions.schemas import defaults, json_types
+from mcp_functions.schemas.json_types import JsonType, check_object, read_part
+from mcp_functions.schemas.parameters import published_default
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.schemas.json_types import ReadType
 
-def read(cls: Any) -> json_types.Read | None:  # noqa: ANN401 - a class with attributes of its own
-    """Read a dataclass or a TypedDict; None if only pydantic reads it."""
+
+def read_record(cls: type[Any], read_type: ReadType) -> JsonType | None:
+    """Read a dataclass or a TypedDict; None if only pydantic reads it.
+
+    Args:
+        cls: the class.
+        read_type: reads the types of its fields.
+
+    """
     try:
         hints = get_type_hints(cls, include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError):
-        return None  # pydantic says which name it is
-    return _dataclass(cls, hints) if hasattr(cls, "__dataclass_fields__") else _typed_dict(cls, hints)
+        return None  # pydantic's error names the field
+    if hasattr(cls, "__dataclass_fields__"):
+        return _read_dataclass(cls, hints, read_type)
+    return _read_typed_dict(cls, hints, read_type)
 
 
-def _typed_dict(cls: Any, hints: Mapping[str, Any]) -> json_types.Read | None:  # noqa: ANN401 - as above
-    more = getattr(cls, "__extra_items__", "NoExtraItems")
-    if getattr(cls, "__closed__", None) or not str(more).endswith("NoExtraItems"):
+def _read_typed_dict(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType | None:
+    extra_items = str(getattr(cls, "__extra_items__", "NoExtraItems"))
+    if getattr(cls, "__closed__", None) or not extra_items.endswith("NoExtraItems"):
         return None
-    fields = {name: _qualified(hint, is_required=name in cls.__required_keys__) for name, hint in hints.items()}
-    required = [name for name, (_hint, is_required) in fields.items() if is_required]
-    return _object(cls, {name: hint for name, (hint, _is_required) in fields.items()}, required, {})
+    fields = {name: _unqualified(hint, is_required=name in cls.__required_keys__) for name, hint in hints.items()}
+    types = {name: read_type(hint) for name, (hint, _is_required) in fields.items()}
+    return _object_of(cls, types, required=[name for name, (_hint, is_required) in fields.items() if is_required])
 
 
-def _qualified(hint: Any, *, is_required: bool) -> tuple[Any, bool]:  # noqa: ANN401 - an annotation is any value
-    """Take what stands inside Required, NotRequired and ReadOnly, of `typing` or `typing_extensions`."""
-    qualifier = str(get_origin(hint)).rpartition(".")[2]
+def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
+    """Remove Required, NotRequired and ReadOnly, of `typing` or `typing_extensions`; return whether it is required."""
+    qualifier, args = str(get_origin(hint)).rpartition(".")[2], get_args(hint)
     if qualifier == "ReadOnly":
-        return _qualified(get_args(hint)[0], is_required=is_required)
+        return _unqualified(args[0], is_required=is_required)
     if qualifier in ("Required", "NotRequired"):
-        return _qualified(get_args(hint)[0], is_required=qualifier == "Required")
+        return _unqualified(args[0], is_required=qualifier == "Required")
     if get_origin(hint) is Annotated:
-        inner, is_required = _qualified(get_args(hint)[0], is_required=is_required)
-        return Annotated[(inner, *get_args(hint)[1:])], is_required
+        inner, is_required = _unqualified(args[0], is_required=is_required)
+        return Annotated[(inner, *args[1:])], is_required
     return hint, is_required
 
 
-def _dataclass(cls: Any, hints: Mapping[str, Any]) -> json_types.Read | None:  # noqa: ANN401 - as above
-    from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - who made a dataclass has imported it
+def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType | None:
+    from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - the author of a dataclass has imported it
 
-    every = fields(cls)
-    if any(isinstance(hint, InitVar) for hint in hints.values()) or not all(field.init for field in every):
+    declared = fields(cls)
+    if any(isinstance(hint, InitVar) for hint in hints.values()) or not all(field.init for field in declared):
         return None
-    given = {field.name: field.default for field in every if field.default is not MISSING}
-    made = {field.name: field.default_factory for field in every if field.default_factory is not MISSING}
-    required = [field.name for field in every if field.name not in given and field.name not in made]
-    record = _object(cls, {field.name: hints[field.name] for field in every}, required, given)
-    if record is None:
+    defaults = {field.name: field.default for field in declared if field.default is not MISSING}
+    factories = {field.name: field.default_factory for field in declared if field.default_factory is not MISSING}
+    names = [field.name for field in declared]
+    types = {name: read_type(hints[name]) for name in names}
+    required = [name for name in names if name not in defaults and name not in factories]
+    members = _object_of(cls, types, required, defaults)
+    if members is None:
         return None
-    schema, check = record
 
-    def make(value: object) -> object:
-        members = check(value)
-        missing = {name: factory() for name, factory in made.items() if name not in members}
-        members = {**given, **missing, **members}
-        return _instance(cls, {field.name: members[field.name] for field in every})
+    def read(value: object) -> object:
+        sent = members.read(value)
+        made = {name: make() for name, make in factories.items() if name not in sent}
+        values = {**defaults, **made, **sent}
+        return _new(cls, {name: values[name] for name in names})
 
-    return schema, make
+    return JsonType(members.schema, read)
 
 
-def _instance(cls: Any, members: dict[str, Any]) -> Any:  # noqa: ANN401 - as above
-    """Make an instance as pydantic does: by its fields, frozen or not, and without its `__init__`."""
+def _new(cls: Any, values: Mapping[str, object]) -> object:  # noqa: ANN401 - a class, whose `__new__` takes any arguments
+    """Make an instance as pydantic does: by its fields, frozen or not, without its `__init__`."""
     instance = cls.__new__(cls)
-    for name, member in members.items():
-        object.__setattr__(instance, name, member)
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
     try:
         getattr(instance, "__post_init__", lambda: None)()
     except AssertionError as error:
@@ -78,43 +90,29 @@ def _instance(cls: Any, members: dict[str, Any]) -> Any:  # noqa: ANN401 - as ab
     return instance
 
 
-def _object(
-    cls: Any,  # noqa: ANN401 - as above
-    hints: Mapping[str, Any],
-    required: list[str],
-    given: Mapping[str, Any],
-) -> json_types.Read | None:
-    """Read the members of an object.
-
-    Args:
-        cls: what it is called after.
-        hints: the type of each member.
-        required: the members that must come.
-        given: the defaults that are published.
-
-    """
-    members = {name: member for name, hint in hints.items() if (member := json_types.native(hint))}
-    if len(members) < len(hints):
+def _object_of(
+    cls: type, types: Mapping[str, JsonType | None], required: list[str], defaults: Mapping[str, object] | None = None
+) -> JsonType | None:
+    """Make the type of an object from the types of its members; None if only pydantic reads one of them."""
+    known = {name: type_ for name, type_ in types.items() if type_}
+    if len(known) < len(types):
         return None
 
-    def check(value: object) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            message = "must be an object"
-            raise ValueError(message)  # noqa: TRY004 - every refusal of a value is a ValueError
-        if missing := [name for name in required if name not in value]:
-            message = f"{missing[0]} is missing"
-            raise ValueError(message)
-        return {
-            name: json_types.inside(name, read_, value[name]) for name, (_, read_) in members.items() if name in value
-        }
+    def read(value: object) -> dict[str, object]:
+        sent = check_object(value)
+        for name in required:
+            if name not in sent:
+                message = f"{name} is missing"
+                raise ValueError(message)
+        return {name: read_part(name, type_, sent[name]) for name, type_ in known.items() if name in sent}
 
-    properties = {name: schema for name, (schema, _check) in members.items()}
-    for name, default in given.items():
-        properties[name] = {**properties[name], **defaults.published(default, members[name][1])}
-    doc = {"description": cleandoc(cls.__doc__)} if _has_doc(cls) else {}
-    return {"type": "object", "properties": properties, **({"required": required} if required else {}), **doc}, check
-
-
-def _has_doc(cls: type) -> bool:
-    """Tell a docstring of the author's from the one that `dataclass` makes of the signature."""
-    return bool(cls.__doc__) and not str(cls.__doc__).startswith(f"{cls.__name__}(")
+    properties = {name: type_.schema for name, type_ in known.items()}
+    for name, default in (defaults or {}).items():
+        properties[name] = {**properties[name], **published_default(default, known[name].read)}
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = required
+    # `dataclass` writes the signature as a docstring where the author wrote none.
+    if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}("):
+        schema["description"] = cleandoc(cls.__doc__)
+    return JsonType(schema, read)

@@ -1,7 +1,6 @@
-"""JSON Schema 2020-12, enforced by `jsonschema`: schemas that an author wrote by hand, and what pydantic lets through.
+"""JSON Schema 2020-12, enforced by `jsonschema`: an author's own schemas, and those that pydantic does not enforce.
 
-2020-12 is the dialect ("the default dialect when no $schema is present"), no `$ref` leaves the document, depth and size
-are bounded, and patterns are ECMA-262's.
+No `$ref` leaves a schema, its depth and size are bounded, and its patterns are ECMA-262's.
 """
 
 from __future__ import annotations
@@ -11,98 +10,92 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_writer import dumps, in_order
-from mcp_functions.protocol.jsonrpc import check_size
+from mcp_functions.protocol.jsonrpc import by_level, check_size, is_deeper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from jsonschema import ValidationError
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"  # "the default dialect when no $schema is present" (basic)
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 32
-VALUES = {"const", "default", "enum", "examples"}  # hold values, which may have a member named "pattern"
-TIMES = ("date", "date-time", "time")  # formats that a number in a string never has
-NAMED = {"$defs", "definitions", "dependentSchemas", "properties"}  # hold schemas by names of the author's
+WITH_VALUES = {"const", "default", "enum", "examples"}  # these hold values, which may have a member named "pattern"
+WITH_NAMES = {"$defs", "definitions", "dependentSchemas", "properties"}  # these hold schemas by an author's names
+TIMES = ("date", "date-time", "time")  # formats of a string that is no number
 
 
-def checker(schema: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """Make the check of values against a raw schema.
-
-    Args:
-        schema: JSON Schema 2020-12, its root an object.
-
-    Returns:
-        A function that returns its value, or raises ValueError saying where and which keyword, never the value.
+def check_schema(schema: Mapping[str, Any]) -> None:
+    """Check a schema that an author wrote.
 
     Raises:
-        TypeError: the schema is not one that may be offered; the message says why.
+        TypeError: it may not be published; the message gives the reason.
 
     """
-    from jsonschema import Draft202012Validator, FormatChecker, SchemaError  # noqa: PLC0415 - only a raw schema needs it
+    from jsonschema import Draft202012Validator, FormatChecker, SchemaError  # noqa: PLC0415 - few tools need it
 
-    _refuse(schema)
+    _check_bounds(schema)
     try:
-        # without formats: the meta-schema has patterns be Python's
+        # No format is checked: the meta-schema would have Python's patterns.
         Draft202012Validator.check_schema(schema, format_checker=FormatChecker(formats=()))
     except SchemaError as error:
         message = f"not a valid JSON Schema 2020-12: {error.message} at {error.json_path}"
         raise TypeError(message) from None
-    enforce = enforcer(schema)
-
-    def check(value: object) -> object:
-        enforce(value)
-        return value
-
-    return check
 
 
-def enforcer(schema: Mapping[str, Any]) -> Callable[[Any], None]:
-    """Make what raises ValueError for a value that a valid schema forbids; it says where, never the value.
+def compile_schema(schema: Mapping[str, Any]) -> Callable[[object], None]:
+    """Make a validator of a valid schema.
+
+    Returns:
+        A function that raises ValueError for a value that does not fit. The message has the place and the keyword, and
+        not the value.
 
     Raises:
-        TypeError: a pattern cannot be understood as ECMA-262.
+        TypeError: a pattern is not ECMA-262.
 
     """
-    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - as above
+    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - few tools need it
 
     extend: Any = validators.extend
-    judge = extend(Draft202012Validator, {"uniqueItems": _unique, "format": _format})(with_python_patterns(schema))
+    validator = extend(Draft202012Validator, {"uniqueItems": _unique_items, "format": _format})
+    validator = validator(with_python_patterns(schema))
 
-    def enforce(value: object) -> None:
+    def validate(value: object) -> None:
         check_size(value)
-        # The first error is enough: each holds the wrong value as text, and there may be many of them.
-        error = next(judge.iter_errors(value), None)
+        # One error is enough: each has a copy of its value as text.
+        error = next(validator.iter_errors(value), None)
         if error is not None:
             place = shortened(error.json_path.removeprefix("$").removeprefix("."))
             message = f"{place or 'the value'} does not fit {error.validator!r} of its schema"
             raise ValueError(message)
 
-    return enforce
+    return validate
 
 
-def with_python_patterns(schema: Any) -> Any:  # noqa: ANN401 - a schema, or a part of it
-    """Copy a schema with its patterns translated for `re`, which `jsonschema` asks; clients see the original.
+def with_python_patterns(schema: object) -> object:
+    """Copy a schema with patterns of `re`, which `jsonschema` uses. Clients read the original.
 
     Raises:
-        TypeError: a pattern cannot be understood as ECMA-262.
+        TypeError: a pattern is not ECMA-262.
 
     """
     if isinstance(schema, list):
         return [with_python_patterns(member) for member in schema]
     if not isinstance(schema, dict):
         return schema
-    return {key: _translated(key, value) for key, value in schema.items()}
+    return {keyword: _translated(keyword, value) for keyword, value in schema.items()}
 
 
-def _translated(keyword: str, value: Any) -> Any:  # noqa: ANN401 - as above
-    if keyword in VALUES:
+def _translated(keyword: str, value: object) -> object:
+    if keyword in WITH_VALUES:
         return value
     if keyword == "pattern" and isinstance(value, str):
         return _translate(value)
-    if keyword == "patternProperties":
-        return _joinable({_translate(pattern): with_python_patterns(member) for pattern, member in value.items()})
-    if keyword in NAMED:
+    if keyword == "patternProperties" and isinstance(value, dict):
+        patterns = {_translate(pattern): with_python_patterns(member) for pattern, member in value.items()}
+        _check_joined(patterns)
+        return patterns
+    if keyword in WITH_NAMES and isinstance(value, dict):
         return {name: with_python_patterns(member) for name, member in value.items()}
     return with_python_patterns(value)
 
@@ -113,55 +106,48 @@ def _translate(pattern: str) -> str:
     return patterns.translate(pattern)
 
 
-def _joinable(patterns: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what would fail in a call: `jsonschema` joins these patterns to look for additional properties."""
+def _check_joined(patterns: Mapping[str, object]) -> None:
+    """Refuse patterns that would fail in a call: `jsonschema` joins them to find additional properties."""
     try:
         re.compile("|".join(patterns))
     except re.error as error:
-        message = f"the patterns of patternProperties cannot stand side by side: {error.msg}"
+        message = f"the patterns of patternProperties cannot be joined: {error.msg}"
         raise TypeError(message) from None
-    return patterns
 
 
-def _unique(_judge: object, unique: object, value: object, _schema: object) -> Iterator[ValidationError]:
-    """Look for a member that comes twice; `jsonschema` compares each with each if it cannot sort them."""
-    from jsonschema import ValidationError  # noqa: PLC0415 - as above
+def _unique_items(_validator: object, unique: object, value: object, _schema: object) -> Iterator[ValidationError]:
+    """Find a member that comes twice; `jsonschema` would compare all pairs of members that it cannot sort."""
+    from jsonschema import ValidationError  # noqa: PLC0415 - `jsonschema` calls this function
 
     if unique and isinstance(value, list) and len({in_order(member) for member in value}) < len(value):
         yield ValidationError("has a member twice")
 
 
-def _format(_judge: object, format_: object, value: object, _schema: object) -> Iterator[ValidationError]:
-    from jsonschema import ValidationError  # noqa: PLC0415 - as above
+def _format(_validator: object, name: object, value: object, _schema: object) -> Iterator[ValidationError]:
+    from jsonschema import ValidationError  # noqa: PLC0415 - `jsonschema` calls this function
 
-    if format_ in TIMES and isinstance(value, str) and re.fullmatch(r"[-+]?[0-9.]+", value):
+    if name in TIMES and isinstance(value, str) and re.fullmatch(r"[-+]?[0-9.]+", value):
         yield ValidationError("is a number")
 
 
-def _refuse(schema: Mapping[str, Any]) -> None:
+def _check_bounds(schema: Mapping[str, Any]) -> None:
     if schema.get("type") != "object":
         message = 'the root of an inputSchema must have "type": "object"'
         raise TypeError(message)
     if schema.get("$schema", DIALECT).rstrip("#") != DIALECT:
         message = f"the only dialect is {DIALECT}"
         raise TypeError(message)
-    if len(dumps(schema)) > MAX_BYTES or _depth(schema) > MAX_DEPTH:
+    if len(dumps(schema)) > MAX_BYTES or is_deeper(schema, MAX_DEPTH):
         message = f"a schema may have {MAX_BYTES} bytes and {MAX_DEPTH} levels"
         raise TypeError(message)
-    if outside := next((ref for ref in _references(schema) if not ref.startswith("#")), None):
-        message = f"$ref {outside!r} leaves the schema: nothing is fetched for it"
-        raise TypeError(message)
+    for reference in _references(schema):
+        if not reference.startswith("#"):
+            message = f"$ref {reference!r} leaves the schema: nothing is fetched for it"
+            raise TypeError(message)
 
 
-def _depth(value: object) -> int:
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + max(map(_depth, children), default=0)
-
-
-def _references(value: object) -> list[str]:
-    if isinstance(value, list):
-        return [found for item in value for found in _references(item)]
-    if not isinstance(value, dict):
-        return []
-    own = [ref for key in ("$ref", "$dynamicRef") if isinstance(ref := value.get(key), str)]
-    return own + [found for item in value.values() for found in _references(item)]
+def _references(schema: object) -> Iterator[str]:
+    for level in by_level(schema):
+        for part in level:
+            names = ("$ref", "$dynamicRef") if isinstance(part, dict) else ()
+            yield from (part[name] for name in names if isinstance(part.get(name), str))

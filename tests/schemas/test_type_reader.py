@@ -1,4 +1,4 @@
-"""A type as JSON sees it: the quick check of JSON's own types and pydantic's are one and the same."""
+"""A type is read in the same way by our readers and by pydantic."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from typing_extensions import ReadOnly
 
 from mcp_functions.protocol import jsonrpc
-from mcp_functions.schemas import json_types
+from mcp_functions.schemas.json_types import Number
+from mcp_functions.schemas.parameters import to_camel_case
+from mcp_functions.schemas.type_reader import read_type
 
 pytestmark = pytest.mark.filterwarnings("ignore:Item 'e' on TypedDict class 'Note' is using the `ReadOnly` qualifier")
 
@@ -233,7 +235,7 @@ def pydantic_reads(annotation: Any, value: object) -> str | None:  # noqa: ANN40
 
 def native_reads(annotation: Any, value: object) -> str | None:  # noqa: ANN401 - an annotation
     try:
-        return shown(json_types.kind(annotation).check(value))
+        return shown(read_type(annotation).read(value))
     except ValueError:
         return None
 
@@ -256,7 +258,7 @@ def test_the_native_check_and_pydantic_agree(pair: tuple[Any, Any]) -> None:
 @given(pairs(CONFUSED))
 def test_a_schema_accepts_what_the_check_accepts(pair: tuple[Any, Any]) -> None:
     annotation, value = pair[0], jsonrpc.loads(json.dumps(pair[1]))
-    schema = json_types.kind(annotation).schema
+    schema = read_type(annotation).schema
     Draft202012Validator.check_schema(schema)
     accepted, valid = native_reads(annotation, value) is not None, Draft202012Validator(schema).is_valid(value)
     assert valid or not accepted
@@ -286,11 +288,11 @@ def inlined(schema: Any, definitions: dict[str, Any]) -> Any:  # noqa: ANN401 - 
 @pytest.mark.parametrize("annotation", [Colour, Mixed, Spot, Leg, Trip, Own, Part, list[Leg], Leg | None])
 def test_a_class_has_the_schema_that_pydantic_writes(annotation: Any) -> None:  # noqa: ANN401
     official = TypeAdapter(annotation).json_schema()
-    assert json_types.kind(annotation).schema == inlined(official, official.get("$defs", {}))
+    assert read_type(annotation).schema == inlined(official, official.get("$defs", {}))
 
 
 def test_a_string_describes_a_member() -> None:
-    properties = json_types.kind(Note).schema["properties"]
+    properties = read_type(Note).schema["properties"]
     assert [name for name, schema in properties.items() if schema.get("description")] == ["d", "e"]
     assert properties["e"] == {"type": "string", "format": "date-time", "description": "When"}
 
@@ -301,8 +303,8 @@ class Plain(TypedDict):
 
 
 def test_a_typed_dict_of_typing_is_read_on_every_python() -> None:
-    found = json_types.kind(Plain)
-    assert found.check({"town": "Ely", "since": "2026-07-28", "z": 1}) == {"town": "Ely", "since": date(2026, 7, 28)}
+    found = read_type(Plain)
+    assert found.read({"town": "Ely", "since": "2026-07-28", "z": 1}) == {"town": "Ely", "since": date(2026, 7, 28)}
     assert found.schema["required"] == ["town"]
 
 
@@ -394,7 +396,7 @@ class Half:
         (Annotated[int | None, limits.Ge(1)], 0),
     ],
 )
-def test_what_has_rules_of_its_own_stays_pydantics(annotation: Any, value: object) -> None:  # noqa: ANN401
+def test_a_class_with_a_special_rule_is_read_by_pydantic(annotation: Any, value: object) -> None:  # noqa: ANN401
     assert native_reads(annotation, value) == pydantic_reads(annotation, value)
 
 
@@ -406,7 +408,7 @@ def test_what_has_rules_of_its_own_stays_pydantics(annotation: Any, value: objec
         (float, {"type": "number"}),
         (bool, {"type": "boolean"}),
         (None, {"type": "null"}),
-        (json_types.Number, {"type": "number"}),
+        (Number, {"type": "number"}),
         (Any, {}),
         (list, {"type": "array"}),
         (list[Any], {"type": "array"}),
@@ -426,13 +428,12 @@ def test_what_has_rules_of_its_own_stays_pydantics(annotation: Any, value: objec
     ],
 )
 def test_a_type_is_written_as_a_schema(annotation: Any, schema: dict[str, Any]) -> None:  # noqa: ANN401
-    assert json_types.kind(type(None) if annotation is None else annotation).schema == schema
+    assert read_type(type(None) if annotation is None else annotation).schema == schema
 
 
 @pytest.mark.parametrize("annotation", [Annotated[str, "A town"], Annotated[str, Field(description="A town")]])
 def test_a_description_is_known_however_it_was_written(annotation: Any) -> None:  # noqa: ANN401
-    found = json_types.kind(annotation)
-    assert found.description == "A town"
+    found = read_type(annotation)
     assert found.schema["description"] == "A town"
 
 
@@ -441,16 +442,16 @@ class Point(BaseModel):
     y: int = 0
 
 
-def test_other_types_are_pydantics() -> None:
-    assert json_types.kind(Point).check({"x": 1}) == Point(x=1)
-    assert json_types.kind(date).check("2026-07-28") == date(2026, 7, 28)
-    assert json_types.kind(list[Point]).check([{"x": 1, "y": 2}]) == [Point(x=1, y=2)]
+def test_pydantic_reads_other_types() -> None:
+    assert read_type(Point).read({"x": 1}) == Point(x=1)
+    assert read_type(date).read("2026-07-28") == date(2026, 7, 28)
+    assert read_type(list[Point]).read([{"x": 1, "y": 2}]) == [Point(x=1, y=2)]
 
 
 @pytest.mark.parametrize("value", [{"x": "1"}, {"x": 1.5}, {}, [], "x", None])
 def test_a_models_check_is_strict(value: object) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        json_types.kind(Point).check(value)
+        read_type(Point).read(value)
 
 
 @pytest.mark.parametrize(
@@ -478,9 +479,9 @@ def test_a_models_check_is_strict(value: object) -> None:
         (Annotated[int, Field(ge=1)], 0, "should be greater than or equal to 1"),
     ],
 )
-def test_a_refusal_says_where_and_why_but_not_the_value(annotation: Any, value: object, reason: str) -> None:  # noqa: ANN401
+def test_a_refusal_names_place_and_reason_but_not_the_value(annotation: Any, value: object, reason: str) -> None:  # noqa: ANN401
     with pytest.raises(ValueError, match=r"\w") as caught:
-        json_types.kind(annotation).check(value)
+        read_type(annotation).read(value)
     assert str(caught.value) == reason
     assert "hunter2" not in repr(caught.value.__cause__)
 
@@ -492,7 +493,7 @@ class Opaque:
 @pytest.mark.parametrize("annotation", [Opaque, list[Opaque], Opaque | None])
 def test_a_type_that_json_cannot_carry_is_named(annotation: Any) -> None:  # noqa: ANN401
     with pytest.raises(TypeError, match="cannot be written as JSON"):
-        json_types.kind(annotation)
+        read_type(annotation)
 
 
 @pytest.mark.parametrize(
@@ -513,7 +514,7 @@ def test_a_type_that_json_cannot_carry_is_named(annotation: Any) -> None:  # noq
     ],
 )
 def test_text_is_read_as_the_type_says(annotation: Any, text: str, value: object) -> None:  # noqa: ANN401
-    read = json_types.from_text(json_types.kind(annotation), text)
+    read = read_type(annotation).read_text(text)
     assert (type(read), read) == (type(value), value)
 
 
@@ -531,9 +532,9 @@ def test_text_is_read_as_the_type_says(annotation: Any, text: str, value: object
         (int, '"5"'),
     ],
 )
-def test_text_that_does_not_say_such_a_value_is_refused(annotation: Any, text: str) -> None:  # noqa: ANN401
+def test_text_that_is_no_value_of_the_type_is_refused(annotation: Any, text: str) -> None:  # noqa: ANN401
     with pytest.raises(ValueError, match="must be"):
-        json_types.from_text(json_types.kind(annotation), text)
+        read_type(annotation).read_text(text)
 
 
 @pytest.mark.parametrize(
@@ -541,4 +542,4 @@ def test_text_that_does_not_say_such_a_value_is_refused(annotation: Any, text: s
     [("work_item_id", "workItemId"), ("x", "x"), ("from_", "from"), ("a1_b2", "a1B2"), ("aB_c", "aBC")],
 )
 def test_a_name_in_camel_case(name: str, wire: str) -> None:
-    assert json_types.camel(name) == wire
+    assert to_camel_case(name) == wire

@@ -1,0 +1,107 @@
+"""A type as a `JsonType`: read here, or by pydantic.
+
+JSON's own types, common classes and limits are read without pydantic, whose import takes most of a cold start. A
+property test proves that both ways agree.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+
+from mcp_functions.schemas import json_types
+
+if TYPE_CHECKING:
+    from mcp_functions.schemas.json_types import JsonType
+
+UNIONS = (Union, types.UnionType)
+
+
+def read_type(annotation: object) -> JsonType:
+    """Read an annotation.
+
+    Args:
+        annotation: a resolved type hint; a string inside `Annotated` is its description.
+
+    Raises:
+        TypeError: JSON has no such type.
+
+    """
+    try:
+        native = _read_native(annotation)
+    except RecursionError:  # a class that refers to itself
+        native = None
+    if native:
+        return native
+    from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
+
+    read = pydantic_types.read_type(annotation)
+    return _described(read, get_args(annotation)[1:]) if get_origin(annotation) is Annotated else read
+
+
+def _read_native(annotation: object) -> JsonType | None:
+    if get_origin(annotation) is Annotated:
+        inner, *metadata = get_args(annotation)
+        return _read_annotated(inner, metadata)
+    if annotation in (Any, object):
+        return json_types.ANY
+    if not isinstance(annotation, type):
+        return _read_generic(annotation)
+    if annotation in json_types.SCALARS:
+        return json_types.SCALARS[annotation]
+    if annotation.__module__ == "builtins":
+        return _read_generic(annotation)
+    from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have a class
+
+    return class_types.read_class(annotation, _read_native)
+
+
+def _read_generic(annotation: object) -> JsonType | None:
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return json_types.read_choice(args)
+    if origin in UNIONS:
+        return json_types.read_union(args, _read_native)
+    if annotation is list or origin is list:
+        return json_types.read_array(args, _read_native)
+    if annotation is dict or (origin is dict and args[0] is str):
+        return json_types.read_object(args, _read_native)
+    return None
+
+
+def _read_annotated(inner: object, metadata: list[Any]) -> JsonType | None:
+    if any(map(json_types.needs_pydantic, metadata)):
+        return None
+    limits = [item for item in metadata if _is_limit(item)]
+    read = _read_limited(inner, limits) if limits else _read_native(inner)
+    if read is None:
+        return None
+    for item in metadata:
+        if hasattr(item, "add_to"):  # a `Keywords` of `annotations`
+            read = item.add_to(read)
+    return _described(read, metadata)
+
+
+def _read_limited(inner: object, limits: list[object]) -> JsonType | None:
+    from mcp_functions.schemas import limits as limit_rules  # noqa: PLC0415 - few types have limits
+
+    members = get_args(inner)
+    if get_origin(inner) in UNIONS and type(None) in members:  # `Annotated[int | None, Ge(1)]` limits the int
+        others = tuple(member for member in members if member is not type(None))
+        only: Any = Union.__getitem__(others)
+        return _read_native(Annotated[(only, *limits)] | None)
+    read = _read_native(inner)
+    return limit_rules.add_limits(get_origin(inner) or inner, read, limits) if read else None
+
+
+def _is_limit(item: object) -> bool:
+    is_group = hasattr(item, "__is_annotated_types_grouped_metadata__")
+    return is_group or type(item).__module__.partition(".")[0] == "annotated_types"
+
+
+def _described(read: JsonType, metadata: list[Any] | tuple[Any, ...]) -> JsonType:
+    """Add the description, which is the first string."""
+    for item in metadata:
+        if isinstance(item, str):
+            return read._replace(schema={**read.schema, "description": item})
+    return read
