@@ -815,18 +815,18 @@ from mcp_functions import aws, front_door
 from mcp_functions.aws.clients import Invoker
 from mcp_functions.tasks import Summons
 from mcp_functions.settings import Settings
-from mcp_functions.dispatch.vault import Vault
-vault = Vault(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
+from mcp_functions.dispatch.seal_factory import SealFactory
+seal_factory = SealFactory(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
 target = aws.find({environment!r}, "lambda")
 made = []
 def make():
     made.append(Invoker(target, connect_seconds=1, read_seconds=1, attempts=1))
     return made[-1]
-door, summons = front_door.KeptClient(make), Summons("worker", make)
+door, summons = front_door.CachedClient(make), Summons("worker", make)
 door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
-locks = [client._connections._lock for client in made] + [once["making"].cell_contents, vault._making]
+locks = [client._connections._lock for client in made] + [once["making"].cell_contents, seal_factory._making]
 held, go_on = threading.Event(), threading.Event()
 def hold():
     for lock in locks:
@@ -841,7 +841,7 @@ if os.fork() == 0:
     del made[:]
     door().invoke(FunctionName="f", Payload=b"{{}}")
     summons("task", None)
-    vault.states(600)
+    seal_factory.states(600)
     os.write(write, b"%d" % len(made))
     os._exit(0)
 os.close(write)

@@ -39,7 +39,7 @@ from mcp_functions import (
     resource,
     tool,
 )
-from mcp_functions.handlers import Handler
+from mcp_functions.handlers.base import Handler
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams, Unanswered
 from mcp_functions.rounds.round import InputRequired, Round
 

@@ -18,7 +18,8 @@ from jsonschema import Draft202012Validator
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from mcp_functions import Ask, Header, Number, prompt, resource, serve, tool
-from mcp_functions.handlers import Handler, signatures
+from mcp_functions.handlers import signatures
+from mcp_functions.handlers.base import Handler
 from mcp_functions.rounds import capabilities
 from tests.support import wire
 

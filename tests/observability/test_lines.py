@@ -402,7 +402,7 @@ class Invoke:
 
 def door(*handlers: Any) -> tuple[LambdaFunction, Invoke]:  # noqa: ANN401 - tools, prompts and resources
     found, invoke = Settings(stack="local", auth_mode="none"), Invoke(serve(*handlers))
-    front = FrontDoor(catalog.of(handlers, "here"), found, lambda: invoke, None)
+    front = FrontDoor(catalog.build(handlers, "here"), found, lambda: invoke, None)
     return LambdaFunction(lambda _name: Endpoint(found, front.answer)), invoke
 
 
@@ -549,7 +549,7 @@ def test_a_logger_of_logging_writes_the_line_too(caplog: pytest.LogCaptureFixtur
 
 def test_the_endpoints_line_goes_through_the_authors_logger(tmp_path: Path) -> None:
     out = Output()
-    (tmp_path / "catalog.json").write_text(json.dumps(catalog.of([add], "add")), encoding="utf-8")
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog.build([add], "add")), encoding="utf-8")
     with deployed():
         send(serve_catalog(tmp_path / "catalog.json", logger=out.logger), "tools/list")
     assert [(line["method"], line["outcome"]) for line in out.lines] == [("tools/list", "complete")]

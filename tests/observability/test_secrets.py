@@ -492,7 +492,7 @@ class Invoke:
 )  # fmt: skip
 def test_a_function_behind_the_endpoint_that_fails(answer: object) -> None:
     found = Settings(stack="local", auth_mode="none")
-    door = FrontDoor(catalog.of([sized], "sized"), found, lambda: Invoke(answer), None)
+    door = FrontDoor(catalog.build([sized], "sized"), found, lambda: Invoke(answer), None)
     endpoint = LambdaFunction(lambda _name: Endpoint(found, door.answer))
     assert send(endpoint, "tools/call", {"name": "sized", "arguments": {"size": SECRET}})["statusCode"] in {200, 500}
 

@@ -44,8 +44,8 @@ EVERY = {
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door"}
 TOOL = EVERY | {
-    "dispatch", "dispatch.dispatcher", "dispatch.vault", "handlers.base", "handlers.decorators", "handlers.playing",
-    "handlers.signatures", "handlers.tools", "protocol.plain_values", "protocol.results", "schemas",
+    "dispatch", "dispatch.dispatcher", "dispatch.seal_factory", "handlers.base", "handlers.decorators",
+    "handlers.runner", "handlers.signatures", "handlers.tools", "protocol.plain_values", "protocol.results", "schemas",
     "schemas.arguments", "schemas.defaults", "schemas.json_types", "schemas.parameters", "serving",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {

@@ -18,7 +18,7 @@ from tests.support import wire
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
 
 PLACEMENTS = ["direct", "behind the front door"]
 FOLDER = "all"
@@ -44,7 +44,7 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
     function = serve(*handlers, now=now)
     if placement == "direct":
         return function
-    offered = catalog.of(handlers, FOLDER)
+    offered = catalog.build(handlers, FOLDER)
 
     def wire_up(_name: str) -> Endpoint:
         found = settings.read(os.environ)

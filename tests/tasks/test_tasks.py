@@ -535,7 +535,7 @@ def test_a_function_without_tasks_takes_no_orders() -> None:
 
 
 def test_the_endpoint_hands_a_task_to_the_function_that_keeps_it() -> None:
-    offered = catalog.merge([catalog.of([publish], "books"), catalog.of([greet], "greet")])
+    offered = catalog.merge([catalog.build([publish], "books"), catalog.build([greet], "greet")])
     lambdas = Lambdas(books=LambdaFunction(lambda _name: World(*JOBS, auth_mode="none").endpoint))
     door = FrontDoor(offered, Settings(stack="local", auth_mode="none"), lambda: lambdas, None)
 
@@ -553,9 +553,9 @@ def test_the_endpoint_hands_a_task_to_the_function_that_keeps_it() -> None:
 
 
 def test_the_extension_is_advertised_where_a_tool_has_tasks() -> None:
-    told = catalog.discover(catalog.of([publish, greet]), {})["capabilities"]
+    told = catalog.discover(catalog.build([publish, greet]), {})["capabilities"]
     assert told == {"tools": {}, "extensions": {wire.TASKS: {}}}
-    assert "extensions" not in catalog.discover(catalog.of([greet]), {})["capabilities"]
+    assert "extensions" not in catalog.discover(catalog.build([greet]), {})["capabilities"]
 
 
 @pytest.mark.parametrize("method", ["tasks/list", "tasks/result", "tasks/input_response"])

@@ -89,7 +89,7 @@ def serve_catalog(
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would be a fifth of what a list imports
             offered = json.load(file)
         identity.announce(found)
-        door = FrontDoor(offered, found, KeptClient(lambda_client), instructions, now=now)
+        door = FrontDoor(offered, found, CachedClient(lambda_client), instructions, now=now)
         documents = metadata.documents(found, offered.get("scopes", ()))
         parameters = catalog.parameters(offered) if found.allowed_origins else []
         service = f"{found.stack}/{function_name.removeprefix(f'{found.stack}-')}"
@@ -111,11 +111,11 @@ def _earlier(
 
     @once
     def door() -> Legacy:
-        from mcp_functions.dispatch.vault import Vault  # noqa: PLC0415
+        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
         from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
 
-        vault = Vault(found, service, now=now) if found.kms_keys else None
-        return Legacy(found, front.answer, offered, vault, now=now)
+        seal_factory = SealFactory(found, service, now=now) if found.kms_keys else None
+        return Legacy(found, front.answer, offered, seal_factory, now=now)
 
     return lambda http, event, context: door()(http, event, context)  # noqa: PLW0108 - made when it is needed
 
@@ -137,7 +137,7 @@ def boto3_client() -> Any:  # noqa: ANN401 - see lambda_client
     return by_boto3.client("lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1)
 
 
-class KeptClient:
+class CachedClient:
     """Keeps one client, and its connection as long as that can be trusted: no call is sent a second time."""
 
     def __init__(self, make: Callable[[], Any], now: Callable[[], float] = time.monotonic) -> None:
@@ -226,7 +226,7 @@ class FrontDoor:
         began = time.perf_counter()
         try:
             # the deadline counts from the client's request, so that it hears from here before the gateway gives up
-            payload, failed = within(request.deadline - self._now() - ANSWER_SECONDS, invoke)
+            payload, failed = call_with_timeout(request.deadline - self._now() - ANSWER_SECONDS, invoke)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             raise _unreached(error) from None
         finally:
@@ -259,7 +259,7 @@ def _member(value: object) -> Iterator[bytes]:
     yield b'"'
 
 
-def within(seconds: float, call: Callable[[], T]) -> T:
+def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     """Wait for a call, but no longer than that: then it goes on, and nobody hears how it ends.
 
     Raises:

@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import settings
-from mcp_functions.dispatch.dispatcher import Server
-from mcp_functions.dispatch.vault import Vault
+from mcp_functions.dispatch.dispatcher import Dispatcher
+from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.handlers import catalog
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.gateway import Endpoint, LambdaFunction, once
@@ -27,7 +27,7 @@ from mcp_functions.protocol.jsonrpc import no_collection
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.gateway import Response
     from mcp_functions.legacy import Legacy
@@ -83,8 +83,8 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
         from mcp_functions.handlers.tools import Tool, exceptions  # noqa: PLC0415 - a prompt does not need tools
 
         named = exceptions(errors)
-        handlers = tuple(each.adding(named) if isinstance(each, Tool) else each for each in handlers)
-    offered = catalog.of(handlers)  # two of one name: say so now, not at the first event
+        handlers = tuple(each.with_errors(named) if isinstance(each, Tool) else each for each in handlers)
+    offered = catalog.build(handlers)  # two of one name: say so now, not at the first event
     with no_collection():  # modules are made here and stay: collecting among them takes 4 ms of a cold start
         _prepare(handlers, kms=wrapping is None and codec is None)
 
@@ -95,26 +95,30 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
             folder = folder.removesuffix(WORKER)  # a worker is its function once more, and opens what that sealed
         service = audience or f"{found.stack}/{folder}"
         seals = codec or wrapping or found.kms_keys
-        vault = Vault(found, service, wrapping, codec, now=now)
-        if any(handler.keeps for handler in handlers) and not (seals and found.table):
+        seal_factory = SealFactory(found, service, wrapping, codec, now=now)
+        if any(handler.needs_table for handler in handlers) and not (seals and found.table):
             from mcp_functions.dispatch.single_use import NO_TABLE  # noqa: PLC0415 - who keeps something has imported it
 
             raise Misconfigured(NO_TABLE)
         identity.announce(found)
-        states = vault.states if seals else None
-        tasks, work = _tasks(handlers, found, folder, vault, now, audit) if offered.get("tasks") else (None, None)
+        states = seal_factory.states if seals else None
+        tasks, work = (
+            _tasks(handlers, found, folder, seal_factory, now, audit) if offered.get("tasks") else (None, None)
+        )
         service = f"{service}/{found.stage}"
-        server = Server(handlers, found, service, states, vault.table, now=now, audit=audit, tasks=tasks)
+        server = Dispatcher(handlers, found, service, states, seal_factory.table, now=now, audit=audit, tasks=tasks)
         documents = metadata.documents(found, offered.get("scopes", ()))
         parameters = catalog.parameters(offered) if found.allowed_origins else []
-        earlier = _earlier(found, server, offered, vault if seals else None, now) if found.earlier_revisions else None
+        earlier = (
+            _earlier(found, server, offered, seal_factory if seals else None, now) if found.earlier_revisions else None
+        )
         endpoint = Endpoint(found, server.answer, documents, parameters, work, legacy=earlier)
         if not found.dialects:
             return endpoint
         from mcp_functions import dialects  # noqa: PLC0415 - of few deployments
 
         waits = max((handler.answer_within for handler in handlers), default=1)
-        place = dialects.Place(folder, found, service, vault.states, waits, now, os.urandom)
+        place = dialects.Place(folder, found, service, seal_factory.states, waits, now, os.urandom)
         return dialects.at_function(endpoint, place)
 
     again = partial(
@@ -127,13 +131,13 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
     """Import what signatures prove will be needed, where Lambda gives a full CPU; no call is made for it."""
     asks = any(handler.asks for handler in handlers)
     needed = (
-        (("dispatch.conversations",), not all(handler.alone for handler in handlers)),
+        (("dispatch.conversations",), not all(handler.only_returns for handler in handlers)),
         (
             ("seal.envelope", "schemas.class_types", "schemas.limits", "schemas.record_types"),
             asks,
         ),  # the last three read forms
         (("schemas.pydantic_types",), asks and "pydantic" in sys.modules),
-        (("dispatch.single_use",), any(handler.keeps for handler in handlers)),
+        (("dispatch.single_use",), any(handler.needs_table for handler in handlers)),
         (("tasks",), any(handler.task for handler in handlers)),
     )
     for modules in (modules for modules, are_needed in needed if are_needed):
@@ -141,7 +145,7 @@ def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
             import_module(f"mcp_functions.{module}")
     if asks and kms:
         _prepare_calls("kms")
-    if any(handler.keeps for handler in handlers):
+    if any(handler.needs_table for handler in handlers):
         _prepare_calls("dynamodb")
 
 
@@ -152,7 +156,11 @@ def _prepare_calls(service: str) -> None:
 
 
 def _earlier(
-    found: Settings, server: Server, offered: Mapping[str, Any], vault: Vault | None, now: Callable[[], float]
+    found: Settings,
+    server: Dispatcher,
+    offered: Mapping[str, Any],
+    seal_factory: SealFactory | None,
+    now: Callable[[], float],
 ) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
     """Make what answers clients of 2025, when the first of them comes."""
 
@@ -160,7 +168,7 @@ def _earlier(
     def door() -> Legacy:
         from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
 
-        return Legacy(found, server.answer, offered, vault, now=now, forwards=False)
+        return Legacy(found, server.answer, offered, seal_factory, now=now, forwards=False)
 
     return lambda http, event, context: door()(http, event, context)  # noqa: PLW0108 - made when it is needed
 
@@ -169,7 +177,7 @@ def _tasks(  # noqa: PLR0913, PLR0917 - what tasks need of a deployment
     handlers: Sequence[Handler[..., Any]],
     found: Settings,
     folder: str,
-    vault: Vault,
+    seal_factory: SealFactory,
     now: Callable[[], float],
     audit: Callable[[AuditRecord], object] | None,
 ) -> tuple[Tasks, Callable[[Mapping[str, Any], Any], None]]:
@@ -177,6 +185,6 @@ def _tasks(  # noqa: PLR0913, PLR0917 - what tasks need of a deployment
 
     # by the same qualifier: a worker of another version might not know what this one has sealed, or asks
     summon = Summons(f"{found.stack}-{folder}{WORKER}{found.qualifier}", lambda_client)
-    tasks = Tasks(handlers, found, folder, vault.table(found.max_task_ttl), summon, now=now)
+    tasks = Tasks(handlers, found, folder, seal_factory.table(found.max_task_ttl), summon, now=now)
     worker = Worker(tasks.tools, tasks.store, summon, now=now, lease_seconds=found.task_lease, audit=audit)
     return tasks, worker.work

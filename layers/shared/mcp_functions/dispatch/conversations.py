@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.handlers.playing import crashed, play, words
+from mcp_functions.handlers.runner import crash_message, crash_result, run_round
 from mcp_functions.protocol.constants import META_EARLIER
 from mcp_functions.protocol.errors import (
     Crash,
@@ -28,7 +28,7 @@ from mcp_functions.seal.request_state import RoundBudgetExceeded, binding, payer
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.request_state import Binding, Opened, RequestStates
@@ -91,7 +91,7 @@ class Conversations:
         try:
             result = self._once(turn, once) if once else self._played(turn)
         except Crash as crash:  # its claim was released and it was not recorded, so the same request runs again
-            result = crashed(handler, crash)
+            result = crash_result(handler, crash)
         return Answer(complete(result, self._server_info), tuple(turn.round.notifications))
 
     def _once(self, turn: _Turn, opened: Opened) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Conversations:
             until=request.ends,
         )
         if result is None:
-            return handler.failed("This was done before, and its answer was not kept.")
+            return handler.error_result("This was done before, and its answer was not kept.")
         # whoever asks again may have been restarted, as another client
         asked = result.get("inputRequests", {})
         if lacking := missing(asked.values(), request.capabilities):
@@ -135,8 +135,8 @@ class Conversations:
     def _run(self, turn: _Turn) -> dict[str, Any] | None:
         handler, params = turn.handler, turn.request.params
         if self._tasks and handler.task:
-            return play(self._tasks.instead_of(handler, turn.request), params, turn.round)
-        return play(handler, params, turn.round)
+            return run_round(self._tasks.instead_of(handler, turn.request), params, turn.round)
+        return run_round(handler, params, turn.round)
 
     def _round(self, request: Request, handler: Handler[..., Any], opened: Opened | None) -> Round:
         flow = opened.flow if opened else ""
@@ -184,12 +184,14 @@ class Conversations:
         try:
             token = states.seal(turn.bound, turn.opened, asked=asked, record=round_.leave(), flow=round_.flow)
         except DeveloperError as error:  # JSON cannot carry what the function keeps
-            raise Crash(words(handler), error) from None
+            raise Crash(crash_message(handler), error) from None
         except RoundBudgetExceeded as error:
-            return handler.failed(str(error))
+            return handler.error_result(str(error))
         except StateTooLarge as error:
             observability.current().reason = error.reason  # for the author; the model cannot raise a limit
-            return handler.failed("This conversation has more to remember than it can carry. Answer more briefly.")
+            return handler.error_result(
+                "This conversation has more to remember than it can carry. Answer more briefly."
+            )
         # `inputRequests` is there even when it is empty: one widespread client takes its absence for a final result.
         return {"resultType": "input_required", "inputRequests": round_.requests, "requestState": token}
 

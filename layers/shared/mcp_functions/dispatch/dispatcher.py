@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.handlers import catalog
-from mcp_functions.handlers.playing import crashed, play
+from mcp_functions.handlers.runner import crash_result, run_round
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 from mcp_functions.protocol.errors import Crash, InvalidParams, ResourceNotFound
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.dispatch.conversations import Conversations
-    from mcp_functions.handlers import Completing, Handler
+    from mcp_functions.handlers.base import Handler
+    from mcp_functions.handlers.completion import CompletableHandler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.request_state import RequestStates
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from mcp_functions.tasks import Tasks
 
 
-class Server:
+class Dispatcher:
     """Answers for the handlers of one Lambda.
 
     Args:
@@ -61,7 +62,7 @@ class Server:
         """Describe the handlers once, for every list to come."""
         self._handlers: dict[str, dict[str, Handler[..., Any]]] = {}  # by family of methods, and by key
         for handler in handlers:
-            family = catalog.CAPABILITIES[catalog.KINDS[handler.kind]]
+            family = catalog.CAPABILITIES[catalog.LISTS_BY_KIND[handler.kind]]
             self._handlers.setdefault(family, {}).setdefault(handler.key, handler)
         self._settings = settings
         self._audience = audience
@@ -70,7 +71,7 @@ class Server:
         self._now = now
         self._audit = audit
         self._tasks = tasks
-        self._catalog = catalog.of(handlers)
+        self._catalog = catalog.build(handlers)
         self._lists = catalog.Lists(self._catalog, settings)
         self._server_info = settings.server_info
 
@@ -102,10 +103,10 @@ class Server:
         notes = observability.current()
         notes.handler = handler.name
         self._permit(request, handler)
-        catalog.check_declared(handler.repeated, params, request.headers)
+        catalog.check_declared(handler.header_arguments, params, request.headers)
         _check_shape(method, params)
         carries = "requestState" in params
-        if handler.alone and not carries:
+        if handler.only_returns and not carries:
             notes.round = 1
             answer = self._completed(_returned(handler, params))
         else:
@@ -149,7 +150,7 @@ class Server:
                 context = request.params.get("context", {})
                 known = context.get("arguments", {}) if isinstance(context, dict) else None
                 if isinstance(known, dict) and all(isinstance(other, str) for other in known.values()):
-                    return cast("Completing[..., Any]", handler).completion(name, value, known)
+                    return cast("CompletableHandler[..., Any]", handler).completion(name, value, known)
                 text = "params.context.arguments must be an object of strings"
             case _:
                 text = 'params.argument must be {"name": …, "value": …}, both strings'
@@ -159,9 +160,9 @@ class Server:
 def _returned(handler: Handler[..., Any], params: Mapping[str, Any]) -> dict[str, Any]:
     """Run a handler that can do nothing but return."""
     try:
-        return play(handler, params, None) or {}
+        return run_round(handler, params, None) or {}
     except Crash as crash:
-        return crashed(handler, crash)
+        return crash_result(handler, crash)
 
 
 def _check_shape(method: str, params: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ from mcp_functions.store import Conflict, ItemTooLarge, Key, Unreadable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.handlers import Mode
+    from mcp_functions.handlers.base import Mode
     from mcp_functions.seal.request_state import Opened
     from mcp_functions.store import Item, Table
 

@@ -54,7 +54,7 @@ class Handler(Generic[P, R]):
     """
 
     kind: ClassVar[str]
-    repeated: Declared = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
+    header_arguments: Declared = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
     task: object = None
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description
@@ -95,8 +95,8 @@ class Handler(Generic[P, R]):
             self._read_signature(self._signature)
             self._check_single_use()
         self.asks = self._signature.asks
-        self.alone = not (self._signature.capabilities or self._signature.declared or self.task)
-        self.keeps = bool(single_use or self.task)
+        self.only_returns = not (self._signature.capabilities or self._signature.declared or self.task)
+        self.needs_table = bool(single_use or self.task)
         self.logs = self._signature.logs
 
     def _check_options(self) -> None:
@@ -162,7 +162,7 @@ class Handler(Generic[P, R]):
         """Run one round of a request; a handler that is `alone` needs none."""
         raise NotImplementedError
 
-    def failed(self, reason: str) -> dict[str, Any]:
+    def error_result(self, reason: str) -> dict[str, Any]:
         """Say that the request cannot be completed.
 
         Raises:
@@ -171,7 +171,7 @@ class Handler(Generic[P, R]):
         """
         raise Unanswered(reason)
 
-    def told(self, error: BaseException) -> str | None:
+    def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
         return text_of(error) if isinstance(error, NotAnswered) or is_tool_error(error) else None
 
@@ -198,7 +198,7 @@ class Handler(Generic[P, R]):
         return {}
 
     def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> Any:  # noqa: ANN401 - what the function returns
-        if self.alone or round_ is None:
+        if self.only_returns or round_ is None:
             value: Any = self.function(**arguments)  # type: ignore[call-arg]  # read above
         else:
             answers = self._signature.ask(arguments, round_, camel_case=self.camel_case)

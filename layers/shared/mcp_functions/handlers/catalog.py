@@ -17,18 +17,23 @@ from mcp_functions.protocol.messages import Answer, complete
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.headers import Declared
     from mcp_functions.settings import Settings
 
 # kind of handler -> the list it stands in
-KINDS = {"tool": "tools", "prompt": "prompts", "resource": "resources", "resource_template": "resourceTemplates"}
+LISTS_BY_KIND = {
+    "tool": "tools",
+    "prompt": "prompts",
+    "resource": "resources",
+    "resource_template": "resourceTemplates",
+}
 CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
 REFERENCES = {"ref/prompt": ("name", "prompts/get"), "ref/resource": ("uri", "resources/read")}
 EXTRAS = ("completions", "logging")
 
 
-def of(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str, Any]:
+def build(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str, Any]:
     """Describe handlers that live in one function.
 
     Args:
@@ -41,7 +46,7 @@ def of(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str, A
     """
     found = _empty()
     for handler in handlers:
-        listed = KINDS[handler.kind]
+        listed = LISTS_BY_KIND[handler.kind]
         if handler.key in found["functions"][listed]:
             message = f"two {listed} named {handler.key!r}: names are unique"
             raise ValueError(message)
@@ -63,7 +68,7 @@ def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """
     merged = _empty()
     for catalog in catalogs:
-        for listed in KINDS.values():
+        for listed in LISTS_BY_KIND.values():
             if twice := sorted(set(merged["functions"][listed]) & set(catalog["functions"][listed])):
                 first, second = merged["functions"][listed][twice[0]], catalog["functions"][listed][twice[0]]
                 message = f"two {listed} named {twice[0]!r}, in {first} and in {second}: names are unique"
@@ -86,7 +91,7 @@ def discover(
 ) -> dict[str, Any]:
     """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
     # Neither `listChanged` nor `subscribe`: nothing on Lambda lives long enough to tell.
-    capabilities: dict[str, Any] = {CAPABILITIES[listed]: {} for listed in KINDS.values() if catalog[listed]}
+    capabilities: dict[str, Any] = {CAPABILITIES[listed]: {} for listed in LISTS_BY_KIND.values() if catalog[listed]}
     capabilities |= {extra: {} for extra in EXTRAS if catalog[extra]}
     if catalog.get("tasks"):
         capabilities["extensions"] = {EXTENSION_TASKS: {}}
@@ -293,7 +298,7 @@ def _add_tasks(catalog: dict[str, Any], functions: Iterable[str]) -> None:
 
 
 def _check_advertised(catalog: Mapping[str, Any], capability: str) -> None:
-    if not any(catalog[listed] for listed in KINDS.values() if CAPABILITIES[listed] == capability):
+    if not any(catalog[listed] for listed in LISTS_BY_KIND.values() if CAPABILITIES[listed] == capability):
         raise MethodNotFound
 
 
@@ -307,13 +312,13 @@ def _resource(functions: Mapping[str, Mapping[str, str]], uri: str) -> str:
 
 
 def _empty() -> dict[str, Any]:
-    lists: dict[str, Any] = {listed: [] for listed in KINDS.values()}
-    return {**lists, "functions": {listed: {} for listed in KINDS.values()}, **dict.fromkeys(EXTRAS, False)}
+    lists: dict[str, Any] = {listed: [] for listed in LISTS_BY_KIND.values()}
+    return {**lists, "functions": {listed: {} for listed in LISTS_BY_KIND.values()}, **dict.fromkeys(EXTRAS, False)}
 
 
 def _sorted(catalog: dict[str, Any]) -> dict[str, Any]:
     # "SHOULD return tools in a deterministic order", so that a client's cached prompt stays valid
-    for listed in KINDS.values():
+    for listed in LISTS_BY_KIND.values():
         catalog[listed].sort(key=lambda entry: str(entry["name"]))
         catalog["functions"][listed] = dict(sorted(catalog["functions"][listed].items()))
     return catalog

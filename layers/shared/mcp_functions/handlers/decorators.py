@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
 
-    from mcp_functions.handlers import Mode, Prompt, Resource, Tool
-    from mcp_functions.handlers.resources import CacheScope
-    from mcp_functions.handlers.tools import TaskSupport
+    from mcp_functions.handlers.base import Mode
+    from mcp_functions.handlers.prompts import Prompt
+    from mcp_functions.handlers.resources import CacheScope, Resource
+    from mcp_functions.handlers.tools import TaskSupport, Tool
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.wire_types import Annotations, Icon, ToolAnnotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.base import P, R
-from mcp_functions.handlers.completing import Completing
+from mcp_functions.handlers.completion import CompletableHandler
 from mcp_functions.protocol import results
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
 
 
-class Prompt(Completing[P, R]):
+class Prompt(CompletableHandler[P, R]):
     """A function that writes messages for a model."""
 
     kind = "prompt"

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.handlers.base import P, R
-from mcp_functions.handlers.completing import Completing
+from mcp_functions.handlers.completion import CompletableHandler
 from mcp_functions.protocol import results, uri_templates
 from mcp_functions.schemas import arguments
 
@@ -36,7 +36,7 @@ def _check(uri: str, ttl_ms: int, cache_scope: str, size: int | None) -> None:
     raise TypeError(message)
 
 
-class Resource(Completing[P, R]):
+class Resource(CompletableHandler[P, R]):
     """A function that reads one resource."""
 
     kind = "resource"

@@ -86,7 +86,7 @@ class Tool(Handler[P, R]):
         else:
             self._accepts = arguments.read_raw(signature.sent, self._input_schema)
         # "clients MUST reject a tool definition" that breaks the rules of these
-        self.repeated = headers.declared(self._accepts.schema)
+        self.header_arguments = headers.declared(self._accepts.schema)
         self._output = signature.returns
         self._content_lists = signatures.returns_content_lists(signature.hints.get("return"))
 
@@ -110,9 +110,9 @@ class Tool(Handler[P, R]):
         try:
             value = self._run(self._accepts.bind(params.get("arguments") or {}), round_)
         except Exception as error:
-            if (text := self.told(error)) is None:
+            if (text := self.text_for_model(error)) is None:
                 raise
-            return self.failed(text)
+            return self.error_result(text)
         return self._result(value)
 
     def _result(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - what the function returns
@@ -121,7 +121,7 @@ class Tool(Handler[P, R]):
             self._check_output(result)
         return result
 
-    def support(self, params: Mapping[str, Any]) -> TaskSupport:
+    def task_support(self, params: Mapping[str, Any]) -> TaskSupport:
         """Say whether this call may become a task, or must.
 
         Raises:
@@ -137,7 +137,7 @@ class Tool(Handler[P, R]):
             raise DeveloperError(rule, name=self.name, decided=decided)
         return decided
 
-    def ask_first(self, params: Mapping[str, Any], round_: Round) -> None:
+    def ask_declared(self, params: Mapping[str, Any], round_: Round) -> None:
         """Ask what the signature declares, and do not run the function: before a call becomes a task.
 
         Raises:
@@ -147,14 +147,14 @@ class Tool(Handler[P, R]):
         """
         self._signature.ask(self._accepts.bind(params.get("arguments") or {}), round_, camel_case=self.camel_case)
 
-    def told(self, error: BaseException) -> str | None:
+    def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
         if isinstance(error, InvalidArgument):
             return str(error)
         # By exact type: pydantic's ValidationError is a ValueError too, and quotes what it was given.
-        return text_of(error) if type(error) in self.errors else super().told(error)
+        return text_of(error) if type(error) in self.errors else super().text_for_model(error)
 
-    def adding(self, errors: frozenset[type[Exception]]) -> Self:
+    def with_errors(self, errors: frozenset[type[Exception]]) -> Self:
         """Return the same tool, with more exceptions whose text is meant for the model."""
         tool = copy(self)
         tool.errors = self.errors | errors
@@ -164,7 +164,7 @@ class Tool(Handler[P, R]):
         """Say that the tool crashed: "tool execution errors" are results, and this one says no more than its name."""
         return results.tool_error(crash.message)
 
-    def failed(self, reason: str) -> dict[str, Any]:
+    def error_result(self, reason: str) -> dict[str, Any]:
         """Say that the tool failed, to the model."""
         return results.tool_error(reason)
 

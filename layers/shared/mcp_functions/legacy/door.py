@@ -33,7 +33,7 @@ from mcp_functions.seal.request_state import payer, principal_digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.dispatch.vault import Vault
+    from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.gateway import Response
     from mcp_functions.legacy.eras import Kind
@@ -59,7 +59,7 @@ class Legacy:
         settings: Settings,
         answer: Callable[[Request], Answer | Forwarded],
         offered: Mapping[str, Any],
-        vault: Vault | None,
+        seal_factory: SealFactory | None,
         *,
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
@@ -72,7 +72,7 @@ class Legacy:
             settings: of the deployment.
             answer: the core: answers a modern request.
             offered: the catalog.
-            vault: seals sessions and questions; None where there is no key, and so neither.
+            seal_factory: seals sessions and questions; None where there is no key, and so neither.
             now: unix seconds, wall clock.
             rand: `n` random bytes.
             sleep: waits for a table that has trouble, seconds.
@@ -83,16 +83,16 @@ class Legacy:
         self._runner = Runner(answer, offered, now, forwards=forwards)
         self._lists: dict[tuple[Any, ...], dict[str, Any]] = {}  # by method, cursor and revision
         self._seals: sealing.Seals | None = None
-        if vault:
+        if seal_factory:
             seconds = {"session_seconds": settings.session_seconds, "question_seconds": settings.question_seconds}
-            self._seals = sealing.seals(vault, **seconds, max_body=settings.max_body_bytes)
+            self._seals = sealing.seals(seal_factory, **seconds, max_body=settings.max_body_bytes)
         self._conversations: Conversations | None = None
-        if vault and self._seals and settings.table:
+        if seal_factory and self._seals and settings.table:
             keeps = kept_seconds(settings.question_seconds)
 
             @gateway.once
             def mailbox() -> Mailbox:
-                return Mailbox(vault.table(keeps), seconds=keeps, now=now, sleep=sleep)
+                return Mailbox(seal_factory.table(keeps), seconds=keeps, now=now, sleep=sleep)
 
             self._conversations = Conversations(
                 self._seals, mailbox, self._runner, question_seconds=settings.question_seconds, now=now, rand=rand

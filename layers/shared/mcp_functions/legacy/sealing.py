@@ -11,7 +11,7 @@ from mcp_functions.protocol.jsonrpc import dumps
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.dispatch.vault import Vault
+    from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.seal.envelope import Codec, Envelope
 
 SESSION, EVENT, QUESTION = b"ks1/session", b"ks1/event", b"ks1/question"
@@ -75,11 +75,11 @@ class Seals(NamedTuple):
     questions: Sealer
 
 
-def seals(vault: Vault, *, session_seconds: int, question_seconds: int, max_body: int) -> Seals:
+def seals(seal_factory: SealFactory, *, session_seconds: int, question_seconds: int, max_body: int) -> Seals:
     """Make them; no key is asked for yet.
 
     Args:
-        vault: seals.
+        seal_factory: seals.
         session_seconds: that a session may live.
         question_seconds: in which a question may be answered.
         max_body: bytes of a request: a question's id comes back in one, beside the answer.
@@ -87,7 +87,7 @@ def seals(vault: Vault, *, session_seconds: int, question_seconds: int, max_body
     """
 
     def sealer(label: bytes, max_age: int, max_chars: int) -> Sealer:
-        return Sealer(vault.seal(label, max_age=max_age, max_chars=max_chars), label)
+        return Sealer(seal_factory.seal(label, max_age=max_age, max_chars=max_chars), label)
 
     return Seals(
         sealer(SESSION, session_seconds, MAX_SESSION),

@@ -118,7 +118,7 @@ def read(root: Path) -> Project:
         asking=frozenset(
             folder for folder, offered in handlers.items() if any(made.asks or made.task for made in offered)
         ),
-        keeping=frozenset(folder for folder, offered in handlers.items() if any(made.keeps for made in offered)),
+        keeping=frozenset(folder for folder, offered in handlers.items() if any(made.needs_table for made in offered)),
         catalog=catalogs.read(root / FOLDER),
         template=written,
     )

@@ -38,8 +38,9 @@ from mcp_functions.tasks.task import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.handlers import Handler, Tool
-    from mcp_functions.handlers.playing import Playable
+    from mcp_functions.handlers.base import Handler
+    from mcp_functions.handlers.runner import Runnable
+    from mcp_functions.handlers.tools import Tool
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
     from mcp_functions.settings import Settings
@@ -85,7 +86,7 @@ class Tasks:
         self.store = Store(table, function, most=settings.max_open_tasks, now=now, rand=rand)
         self._settings, self._summon, self._now, self._rand = settings, summon, now, rand
 
-    def instead_of(self, handler: Handler[..., Any], request: Request) -> Playable:
+    def instead_of(self, handler: Handler[..., Any], request: Request) -> Runnable:
         """Return what plays this round of a call: the handler, or the beginning of a task in its place."""
         return _Call(self, self.tools[handler.name], request)
 
@@ -112,10 +113,10 @@ class Tasks:
             task_id = self.store.create(task, owner)
         except TooMany:
             most = self._settings.max_open_tasks
-            return tool.failed(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
+            return tool.error_result(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # for the author
-            return tool.failed(TOO_LARGE)
+            return tool.error_result(TOO_LARGE)
         self._summon(task_id, owner)
         return {"resultType": "task", **_shown(task_id, task, now)}
 
@@ -227,25 +228,25 @@ class _Call:
 
         """
         try:
-            support = self._tool.support(params)
+            support = self._tool.task_support(params)
             if support == "required":
                 self._request.must_take_tasks()
             if not support or not self._request.takes_tasks:
                 return self._tool.call(params, round_)
-            self._tool.ask_first(params, round_)
+            self._tool.ask_declared(params, round_)
         except Exception as error:
-            if (text := self._tool.told(error)) is None:
+            if (text := self._tool.text_for_model(error)) is None:
                 raise
-            return self._tool.failed(text)
+            return self._tool.error_result(text)
         return self._tasks.begin(self._tool, self._request, round_)
 
-    def failed(self, reason: str) -> dict[str, Any]:
+    def error_result(self, reason: str) -> dict[str, Any]:
         """Say that the call cannot be completed."""
-        return self._tool.failed(reason)
+        return self._tool.error_result(reason)
 
-    def told(self, error: BaseException) -> str | None:
+    def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
-        return self._tool.told(error)
+        return self._tool.text_for_model(error)
 
 
 def _shown(task_id: str, task: Task, now: int) -> dict[str, Any]:

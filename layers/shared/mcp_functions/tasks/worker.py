@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.handlers.playing import crashed, play, words
+from mcp_functions.handlers.runner import crash_message, crash_result, run_round
 from mcp_functions.protocol.errors import (
     Crash,
     DeveloperError,
@@ -50,7 +50,7 @@ from mcp_functions.tasks.task import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.handlers import Tool
+    from mcp_functions.handlers.tools import Tool
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.tasks.store import Store
 
@@ -158,9 +158,9 @@ class Worker:
             raise
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # for the author
-            return {"result": tool.failed(TOO_MUCH)} if tool else None
+            return {"result": tool.error_result(TOO_MUCH)} if tool else None
         except Crash as crash:  # "isError" completes a task, as every other result of a tool does
-            return {"result": crashed(tool, crash)} if tool else None
+            return {"result": crash_result(tool, crash)} if tool else None
         except McpError as error:
             return {"error": _noted(error)}
         except BaseException as error:  # of the author's audit
@@ -185,11 +185,11 @@ class Worker:
             return held.change(lambda task: self._after(task, held.epoch, round_, outcome))
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # for the author
-            too_much = {"result": self._tools[held.tool].failed(TOO_MUCH)}
+            too_much = {"result": self._tools[held.tool].error_result(TOO_MUCH)}
             instead = too_much if outcome is None else {"error": _error(TaskResultTooLarge())}
         except DeveloperError as error:
             tool = self._tools[held.tool]
-            instead = {"result": crashed(tool, Crash(words(tool), error))}
+            instead = {"result": crash_result(tool, Crash(crash_message(tool), error))}
         return held.change(lambda task: self._after(task, held.epoch, round_, instead))
 
     def _after(self, task: Task, epoch: int, round_: Round, outcome: Mapping[str, Any] | None) -> Task:
@@ -226,7 +226,7 @@ def _result(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str,
     if tool is None:
         raise UnknownTask  # another release offers it no more
     round_.camel_case = tool.camel_case
-    result = play(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
+    result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
     if result is not None:
         return {"result": result}
     if lacking := missing(round_.requests.values(), task.declared):

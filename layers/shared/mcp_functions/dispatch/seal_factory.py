@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STATES = b"ks1/request-state"
 
 
-class Vault:
+class SealFactory:
     """What one scope seals: the states that clients carry, and the items of a table. Both under the same data keys.
 
     `states(lifetime)` and `table(max_age)` make one for every number of seconds, and give it again: what they have

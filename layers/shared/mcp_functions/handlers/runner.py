@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BY_HAND = "a function raised InputRequired by hand; to ask, it takes a capability after *"
 
 
-class Playable(Protocol):
+class Runnable(Protocol):
     """What plays a round: a handler, or what stands in for one."""
 
     @property
@@ -30,14 +30,14 @@ class Playable(Protocol):
     def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run one round of a request."""
 
-    def failed(self, reason: str) -> dict[str, Any]:
+    def error_result(self, reason: str) -> dict[str, Any]:
         """Say that the request cannot be completed."""
 
-    def told(self, error: BaseException) -> str | None:
+    def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
 
 
-def play(handler: Playable, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any] | None:
+def run_round(handler: Runnable, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any] | None:
     """Run one round of a handler; None if it ended with the signal, whatever the author's code did with that.
 
     Args:
@@ -46,7 +46,7 @@ def play(handler: Playable, params: Mapping[str, Any], round_: Round | None) -> 
         round_: None for a handler that can do nothing but return.
 
     Raises:
-        McpError: the request has no result. A `Crash` becomes one by `crashed`.
+        McpError: the request has no result. A `Crash` becomes one by `crash_result`.
 
     """
     result: dict[str, Any] | None = None
@@ -54,7 +54,7 @@ def play(handler: Playable, params: Mapping[str, Any], round_: Round | None) -> 
         result = handler.call(params, round_)  # type: ignore[arg-type]  # a handler that can only return takes None
     except InputRequired as signal:
         if round_ is None:
-            raise Crash(words(handler), _by_hand(signal)) from None
+            raise Crash(crash_message(handler), _by_hand(signal)) from None
         if not round_.ended:
             round_.broken = round_.broken or _by_hand(signal)
     except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of whatever is raised
@@ -65,13 +65,13 @@ def play(handler: Playable, params: Mapping[str, Any], round_: Round | None) -> 
         return result
     round_.close()
     if round_.broken:
-        raise Crash(words(handler), round_.broken)
+        raise Crash(crash_message(handler), round_.broken)
     if round_.gave_up:
-        return handler.failed(round_.gave_up)
+        return handler.error_result(round_.gave_up)
     return None if round_.ended else result
 
 
-def crashed(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
+def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
     """Note a crash for the log, and return the result that says so.
 
     Raises:
@@ -82,7 +82,7 @@ def crashed(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
     return handler.crashed(crash)
 
 
-def words(handler: Playable) -> str:
+def crash_message(handler: Runnable) -> str:
     """Say that a handler crashed, and nothing of what it raised."""
     return f"The {handler.label} failed unexpectedly. The server's log says why."
 
@@ -92,7 +92,7 @@ def _by_hand(signal: InputRequired) -> DeveloperError:
     return DeveloperError(BY_HAND).with_traceback(signal.__traceback__)
 
 
-def _failed(handler: Playable, error: BaseException) -> dict[str, Any]:
+def _failed(handler: Runnable, error: BaseException) -> dict[str, Any]:
     """Return what an exception tells the model, if it is meant to.
 
     Raises:
@@ -102,16 +102,16 @@ def _failed(handler: Playable, error: BaseException) -> dict[str, Any]:
     if isinstance(error, McpError) or is_ctrl_c(error):
         raise error
     if isinstance(error, BaseExceptionGroup) and (text := _told(handler, error)) is not None:
-        return handler.failed(text)
-    raise Crash(words(handler), error) from None
+        return handler.error_result(text)
+    raise Crash(crash_message(handler), error) from None
 
 
-def _told(handler: Playable, group: BaseExceptionGroup[BaseException]) -> str | None:
+def _told(handler: Runnable, group: BaseExceptionGroup[BaseException]) -> str | None:
     """Return what tasks of an async handler tell the model, if that is all they raised."""
-    told, others = group.split(lambda error: handler.told(error) is not None)
+    told, others = group.split(lambda error: handler.text_for_model(error) is not None)
     if others is not None or told is None:
         return None
     first: BaseException = told
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
-    return handler.told(first)
+    return handler.text_for_model(first)

@@ -25,7 +25,7 @@ Completer = TypeVar("Completer", bound=Complete)
 MAX_COMPLETIONS = 100  # "values: … Must not exceed 100 items"
 
 
-class Completing(Handler[P, R]):
+class CompletableHandler(Handler[P, R]):
     """What prompts and resource templates have in common: their arguments are text, and can be completed."""
 
     def __init__(self, function: Callable[P, R], **options: Any) -> None:  # noqa: ANN401 - checked by Handler
@@ -92,7 +92,7 @@ class Completing(Handler[P, R]):
         except InvalidArgument as error:
             raise InvalidArguments(str(error)) from None
         except Exception as error:
-            if (text := self.told(error)) is None:
+            if (text := self.text_for_model(error)) is None:
                 raise
             raise Unanswered(text) from None
 
