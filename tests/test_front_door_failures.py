@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from mcp_functions import tool
-from mcp_functions.front_door import IDLE_SECONDS, CachedClient, FrontDoor, call_with_timeout, lambda_client
+from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
+from mcp_functions.http.forwarding import IDLE_SECONDS, CachedClient, call_with_timeout, lambda_client
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.protocol import jsonrpc
 from mcp_functions.protocol.errors import NotAnsweredInTime

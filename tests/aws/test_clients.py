@@ -30,13 +30,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions import aws, front_door
+from mcp_functions import aws
 from mcp_functions.aws import clients, connection, surroundings
 from mcp_functions.aws.clients import Invoker, Kms, Quota
 from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, Fetched
 from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
 from mcp_functions.aws.signing import Credentials, Scope, sign
-from mcp_functions.front_door import lambda_client
+from mcp_functions.http import forwarding
+from mcp_functions.http.forwarding import lambda_client
 from mcp_functions.seal import kms
 from mcp_functions.seal.kms import kms_client
 from mcp_functions.store import Refused, dynamodb, make_call, s3
@@ -811,7 +812,8 @@ def test_credentials_that_cannot_be_renewed_serve_to_their_end(service: Service,
 
 FORKS = """
 import os, signal, threading
-from mcp_functions import aws, front_door
+from mcp_functions import aws
+from mcp_functions.http import forwarding
 from mcp_functions.aws.clients import Invoker
 from mcp_functions.tasks import Summons
 from mcp_functions.settings import Settings
@@ -822,7 +824,7 @@ made = []
 def make():
     made.append(Invoker(target, connect_seconds=1, read_seconds=1, attempts=1))
     return made[-1]
-door, summons = front_door.CachedClient(make), Summons("worker", make)
+door, summons = forwarding.CachedClient(make), Summons("worker", make)
 door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
@@ -910,7 +912,7 @@ def test_preparing_where_boto3_will_call_is_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [front_door.boto3_client, summons.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
+    "make", [forwarding.boto3_client, summons.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
 )
 def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch

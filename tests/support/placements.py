@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import dialects, serve, settings
 from mcp_functions.front_door import FrontDoor
-from mcp_functions.handlers import catalog
+from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.legacy import Legacy
 from tests.support import wire
@@ -50,7 +50,7 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
         found = settings.read(os.environ)
         door = FrontDoor(offered, found, lambda: Lambdas(all=function), None, now=now)
         earlier = Legacy(found, door.answer, offered, None, now=now)
-        endpoint = Endpoint(found, door.answer, parameters=catalog.parameters(offered), legacy=earlier)
+        endpoint = Endpoint(found, door.answer, parameters=lookup.header_names(offered), legacy=earlier)
         return dialects.at_door(endpoint, offered, door.forward) if found.dialects else endpoint
 
     return LambdaFunction(wire_up, handlers, now=now)

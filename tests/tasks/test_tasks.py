@@ -10,7 +10,7 @@ import pytest
 
 from mcp_functions import serve, settings, tool
 from mcp_functions.front_door import FrontDoor
-from mcp_functions.handlers import catalog
+from mcp_functions.handlers import catalog, lists
 from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
 from mcp_functions.protocol.messages import Forwarded, Request
@@ -553,9 +553,9 @@ def test_the_endpoint_hands_a_task_to_the_function_that_keeps_it() -> None:
 
 
 def test_the_extension_is_advertised_where_a_tool_has_tasks() -> None:
-    told = catalog.discover(catalog.build([publish, greet]), {})["capabilities"]
+    told = lists.discover(catalog.build([publish, greet]), {})["capabilities"]
     assert told == {"tools": {}, "extensions": {wire.TASKS: {}}}
-    assert "extensions" not in catalog.discover(catalog.build([greet]), {})["capabilities"]
+    assert "extensions" not in lists.discover(catalog.build([greet]), {})["capabilities"]
 
 
 @pytest.mark.parametrize("method", ["tasks/list", "tasks/result", "tasks/input_response"])

@@ -10,7 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch.dispatcher import Dispatcher
-from mcp_functions.handlers import catalog
+from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.settings import Settings
@@ -76,7 +76,7 @@ class World:
         server = Dispatcher(
             handlers, self.settings, "local/work/test", states, now=self.clock, tasks=self.tasks, audit=audit
         )
-        parameters = catalog.parameters(catalog.build(handlers))
+        parameters = lookup.header_names(catalog.build(handlers))
         self.endpoint = Endpoint(self.settings, server.answer, parameters=parameters, work=self.worker.work)
         self.function = LambdaFunction(lambda _name: self.endpoint, handlers, now=self.clock)
 

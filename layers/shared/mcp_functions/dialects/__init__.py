@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dialects.speaking import Place
-from mcp_functions.handlers import catalog
+from mcp_functions.handlers import lookup
 from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION, RESUME
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
 
@@ -126,7 +126,7 @@ class AtDoor:
             return self._forward(request.params["function"], request)
         for dialect in self._dialects:
             if (task_id := dialect.task(request)) is not None:
-                return self._forward(catalog.keeping(self._offered, "tasks/get", {"taskId": task_id}), request)
+                return self._forward(lookup.task_function(self._offered, "tasks/get", {"taskId": task_id}), request)
         return self._answer(request)
 
     def turn(self, http: HttpRequest, value: Any) -> Turn | None:  # noqa: ANN401 - JSON is any value

@@ -1,10 +1,10 @@
-"""What one scope seals, made when it is first asked for: nobody pays for keys, seals or tables that are not used."""
+"""Makes the seals and the tables of one function; each is made when it is first used."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from mcp_functions.seal.forgetting import forgetful
 
@@ -21,87 +21,88 @@ STATES = b"ks1/request-state"
 
 
 class SealFactory:
-    """What one scope seals: the states that clients carry, and the items of a table. Both under the same data keys.
+    """Makes the seals of states and the sealed tables of one function. They share their data keys.
 
-    `states(lifetime)` and `table(max_age)` make one for every number of seconds, and give it again: what they have
-    learnt is worth keeping. `states(lifetime, label)` is for what dialects carry, which is no requestState.
+    `states(lifetime)` and `table(max_age)`, in seconds, return the same object for the same number: its caches stay
+    warm. `states(lifetime, label)` seals what dialects send, which must not open as a requestState.
     """
 
     def __init__(
         self,
-        found: Settings,
+        settings: Settings,
         service: str,
         wrapping: Sequence[Wrapping] | None = None,
         codec: Codec | None = None,
         *,
         now: Callable[[], float],
     ) -> None:
-        """Remember what the deployment decided; nothing is made before it is asked for.
+        """Store the parts of a seal; nothing is made before it is used.
 
         Args:
-            found: the deployment's settings.
-            service: `<stack>/<function>`, or a shared audience.
-            wrapping: another KMS than that of the settings.
-            codec: another seal altogether.
-            now: unix seconds.
+            settings: the settings of the deployment.
+            service: `<stack>/<function>`, or an audience that several functions share.
+            wrapping: another KMS than the keys in the settings.
+            codec: replaces the seal altogether.
+            now: the clock, unix seconds.
 
         """
-        self._found, self._service, self._wrapping, self._codec, self._now = found, service, wrapping, codec, now
-        self._making, self._made = Lock(), cast("Keys | None", None)
+        self._settings, self._service, self._wrapping, self._codec, self._now = settings, service, wrapping, codec, now
+        self._making = Lock()
+        self._made: Keys | None = None
         self.states = lru_cache(self._states)
         self.table = lru_cache(self._table)
         forgetful(self)
 
     def reset(self) -> None:
-        """Make another lock: in a forked child the old one may be held by a thread that is not there."""
+        """Replace the lock: in a forked child, a thread that does not exist there may hold the old one."""
         self._making = Lock()
 
     @property
     def _keys(self) -> Keys:
-        with self._making:  # two that are made at once would each have their own
+        with self._making:  # two threads that made keys at the same time would use different ones
             self._made = self._made or self._make_keys()
             return self._made
 
     def _make_keys(self) -> Keys:
-        from mcp_functions.seal.data_keys import Keys, KmsKey, Scope  # noqa: PLC0415 - only where something is sealed
+        from mcp_functions.seal.data_keys import Keys, KmsKey, Scope  # noqa: PLC0415 - many functions seal nothing
 
-        wraps = self._wrapping or [KmsKey(arn) for arn in self._found.kms_keys]
-        return Keys(wraps, Scope(self._service, self._found.stage, self._found.generation), now=self._now)
+        wrapping = self._wrapping or [KmsKey(arn) for arn in self._settings.kms_keys]
+        return Keys(wrapping, Scope(self._service, self._settings.stage, self._settings.generation), now=self._now)
 
     def _states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
         from mcp_functions.seal.request_state import RequestStates  # noqa: PLC0415
 
-        seal = self.seal(label, max_age=lifetime, max_chars=self._found.max_state_chars)
-        anonymous = self._found.auth_mode == "none"
+        seal = self.seal(label, max_age=lifetime, max_chars=self._settings.max_state_chars)
+        anonymous = self._settings.auth_mode == "none"
         return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
 
     def _table(self, max_age: int) -> Table:
-        from mcp_functions import store  # noqa: PLC0415 - of few functions
+        from mcp_functions import store  # noqa: PLC0415 - few functions have a table
 
         seal = self._codec or store.envelope(self._keys, max_age=max_age)
-        rows = store.DynamoDb(self._found.table, store.make_call)
-        blobs = self._blobs(max_age) if self._found.blobs else None
+        rows = store.DynamoDb(self._settings.table, store.make_call)
+        blobs = self._blobs(max_age) if self._settings.blobs else None
         return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
 
     def _blobs(self, max_age: int) -> tuple[Bucket, Codec]:
-        from mcp_functions import store  # noqa: PLC0415 - of few functions
-        from mcp_functions.store.s3 import S3  # noqa: PLC0415 - of fewer
+        from mcp_functions import store  # noqa: PLC0415
+        from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
 
         seal = self._codec or store.envelope(self._keys, max_age=max_age, label=store.BLOB_LABEL)
-        return S3(self._found.blobs), seal
+        return S3(self._settings.blobs), seal
 
     def seal(self, label: bytes, *, max_age: int, max_chars: int) -> Codec:
-        """Make what seals bytes of another kind than states and items.
+        """Make a seal for bytes that are neither states nor items.
 
         Args:
-            label: says the kind; nothing sealed under one opens under another. An own codec knows no labels: with it,
-                whoever seals says the kind inside.
-            max_age: seconds that what is sealed may live.
-            max_chars: of a token.
+            label: names the kind of the bytes. A token sealed under one label does not open under another. An author's
+                codec ignores the label, so with it the caller writes the kind into the bytes.
+            max_age: seconds for which a token is valid.
+            max_chars: the longest token.
 
         """
         if self._codec:
             return self._codec
-        from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - a seal of one's own needs no cryptography
+        from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
 
         return Envelope(self._keys, label=label, max_age=max_age, max_chars=max_chars)

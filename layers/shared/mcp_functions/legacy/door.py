@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.handlers import catalog
+from mcp_functions.handlers import lookup
 from mcp_functions.http import events, gateway, identity
 from mcp_functions.legacy import eras, finals, lifting, projecting, revisions, sealing, sessions, writing
 from mcp_functions.legacy.codes import NothingAsked, SessionNotFound
@@ -157,7 +157,7 @@ class Legacy:
         params = message.get("params")
         if message.get("method") == "tools/call" and isinstance(params, dict):
             arguments = params.get("arguments")
-            declared = catalog.declared(self._offered, params.get("name"))
+            declared = lookup.header_arguments(self._offered, params.get("name"))
             headers.check_sent(declared, arguments if isinstance(arguments, dict) else {}, received)
 
     def _resumed(self, http: HttpRequest, event: Mapping[str, Any], context: Any) -> Response | None:  # noqa: ANN401 - Lambda's context object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_functions.handlers import catalog
+from mcp_functions.handlers import lookup
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import (
     CALLS,
@@ -89,7 +89,7 @@ def repeated(sent: JSONRPCRequest, offered: Mapping[str, Any], received: Mapping
         written["mcp-name"] = headers.encode(name)
     if method == "tools/call":
         arguments = taken.get("arguments")
-        declared = catalog.declared(offered, name)
+        declared = lookup.header_arguments(offered, name)
         written |= headers.repeat(declared, arguments if isinstance(arguments, dict) else {})
     return written
 
