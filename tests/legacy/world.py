@@ -63,7 +63,7 @@ class Kms:
 
 
 class KeptSealFactory(SealFactory):
-    """A seal_factory whose table is in memory."""
+    """A seal factory whose table is in memory."""
 
     memory: MemoryTable
 
@@ -131,7 +131,7 @@ class World:
             self.handlers, self.settings, "local/all/prod", seal_factory.states, seal_factory.table, now=self.clock
         )
 
-        def answer(request: Any) -> Any:  # noqa: ANN401 - as Server.answer has them
+        def answer(request: Any) -> Any:  # noqa: ANN401 - as Dispatcher.answer has them
             if request.message["method"] in ("tools/call", "prompts/get", "resources/read"):
                 self.ran += 1
                 if self.died():

@@ -45,12 +45,14 @@ EVERY = {
 DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.forgetting"}
 TOOL = EVERY | {
     "dispatch", "dispatch.dispatcher", "handlers.base", "handlers.decorators",
-    "handlers.runner", "handlers.signatures", "handlers.tools", "protocol.plain_values", "protocol.results", "schemas",
+    "handlers.return_types", "handlers.runner", "handlers.signatures", "handlers.tools", "protocol.plain_values",
+    "protocol.results", "schemas",
     "schemas.arguments", "schemas.defaults", "schemas.json_types", "schemas.parameters", "serving",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
-    "dispatch.conversations", "dispatch.seal_factory", "protocol.foreign_types", "rounds", "rounds.capabilities",
-    "rounds.elicitation", "rounds.input_requests", "rounds.round", "schemas.class_types", "schemas.forms", "schemas.limits",
+    "dispatch.conversations", "dispatch.seal_factory", "handlers.injection", "protocol.foreign_types", "rounds",
+    "rounds.capabilities", "rounds.elicitation", "rounds.input_requests", "rounds.round", "schemas.class_types",
+    "schemas.forms", "schemas.limits",
     "schemas.record_types", "seal", "seal.budgets", "seal.data_keys", "seal.envelope", "seal.forgetting",
     "seal.key_choice", "seal.kms", "seal.request_state",
 }  # fmt: skip

@@ -1,7 +1,7 @@
-"""One round of a handler, played: what it returned, or None if it ended with the signal.
+"""Runs one round of a handler, and returns its result, or None if the round ended with a question.
 
-Whatever the author's code does with the signal, an ended round has ended. What the author's code raises by accident, or
-breaks, is a `Crash`: the type, the rule and the frames are logged, and its text stays in this process.
+An ended round stays ended, even if the author's code catches the signal `InputRequired`. An exception that the author
+did not intend is a `Crash`: the log gets its type and frames, and its text never leaves this process.
 """
 
 from __future__ import annotations
@@ -21,48 +21,51 @@ BY_HAND = "a function raised InputRequired by hand; to ask, it takes a capabilit
 
 
 class Runnable(Protocol):
-    """What plays a round: a handler, or what stands in for one."""
+    """A handler, or an object that runs in its place."""
 
     @property
     def label(self) -> str:
-        """What errors call it: its kind and its name."""
+        """Its kind and its name, for error messages."""
 
     def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run one round of a request."""
 
-    def error_result(self, reason: str) -> dict[str, Any]:
-        """Say that the request cannot be completed."""
+    def error_result(self, text: str) -> dict[str, Any]:
+        """Write the result of a request that cannot be completed."""
 
     def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
 
 
 def run_round(handler: Runnable, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any] | None:
-    """Run one round of a handler; None if it ended with the signal, whatever the author's code did with that.
+    """Run one round of a handler; return None if the round ended without a result.
 
     Args:
-        handler: what plays it.
-        params: of the request.
-        round_: None for a handler that can do nothing but return.
+        handler: the handler.
+        params: the params of the request.
+        round_: None for a handler that only returns.
 
     Raises:
-        McpError: the request has no result. A `Crash` becomes one by `crash_result`.
+        McpError: the request has no result. `crash_result` writes one for a `Crash`.
 
     """
     result: dict[str, Any] | None = None
     try:
-        result = handler.call(params, round_)  # type: ignore[arg-type]  # a handler that can only return takes None
+        result = handler.call(params, round_)  # type: ignore[arg-type]  # a handler that only returns takes None
     except InputRequired as signal:
+        by_hand = DeveloperError(BY_HAND).with_traceback(signal.__traceback__)
         if round_ is None:
-            raise Crash(crash_message(handler), _by_hand(signal)) from None
+            raise Crash(crash_message(handler), by_hand) from None
         if not round_.ended:
-            round_.broken = round_.broken or _by_hand(signal)
-    except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of whatever is raised
-        # The round has ended, whatever the author made of the signal; if that is wrong, the last round will say so.
-        if is_ctrl_c(error) or not (round_ and (round_.ended or round_.broken)):
-            result = _failed(handler, error)
-    if round_ is None:
-        return result
+            round_.broken = round_.broken or by_hand
+    except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of every exception
+        has_ended = round_ is not None and (round_.ended or round_.broken)
+        if is_ctrl_c(error) or not has_ended:
+            result = _error_result(handler, error)
+    return result if round_ is None else _close(handler, round_, result)
+
+
+def _close(handler: Runnable, round_: Round, result: dict[str, Any] | None) -> dict[str, Any] | None:
     round_.close()
     if round_.broken:
         raise Crash(crash_message(handler), round_.broken)
@@ -72,46 +75,45 @@ def run_round(handler: Runnable, params: Mapping[str, Any], round_: Round | None
 
 
 def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
-    """Note a crash for the log, and return the result that says so.
+    """Note a crash for the log, and write the result that reports it.
 
     Raises:
-        Crash: itself, where no result can say so: of a prompt or a resource.
+        Crash: the handler is a prompt or a resource, which has no result that reports an error.
 
     """
     observability.current().crash(crash.cause)
-    return handler.crashed(crash)
+    if handler.kind != "tool":
+        raise crash
+    return handler.error_result(crash.message)
 
 
 def crash_message(handler: Runnable) -> str:
-    """Say that a handler crashed, and nothing of what it raised."""
+    """Return a message about a crash, without the text of the exception."""
     return f"The {handler.label} failed unexpectedly. The server's log says why."
 
 
-def _by_hand(signal: InputRequired) -> DeveloperError:
-    """Say that the author's code raised the signal itself: no question stands behind it, so no round could go on."""
-    return DeveloperError(BY_HAND).with_traceback(signal.__traceback__)
-
-
-def _failed(handler: Runnable, error: BaseException) -> dict[str, Any]:
-    """Return what an exception tells the model, if it is meant to.
+def _error_result(handler: Runnable, error: BaseException) -> dict[str, Any]:
+    """Write the result for the exceptions of several tasks, if each of them is meant for the model.
 
     Raises:
-        McpError: the exception itself, if it is one; else a `Crash`.
+        McpError: the exception is one.
+        Crash: any other exception.
 
     """
     if isinstance(error, McpError) or is_ctrl_c(error):
         raise error
-    if isinstance(error, BaseExceptionGroup) and (text := _told(handler, error)) is not None:
-        return handler.error_result(text)
-    raise Crash(crash_message(handler), error) from None
+    text = _group_text(handler, error) if isinstance(error, BaseExceptionGroup) else None
+    if text is None:
+        raise Crash(crash_message(handler), error) from None
+    return handler.error_result(text)
 
 
-def _told(handler: Runnable, group: BaseExceptionGroup[BaseException]) -> str | None:
-    """Return what tasks of an async handler tell the model, if that is all they raised."""
-    told, others = group.split(lambda error: handler.text_for_model(error) is not None)
-    if others is not None or told is None:
+def _group_text(handler: Runnable, group: BaseExceptionGroup[BaseException]) -> str | None:
+    """Return the text of the first exception in a group, if all of them are meant for the model."""
+    for_model, others = group.split(lambda error: handler.text_for_model(error) is not None)
+    if others is not None or for_model is None:
         return None
-    first: BaseException = told
+    first: BaseException = for_model
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
     return handler.text_for_model(first)

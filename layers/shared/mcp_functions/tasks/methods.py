@@ -233,7 +233,7 @@ class _Call:
                 self._request.must_take_tasks()
             if not support or not self._request.takes_tasks:
                 return self._tool.call(params, round_)
-            self._tool.ask_declared(params, round_)
+            self._tool.ask_declared(self._tool.bind(params), round_)
         except Exception as error:
             if (text := self._tool.text_for_model(error)) is None:
                 raise
