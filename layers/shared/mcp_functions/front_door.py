@@ -1,4 +1,4 @@
-"""The MCP endpoint: an MCP client knows one URL, and behind it every handler is a Lambda of its own.
+"""The MCP endpoint: an MCP client knows one URL, and behind it every handler is a separate Lambda.
 
 The front door answers `server/discover` and the lists from catalog.json. It forwards every call, unchanged, to the
 function that the validated body names. It cannot read a state, and the function checks everything again. Its own key

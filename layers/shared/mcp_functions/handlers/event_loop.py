@@ -1,4 +1,4 @@
-"""The event loop of this process: every async handler runs in it, in a thread of its own.
+"""The event loop of this process: every async handler runs in it, in a separate thread.
 
 A client of asyncio belongs to the loop in which it first waited. With one loop for all calls, a client that a module
 makes serves every call of the process. Tasks that a call leaves running are cancelled when it ends (`async_calls`).
@@ -100,7 +100,7 @@ class _Process:
     def _serve(self, loop: AbstractEventLoop) -> None:
         """Run the loop for the life of the process: neither a raised SystemExit nor `loop.stop()` ends it."""
         while True:
-            loop.call_soon(watch_generators)  # the loop installs hooks of its own when it starts
+            loop.call_soon(watch_generators)  # a starting loop installs other hooks
             self._run_until_stopped(loop)
 
     def _run_until_stopped(self, loop: AbstractEventLoop) -> None:

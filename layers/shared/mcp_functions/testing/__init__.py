@@ -12,8 +12,9 @@ comes with the package; without pytest, `with deployed(): talk = Conversation(ha
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from mcp_functions import lazy_names
 
 if TYPE_CHECKING:
     from mcp_functions.local.task_client import Refused as Refused
@@ -42,12 +43,6 @@ __all__ = [
     "deployed",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:  # which would take every misspelt word for an object
-
-    def __getattr__(word: str) -> object:
-        """Import a word's module when the word is first used: pytest imports this package wherever it is installed."""
-        if word not in _HOME:
-            message = f"module {__name__!r} has no attribute {word!r}"
-            raise AttributeError(message)
-        value = globals()[word] = getattr(import_module(f"mcp_functions.{_HOME[word]}"), word)
-        return value
+if not TYPE_CHECKING:  # a type checker would accept every misspelt name
+    # Lazily: pytest imports this package wherever it is installed.
+    __getattr__ = lazy_names(__name__, _HOME)
