@@ -158,24 +158,21 @@ def _check_params(method: str, params: Mapping[str, Any]) -> None:
         InvalidParams: one of them has the wrong shape.
 
     """
-    if message := _problem(method, params):
-        raise InvalidParams(message)
-
-
-def _problem(method: str, params: Mapping[str, Any]) -> str | None:
     meta, arguments = params["_meta"], params.get("arguments")
     if not isinstance(arguments, dict | None):
-        return "params.arguments must be an object"
-    if method == "prompts/get" and arguments and not _is_dict_of(str, arguments):
-        return "The arguments of a prompt must be strings"
+        text = "params.arguments must be an object"
+    elif method == "prompts/get" and arguments and not _is_dict_of(str, arguments):
+        text = "The arguments of a prompt must be strings"
     # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
-    if not _is_dict_of(dict, params.get("inputResponses", {})):
-        return "params.inputResponses must be an object of objects"
-    if META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
-        return f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
-    if "progressToken" in meta and not is_id(meta["progressToken"]):
-        return f"_meta.progressToken must be a string of at most {LONGEST_ID} characters, or an integer"
-    return None
+    elif not _is_dict_of(dict, params.get("inputResponses", {})):
+        text = "params.inputResponses must be an object of objects"
+    elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
+        text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
+    elif "progressToken" in meta and not is_id(meta["progressToken"]):
+        text = f"_meta.progressToken must be a string of at most {LONGEST_ID} characters, or an integer"
+    else:
+        return
+    raise InvalidParams(text)
 
 
 def _is_dict_of(type_: type, value: Any) -> bool:  # noqa: ANN401 - any JSON value

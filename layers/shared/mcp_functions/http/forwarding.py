@@ -119,7 +119,7 @@ def forward(
 
     try:
         response, failed = call_with_timeout(seconds - ANSWER_SECONDS, invoke)
-    except McpError:
+    except McpError:  # a timeout
         raise
     except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
         raise _invoke_error(error) from None
