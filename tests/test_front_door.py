@@ -16,9 +16,10 @@ from botocore import exceptions
 from botocore.exceptions import ClientError
 
 from mcp_functions import Header, prompt, resource, serve_catalog, tool
-from mcp_functions.dispatch.dispatcher import Server
-from mcp_functions.front_door import FrontDoor, boto3_client
+from mcp_functions.dispatch.dispatcher import Dispatcher
+from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
+from mcp_functions.http.forwarding import boto3_client
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.settings import Settings
 from tests.support import wire
@@ -47,9 +48,9 @@ def note(owner: str) -> str:
 
 
 OFFERED = catalog.merge(
-    [catalog.of([handler], folder) for handler, folder in ((add, "add"), (brief, "b"), (note, "n"))]
+    [catalog.build([handler], folder) for handler, folder in ((add, "add"), (brief, "b"), (note, "n"))]
 )
-SERVER = Server((add, brief, note), SETTINGS, "a", None)
+SERVER = Dispatcher((add, brief, note), SETTINGS, "a", None)
 
 
 class Lambda:

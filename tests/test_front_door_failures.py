@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from mcp_functions import tool
-from mcp_functions.front_door import IDLE_SECONDS, FrontDoor, KeptClient, lambda_client, within
+from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
+from mcp_functions.http.forwarding import IDLE_SECONDS, CachedClient, call_with_timeout, lambda_client
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.protocol import jsonrpc
 from mcp_functions.protocol.errors import NotAnsweredInTime
@@ -36,7 +37,7 @@ def add(a: int) -> str:
     return str(a)
 
 
-OFFERED = catalog.of([add], "add")
+OFFERED = catalog.build([add], "add")
 CALL = {"name": "add", "arguments": {"a": 1}}
 
 
@@ -104,7 +105,7 @@ class Door:
     def __init__(self) -> None:
         self.made: list[Any] = []
         self.seconds = 0.0
-        offered = FrontDoor(OFFERED, SETTINGS, KeptClient(self._client, lambda: self.seconds), None)
+        offered = FrontDoor(OFFERED, SETTINGS, CachedClient(self._client, lambda: self.seconds), None)
         self._function = LambdaFunction(lambda _name: Endpoint(SETTINGS, offered.answer))
 
     def _client(self) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
@@ -244,19 +245,19 @@ def test_a_function_that_stays_silent_is_given_up_before_the_gateway_gives_up(
 
 
 def test_a_call_that_ends_in_time_has_its_result_and_its_error() -> None:
-    assert within(29, lambda: "result") == "result"
+    assert call_with_timeout(29, lambda: "result") == "result"
     with pytest.raises(ZeroDivisionError):
-        within(29, lambda: 1 // 0)
+        call_with_timeout(29, lambda: 1 // 0)
 
 
 def test_even_a_late_call_has_a_moment() -> None:
-    assert within(-1000, lambda: "result") == "result"
+    assert call_with_timeout(-1000, lambda: "result") == "result"
 
 
 def test_nobody_waits_for_a_call_that_does_not_end() -> None:
     ends = threading.Event()
     with pytest.raises(NotAnsweredInTime):
-        within(0, ends.wait)
+        call_with_timeout(0, ends.wait)
     ends.set()
 
 

@@ -30,13 +30,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions import aws, front_door
+from mcp_functions import aws
 from mcp_functions.aws import clients, connection, endpoints
 from mcp_functions.aws.clients import KmsClient, LambdaClient, RetryQuota, Timing
 from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, ContainerCredentials
 from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
 from mcp_functions.aws.signing import Credentials, SigningScope, sign
-from mcp_functions.front_door import lambda_client
+from mcp_functions.http import forwarding
+from mcp_functions.http.forwarding import lambda_client
 from mcp_functions.seal import kms
 from mcp_functions.seal.kms import kms_client
 from mcp_functions.store import DynamoDbError, dynamodb, make_call, s3
@@ -824,22 +825,23 @@ def test_credentials_that_cannot_be_renewed_serve_to_their_end(service: Service,
 
 FORKS = """
 import os, signal, threading
-from mcp_functions import aws, front_door
+from mcp_functions import aws
+from mcp_functions.http import forwarding
 from mcp_functions.aws.clients import LambdaClient
 from mcp_functions.tasks import WorkerInvoker
 from mcp_functions.settings import Settings
-from mcp_functions.dispatch.vault import Vault
-vault = Vault(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
+from mcp_functions.dispatch.seal_factory import SealFactory
+vault = SealFactory(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
 target = aws.find_endpoint({environment!r}, "lambda")
 made = []
 def make():
     made.append(LambdaClient(target, connect_seconds=1, read_seconds=1, attempts=1))
     return made[-1]
-door, summons = front_door.KeptClient(make), WorkerInvoker("worker", make)
+door, summons = forwarding.CachedClient(make), WorkerInvoker("worker", make)
 door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
-locks = [client._connections._lock for client in made] + [once["making"].cell_contents, vault._making]
+locks = [client._connections._lock for client in made] + [once["making"].cell_contents, seal_factory._making]
 held, go_on = threading.Event(), threading.Event()
 def hold():
     for lock in locks:
@@ -854,7 +856,7 @@ if os.fork() == 0:
     del made[:]
     door().invoke(FunctionName="f", Payload=b"{{}}")
     summons("task", None)
-    vault.states(600)
+    seal_factory.states(600)
     os.write(write, b"%d" % len(made))
     os._exit(0)
 os.close(write)
@@ -923,7 +925,7 @@ def test_preparing_where_boto3_will_call_is_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [front_door.boto3_client, worker_invoker.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
+    "make", [forwarding.boto3_client, worker_invoker.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
 )
 def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch

@@ -196,7 +196,7 @@ def lab(trees: Trees) -> Iterator[Lab]:
 
 def write_catalogs(folder: Path, sizes: Sequence[int] = TOOLS) -> None:
     """Write what our endpoint offers: 0.json, with the functions behind it; and N.json, of so many tools."""
-    functions = [catalog.of(getattr(ours, name)().handlers, name) for name in BEHIND]
+    functions = [catalog.build(getattr(ours, name)().handlers, name) for name in BEHIND]
     (folder / "0.json").write_text(json.dumps(catalog.merge(functions)), encoding="utf-8")
 
     def many(text: str, count: int) -> str:
@@ -204,7 +204,7 @@ def write_catalogs(folder: Path, sizes: Sequence[int] = TOOLS) -> None:
         return text * count
 
     for size in sizes:
-        tools = [catalog.of([tool(name=f"tool_{number:03}")(many)], "many") for number in range(size)]
+        tools = [catalog.build([tool(name=f"tool_{number:03}")(many)], "many") for number in range(size)]
         (folder / f"{size}.json").write_text(json.dumps(catalog.merge(tools)), encoding="utf-8")
 
 

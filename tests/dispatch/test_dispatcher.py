@@ -29,8 +29,8 @@ from mcp_functions import (
     serving,
     tool,
 )
-from mcp_functions.dispatch.dispatcher import Server
-from mcp_functions.handlers import Handler
+from mcp_functions.dispatch.dispatcher import Dispatcher
+from mcp_functions.handlers.base import Handler
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.settings import Settings
@@ -70,7 +70,7 @@ class App:
                 boxes, now=self.clock, lifetime_seconds=seconds, anonymous=anonymous, max_rounds=max_rounds
             )
 
-        server = Server(handlers, settings, audience, states if keys else None, now=self.clock)
+        server = Dispatcher(handlers, settings, audience, states if keys else None, now=self.clock)
 
         self._function = LambdaFunction(lambda _name: Endpoint(settings, server.answer), handlers, now=self.clock)
 
@@ -626,7 +626,7 @@ def work(*, progress: Progress, log: Log) -> str:
 def notifications(meta: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     sent = wire.message("tools/call", {"name": "work"}, meta=meta)
     settings = Settings(stack="local", auth_mode="none")
-    server = Server((work,), settings, "a", None)
+    server = Dispatcher((work,), settings, "a", None)
     response = LambdaFunction(lambda _name: Endpoint(settings, server.answer))(wire.event(sent), wire.Context())
     *before, last = wire.messages(response)
     assert last["result"]["content"][0]["text"] == "done"

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_functions import Elicit, Step, prompt, resource, serve, tool
 from mcp_functions import store as tables
-from mcp_functions.handlers import Prompt
+from mcp_functions.handlers.prompts import Prompt
 from mcp_functions.local.doubles import dynamodb as local
 from mcp_functions.local.environment import TABLE
 from mcp_functions.testing import Conversation, deployed

@@ -373,7 +373,7 @@ def test_a_step_that_one_version_recorded_is_not_run_by_the_other(seed: int) -> 
 @pytest.mark.parametrize("qualifier", ["", ":live"])
 def test_the_endpoint_invokes_the_alias_if_it_is_told_to(qualifier: str) -> None:
     lambdas = Lambdas(**{f"book{qualifier}": version()})
-    offered = catalogs.of(version().handlers, "book")
+    offered = catalogs.build(version().handlers, "book")
     found = settings.read({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
     door = LambdaFunction(lambda _name: Endpoint(found, FrontDoor(offered, found, lambda: lambdas, None).answer))
     sent = gateways.http_api(gateways.sent(wire.message("tools/call", {"name": "book", "arguments": {"city": "Rome"}})))

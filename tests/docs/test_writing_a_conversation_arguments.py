@@ -15,7 +15,7 @@ import pytest
 from pydantic import AliasChoices, BaseModel, Field
 
 from mcp_functions import Elicit, Number, prompt, resource, serve, tool
-from mcp_functions.handlers import Handler
+from mcp_functions.handlers.base import Handler
 from mcp_functions.testing import Conversation
 
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import Header, Log, prompt, resource, tool
-from mcp_functions.handlers import Tool, catalog
+from mcp_functions.handlers import catalog, lists, lookup
+from mcp_functions.handlers.tools import Tool
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
 from tests.support import wire
 
@@ -54,7 +55,7 @@ def ticket(project: str, number: int) -> str:
     return f"{project}{number}"
 
 
-EVERYTHING = catalog.of([regional, add, brief, config, ticket], "all")
+EVERYTHING = catalog.build([regional, add, brief, config, ticket], "all")
 
 
 def listed(result: dict[str, Any], method: str) -> None:
@@ -63,7 +64,7 @@ def listed(result: dict[str, Any], method: str) -> None:
 
 
 def test_a_catalog_is_json_and_the_same_for_the_same_handlers() -> None:
-    again = catalog.of([ticket, config, brief, add, regional], "all")
+    again = catalog.build([ticket, config, brief, add, regional], "all")
     assert json.dumps(again) == json.dumps(EVERYTHING)
     assert json.loads(json.dumps(EVERYTHING)) == EVERYTHING
 
@@ -79,12 +80,12 @@ def test_a_catalog_names_the_function_of_everything() -> None:
 
 def test_names_are_unique_in_a_function() -> None:
     with pytest.raises(ValueError, match="two tools named 'add': names are unique"):
-        catalog.of([add, named("add")])
+        catalog.build([add, named("add")])
 
 
 def test_names_are_unique_among_functions() -> None:
     with pytest.raises(ValueError, match="two tools named 'add', in one and in two: names are unique"):
-        catalog.merge([catalog.of([add], "one"), catalog.of([named("add")], "two")])
+        catalog.merge([catalog.build([add], "one"), catalog.build([named("add")], "two")])
 
 
 def test_a_tool_and_a_prompt_may_share_a_name() -> None:
@@ -92,27 +93,27 @@ def test_a_tool_and_a_prompt_may_share_a_name() -> None:
     def addition() -> str:
         return ""
 
-    assert catalog.of([add, addition])["functions"]["prompts"] == {"add": ""}
+    assert catalog.build([add, addition])["functions"]["prompts"] == {"add": ""}
 
 
 def test_merging_is_the_same_in_any_order() -> None:
-    parts = [catalog.of([handler], handler.name) for handler in (add, regional, brief, config, ticket)]
+    parts = [catalog.build([handler], handler.name) for handler in (add, regional, brief, config, ticket)]
     merged = catalog.merge(parts)
     assert json.dumps(catalog.merge(reversed(parts))) == json.dumps(merged)
     assert {entry["name"] for entry in merged["tools"]} == {"add", "regional"}
     assert merged["functions"]["tools"] == {"add": "add", "regional": "regional"}
     assert merged["logging"] is True
-    assert catalog.merge([]) == catalog.of([])
+    assert catalog.merge([]) == catalog.build([])
 
 
 # server/discover
 
 
 def test_what_is_offered_is_advertised_and_nothing_else() -> None:
-    assert catalog.discover(catalog.of([add]), CACHE)["capabilities"] == {"tools": {}}
-    assert catalog.discover(catalog.of([ticket]), CACHE)["capabilities"] == {"resources": {}}
-    assert catalog.discover(catalog.of([]), CACHE)["capabilities"] == {}
-    assert catalog.discover(EVERYTHING, CACHE)["capabilities"] == {
+    assert lists.discover(catalog.build([add]), CACHE)["capabilities"] == {"tools": {}}
+    assert lists.discover(catalog.build([ticket]), CACHE)["capabilities"] == {"resources": {}}
+    assert lists.discover(catalog.build([]), CACHE)["capabilities"] == {}
+    assert lists.discover(EVERYTHING, CACHE)["capabilities"] == {
         "tools": {},
         "prompts": {},
         "resources": {},
@@ -129,17 +130,17 @@ def test_completions_are_advertised_where_something_completes() -> None:
     def names(_value: str, _arguments: Mapping[str, str]) -> list[str]:
         return ["Ann"]
 
-    assert catalog.discover(catalog.of([greet]), CACHE)["capabilities"] == {"prompts": {}, "completions": {}}
+    assert lists.discover(catalog.build([greet]), CACHE)["capabilities"] == {"prompts": {}, "completions": {}}
     assert names("", {}) == ["Ann"]
 
 
 def test_discovery_says_what_the_specification_requires() -> None:
-    result = catalog.discover(EVERYTHING, CACHE, "Be nice")
+    result = lists.discover(EVERYTHING, CACHE, "Be nice")
     assert result["supportedVersions"] == ["2026-07-28"]
     assert result["instructions"] == "Be nice"
     assert CACHE.items() <= result.items()
     listed(result, "server/discover")
-    assert "instructions" not in catalog.discover(EVERYTHING, CACHE)
+    assert "instructions" not in lists.discover(EVERYTHING, CACHE)
 
 
 # Lists
@@ -155,7 +156,7 @@ def test_discovery_says_what_the_specification_requires() -> None:
     ],
 )
 def test_a_list_is_sorted_and_says_how_long_it_may_be_kept(method: str, key: str, names: list[str]) -> None:
-    result = catalog.page(EVERYTHING, method, {}, CACHE, 100)
+    result = lists.page(EVERYTHING, method, {}, cache=CACHE, size=100)
     assert [entry["name"] for entry in result[key]] == names
     assert result.keys() == {key, "ttlMs", "cacheScope"}
     listed(result, method)
@@ -164,21 +165,24 @@ def test_a_list_is_sorted_and_says_how_long_it_may_be_kept(method: str, key: str
 @pytest.mark.parametrize("method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
 def test_a_list_of_what_is_not_advertised_is_no_method(method: str) -> None:
     with pytest.raises(MethodNotFound):
-        catalog.page(catalog.of([]), method, {}, CACHE, 100)
+        lists.page(catalog.build([]), method, {}, cache=CACHE, size=100)
 
 
 def test_resources_are_one_capability_with_two_lists() -> None:
-    assert catalog.page(catalog.of([ticket]), "resources/list", {}, CACHE, 100)["resources"] == []
-    assert catalog.page(catalog.of([config]), "resources/templates/list", {}, CACHE, 100)["resourceTemplates"] == []
+    assert lists.page(catalog.build([ticket]), "resources/list", {}, cache=CACHE, size=100)["resources"] == []
+    assert (
+        lists.page(catalog.build([config]), "resources/templates/list", {}, cache=CACHE, size=100)["resourceTemplates"]
+        == []
+    )
 
 
 @given(st.integers(0, 12), st.integers(1, 5))
 def test_pages_hold_every_entry_once_and_in_order(count: int, size: int) -> None:
-    offered = catalog.of([add, *(named(f"t{number:02}") for number in range(count))])
+    offered = catalog.build([add, *(named(f"t{number:02}") for number in range(count))])
     seen: list[str] = []
     params: dict[str, Any] = {}
     for _page in range(count + 2):
-        result = catalog.page(offered, "tools/list", params, CACHE, size)
+        result = lists.page(offered, "tools/list", params, cache=CACHE, size=size)
         assert 0 < len(result["tools"]) <= size
         assert CACHE.items() <= result.items()
         seen += [entry["name"] for entry in result["tools"]]
@@ -190,18 +194,18 @@ def test_pages_hold_every_entry_once_and_in_order(count: int, size: int) -> None
 
 @pytest.mark.parametrize("cursor", ["", "0", "1", "x-1", None, 1, [], {}])
 def test_a_cursor_that_was_never_given_out_is_unknown(cursor: Any) -> None:  # noqa: ANN401
-    offered = catalog.of([named(f"t{number}") for number in range(5)])
+    offered = catalog.build([named(f"t{number}") for number in range(5)])
     with pytest.raises(UnknownName, match="Unknown cursor"):
-        catalog.page(offered, "tools/list", {"cursor": cursor}, CACHE, 2)
+        lists.page(offered, "tools/list", {"cursor": cursor}, cache=CACHE, size=2)
 
 
 def test_a_cursor_of_another_deployment_is_unknown() -> None:
-    before = catalog.of([named(f"t{number}") for number in range(5)])
-    after = catalog.of([named(f"t{number}") for number in range(6)])
-    cursor = catalog.page(before, "tools/list", {}, CACHE, 2)["nextCursor"]
-    assert catalog.page(before, "tools/list", {"cursor": cursor}, CACHE, 2)["tools"][0]["name"] == "t2"
+    before = catalog.build([named(f"t{number}") for number in range(5)])
+    after = catalog.build([named(f"t{number}") for number in range(6)])
+    cursor = lists.page(before, "tools/list", {}, cache=CACHE, size=2)["nextCursor"]
+    assert lists.page(before, "tools/list", {"cursor": cursor}, cache=CACHE, size=2)["tools"][0]["name"] == "t2"
     with pytest.raises(UnknownName):
-        catalog.page(after, "tools/list", {"cursor": cursor}, CACHE, 2)
+        lists.page(after, "tools/list", {"cursor": cursor}, cache=CACHE, size=2)
 
 
 # Who answers
@@ -217,7 +221,7 @@ def test_a_cursor_of_another_deployment_is_unknown() -> None:
     ],
 )
 def test_a_name_leads_to_its_function(method: str, params: dict[str, Any]) -> None:
-    assert catalog.function_of(EVERYTHING, method, params) == "all"
+    assert lookup.find(EVERYTHING, method, params).function == "all"
 
 
 def test_a_resource_comes_before_a_template_that_fits_it_too() -> None:
@@ -229,23 +233,23 @@ def test_a_resource_comes_before_a_template_that_fits_it_too() -> None:
     def exact() -> str:
         return ""
 
-    offered = catalog.merge([catalog.of([some], "some"), catalog.of([exact], "exact")])
-    assert catalog.function_of(offered, "resources/read", {"uri": "a://b"}) == "exact"
-    assert catalog.function_of(offered, "resources/read", {"uri": "a://c"}) == "some"
+    offered = catalog.merge([catalog.build([some], "some"), catalog.build([exact], "exact")])
+    assert lookup.find(offered, "resources/read", {"uri": "a://b"}).function == "exact"
+    assert lookup.find(offered, "resources/read", {"uri": "a://c"}).function == "some"
 
 
 @pytest.mark.parametrize(("method", "text"), [("tools/call", "Unknown tool"), ("prompts/get", "Unknown prompt")])
 @pytest.mark.parametrize("name", ["Add", "", "config", "../add"])
 def test_an_unknown_name_is_unknown(method: str, text: str, name: str) -> None:
     with pytest.raises(UnknownName, match=text) as caught:
-        catalog.function_of(EVERYTHING, method, {"name": name})
+        lookup.find(EVERYTHING, method, {"name": name})
     assert (caught.value.code, caught.value.status, caught.value.data) == (-32602, 200, None)
 
 
 @pytest.mark.parametrize("uri", ["config://App", "tickets://A", "", "file:///etc/passwd"])
 def test_an_unknown_resource_is_named_in_the_error(uri: str) -> None:
     with pytest.raises(ResourceNotFound) as caught:
-        catalog.function_of(EVERYTHING, "resources/read", {"uri": uri})
+        lookup.find(EVERYTHING, "resources/read", {"uri": uri})
     assert (caught.value.code, caught.value.data) == (-32602, {"uri": uri})
 
 
@@ -255,9 +259,9 @@ def test_an_unknown_resource_is_named_in_the_error(uri: str) -> None:
 @pytest.mark.parametrize("value", [None, 7, [], {}, True])
 def test_a_name_is_a_string(method: str, key: str, value: Any) -> None:  # noqa: ANN401
     with pytest.raises(InvalidParams, match=f"params.{key} must be a string"):
-        catalog.function_of(EVERYTHING, method, {key: value})
+        lookup.find(EVERYTHING, method, {key: value})
     with pytest.raises(InvalidParams, match=f"params.{key} must be a string"):
-        catalog.function_of(EVERYTHING, method, {})
+        lookup.find(EVERYTHING, method, {})
 
 
 @pytest.mark.parametrize(
@@ -265,12 +269,12 @@ def test_a_name_is_a_string(method: str, key: str, value: Any) -> None:  # noqa:
 )
 def test_a_call_of_what_is_not_advertised_is_no_method(method: str, key: str) -> None:
     with pytest.raises(MethodNotFound):
-        catalog.function_of(catalog.of([]), method, {key: "x"})
+        lookup.find(catalog.build([]), method, {key: "x"})
 
 
 def test_a_call_says_in_its_headers_what_the_schema_wants_repeated() -> None:
     def check_headers(offered: Any, params: dict[str, Any], received: dict[str, str]) -> None:  # noqa: ANN401 - a catalog
-        catalog.check_declared(catalog.declared(offered, params["name"]), params, received)
+        lookup.check_headers(lookup.header_arguments(offered, params["name"]), params, received)
 
     params = {"name": "regional", "arguments": {"region": "eu"}}
     check_headers(EVERYTHING, params, {"mcp-param-region": "eu"})
@@ -289,7 +293,7 @@ def test_a_call_says_in_its_headers_what_the_schema_wants_repeated() -> None:
     ],
 )
 def test_a_reference_names_a_prompt_or_a_resource(ref: dict[str, str], reads: tuple[str, str]) -> None:
-    assert catalog.referred({"ref": ref}) == reads
+    assert lookup.read_reference({"ref": ref}) == reads
 
 
 @pytest.mark.parametrize(
@@ -297,4 +301,4 @@ def test_a_reference_names_a_prompt_or_a_resource(ref: dict[str, str], reads: tu
 )
 def test_any_other_reference_is_refused(ref: Any) -> None:  # noqa: ANN401
     with pytest.raises(InvalidParams, match=r"params\.ref must be"):
-        catalog.referred({"ref": ref})
+        lookup.read_reference({"ref": ref})

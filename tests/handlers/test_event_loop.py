@@ -27,7 +27,7 @@ from tests.support import wire
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
 
 ROOT = Path(__file__).parents[2]
 SECRET = "hunter2"  # noqa: S105 - planted, so that a log that quotes can be caught

@@ -39,7 +39,7 @@ from mcp_functions import (
     resource,
     tool,
 )
-from mcp_functions.handlers import Handler
+from mcp_functions.handlers.base import Handler
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams, Unanswered
 from mcp_functions.rounds.round import InputRequired, Round, RoundRequest
 
@@ -556,15 +556,15 @@ def e_header_name(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[
         (e_opaque, "parameter 'x': collections.abc.Callable[[], int] cannot be written as JSON"),
         (
             e_before,
-            "elicit: mcp_functions.rounds.elicitation.Elicit: what the function may do stands after *, as in",
+            "elicit: mcp_functions.rounds.elicitation.Elicit: a capability is a parameter after *, as in",
         ),
         (
             e_before_state,
-            "state: mcp_functions.rounds.input_responses.RequestState[test_handlers.Draft]: what the function may do",
+            "state: mcp_functions.rounds.input_responses.RequestState[test_handlers.Draft]: a capability is a",
         ),
-        (e_before_ask, "city: what is asked of the user stands after *"),
-        (e_after, f"x: int: after * stands what the function may do ({CONTRACT}); what the client sends stands before"),
-        (e_after_untyped, f"x: after * stands what the function may do ({CONTRACT}); what the client sends stands bef"),
+        (e_before_ask, "city: a question to the user is a parameter after *"),
+        (e_after, f"x: int: after * a function takes capabilities ({CONTRACT}); what the client sends is before"),
+        (e_after_untyped, f"x: after * a function takes capabilities ({CONTRACT}); what the client sends is before"),
         (e_levels, "InputResponses and RequestState are the low level: a function that uses them does not ask inline"),
         (e_state, "state: RequestState needs its model in brackets, as in RequestState[Draft]"),
         (
@@ -751,15 +751,6 @@ def test_a_template_is_read_with_the_variables_of_the_uri_and_is_private_by_defa
 def test_a_variable_that_does_not_fit_is_invalid_params() -> None:
     with pytest.raises(InvalidParams, match="Argument 'number': must be an integer"):
         ticket.call({"uri": "tickets://A/x"}, Round())
-
-
-def test_a_handler_knows_what_names_it() -> None:
-    assert add.matches("add") == {}
-    assert add.matches("Add") is None
-    assert config.matches("config://app") == {}
-    assert config.matches("config://app/") is None
-    assert ticket.matches("tickets://A/1") == {"project": "A", "number": "1"}
-    assert ticket.matches("tickets://A") is None
 
 
 def test_camel_case_is_for_forms_and_never_for_a_templates_variables() -> None:

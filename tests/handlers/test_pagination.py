@@ -21,7 +21,7 @@ from tests.support.placements import PLACEMENTS, place
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.http.gateway import LambdaFunction
 
 LISTS = {

@@ -14,8 +14,9 @@ import pytest
 from pydantic import BaseModel
 
 from functions.plan_trip.app import handler as plan_trip
-from mcp_functions import Elicit, front_door, observability, resource, serve, serve_catalog, tool
+from mcp_functions import Elicit, observability, resource, serve, serve_catalog, tool
 from mcp_functions import store as tables
+from mcp_functions.http import forwarding
 from mcp_functions.local.environment import TABLE
 from mcp_functions.protocol import jsonrpc
 from mcp_functions.protocol.errors import ParseError
@@ -273,7 +274,7 @@ class Silent:
 
 
 def test_the_front_door_costs_as_little(nasty: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front_door, "lambda_client", Silent)
+    monkeypatch.setattr(forwarding, "lambda_client", Silent)
     door = serve_catalog(CATALOG)
     door(sent("1", name="add"), wire.Context("local-mcp"))
     check(door, sent(nasty, name="add"))

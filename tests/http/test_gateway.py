@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import Header, Progress, tool
-from mcp_functions.dispatch.dispatcher import Server
+from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.messages import Answer, Forwarded, Request
@@ -33,7 +33,7 @@ def add(a: int, region: Annotated[str, Header("Region")] = "eu", *, progress: Pr
 
 
 def function(answer: Callable[[Request], Any] | None = None, settings: Settings = SETTINGS) -> LambdaFunction:
-    door = answer or Server((add,), settings, "local/test/local", None).answer
+    door = answer or Dispatcher((add,), settings, "local/test/local", None).answer
     return LambdaFunction(lambda _name: Endpoint(settings, door), now=lambda: NOW)
 
 
@@ -339,7 +339,7 @@ def test_a_function_is_wired_once_with_its_physical_name() -> None:
 
     def wired(name: str) -> Endpoint:
         names.append(name)
-        return Endpoint(SETTINGS, Server((add,), SETTINGS, "a", None).answer)
+        return Endpoint(SETTINGS, Dispatcher((add,), SETTINGS, "a", None).answer)
 
     made = LambdaFunction(wired)
     assert names == []

@@ -136,7 +136,7 @@ def touch() -> str:
 def function(request: pytest.FixtureRequest, tmp_path: Path) -> LambdaFunction:
     if request.param == "a function":
         return serve(touch)
-    (tmp_path / "catalog.json").write_text(json.dumps(catalog.of([touch], "touch")), encoding="utf-8")
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog.build([touch], "touch")), encoding="utf-8")
     return serve_catalog(tmp_path / "catalog.json")
 
 

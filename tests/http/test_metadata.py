@@ -49,7 +49,7 @@ def function(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
 def deploy(placement: str, folder: Path) -> LambdaFunction:
     if placement == "one Lambda":
         return serve(close, look)
-    listed = catalog.merge([catalog.of([close], "close"), catalog.of([look], "look")])
+    listed = catalog.merge([catalog.build([close], "close"), catalog.build([look], "look")])
     (folder / "catalog.json").write_text(json.dumps(listed), encoding="utf-8")
     return serve_catalog(folder / "catalog.json")
 
@@ -154,8 +154,8 @@ def test_a_server_without_scopes_lists_none(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_catalog_without_scopes_does_not_mention_them() -> None:
-    assert "scopes" not in catalog.of([look], "look")
-    both = catalog.merge([catalog.of([look], "look"), catalog.of([close], "close")])
+    assert "scopes" not in catalog.build([look], "look")
+    both = catalog.merge([catalog.build([look], "look"), catalog.build([close], "close")])
     assert both["scopes"] == ["work:read", "work:write"]
 
 

@@ -238,7 +238,7 @@ def ideal(case: Case, version: int, person: Person) -> tuple[dict[str, Any], dic
         except McpError as error:
             return {"error": error.message}, heard_of
         except BaseExceptionGroup as group:
-            return {"result": handler.failed(str(_first(group)))}, heard_of
+            return {"result": handler.error_result(str(_first(group)))}, heard_of
         except InputRequired:  # of the low level, which ends its rounds itself
             heard_of.update(round_.requests)
             said = {key: person.answer(key, dict(asked)) for key, asked in round_.requests.items()}

@@ -32,7 +32,7 @@ from mcp_functions.rounds.input_requests import CreateMessageRequest
 from tests.laws.world import WORLD, visit
 
 if TYPE_CHECKING:
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
 
 
 class Name(BaseModel):

@@ -11,8 +11,8 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.dispatch.dispatcher import Server
-from mcp_functions.dispatch.vault import Vault
+from mcp_functions.dispatch.dispatcher import Dispatcher
+from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
@@ -27,7 +27,7 @@ from tests.support.strict_kms import Clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
 
 START = 1_785_000_000.0
 DOORS = ["direct", "behind the front door"]
@@ -62,8 +62,8 @@ class Kms:
             raise self.failure
 
 
-class KeptVault(Vault):
-    """A vault whose table is in memory."""
+class KeptSealFactory(SealFactory):
+    """A seal factory whose table is in memory."""
 
     memory: MemoryTable
 
@@ -120,30 +120,32 @@ class World:
         signed = None if self.settings.auth_mode == "none" else name
         return Client(self, signed, context=context, now=self.clock, **options)
 
-    def _vault(self, folder: str) -> KeptVault:
-        vault = KeptVault(self.settings, f"local/{folder}", [self.kms], now=self.clock)
-        vault.memory = self.table
-        return vault
+    def _vault(self, folder: str) -> KeptSealFactory:
+        seal_factory = KeptSealFactory(self.settings, f"local/{folder}", [self.kms], now=self.clock)
+        seal_factory.memory = self.table
+        return seal_factory
 
     def _functions(self) -> LambdaFunction:
-        vault = self._vault("all")
-        server = Server(self.handlers, self.settings, "local/all/prod", vault.states, vault.table, now=self.clock)
+        seal_factory = self._vault("all")
+        server = Dispatcher(
+            self.handlers, self.settings, "local/all/prod", seal_factory.states, seal_factory.table, now=self.clock
+        )
 
-        def answer(request: Any) -> Any:  # noqa: ANN401 - as Server.answer has them
+        def answer(request: Any) -> Any:  # noqa: ANN401 - as Dispatcher.answer has them
             if request.message["method"] in ("tools/call", "prompts/get", "resources/read"):
                 self.ran += 1
                 if self.died():
                     raise Died
             return server.answer(request)
 
-        modern = ModernServer(answer, catalog.of(self.handlers))
-        kept = vault if self.keys else None
+        modern = ModernServer(answer, catalog.build(self.handlers))
+        kept = seal_factory if self.keys else None
         legacy = LegacyServer(self.settings, modern, kept, now=self.clock, sleep=self._sleep)
         own = legacy if self.door == "direct" else None
         return LambdaFunction(lambda _name: Endpoint(self.settings, answer, legacy=own), now=self.clock)
 
     def _front(self) -> LambdaFunction:
-        offered = catalog.of(self.handlers, "all")
+        offered = catalog.build(self.handlers, "all")
         front = FrontDoor(offered, self.settings, lambda: Invoke(self), "Be nice", now=self.clock)
         vault = self._vault("mcp") if self.keys else None
         legacy = LegacyServer(

@@ -398,7 +398,7 @@ def aws(monkeypatch: pytest.MonkeyPatch, sealed: tuple[Path, str]) -> Iterator[A
 
 
 def arn_of(client: Any) -> str:  # noqa: ANN401 - a boto3 client
-    return str(client.list_keys()["Keyring"][0]["KeyArn"])
+    return str(client.list_keys()["Keys"][0]["KeyArn"])
 
 
 def test_with_the_arn_and_the_scope_a_key_of_aws_opens_it(run: Callable[..., Ran], token: str, aws: Any) -> None:  # noqa: ANN401

@@ -284,7 +284,7 @@ def test_a_state_that_is_too_large_is_told_to_the_author(lines: Lines) -> None:
     assert "keep references in the state" in line["said"]
 
 
-class Vault:
+class SealFactory:
     """A KMS that fails as it is told."""
 
     id = "vault"
@@ -312,7 +312,7 @@ class Vault:
     ],
 )
 def test_what_kms_refuses_is_told_and_counted(lines: Lines, failure: Exception, reason: str, status: int) -> None:
-    Conversation(serve(book, wrapping=[Vault(failure)])).call(city="Lisbon")
+    Conversation(serve(book, wrapping=[SealFactory(failure)])).call(city="Lisbon")
     (line,) = lines()
     assert (line["outcome"], line["reason"], line["status"], line["at"]) == ("failed", reason, status, "ERROR")
     assert (line["kms_calls"], line["kms_failures"]) == (1, 1)
@@ -327,7 +327,7 @@ def test_kms_is_counted_in_the_request_that_waited_for_it(lines: Lines) -> None:
 
 
 def test_a_failure_of_kms_that_an_older_key_bridges_is_counted_all_the_same(lines: Lines) -> None:
-    vault, clock = Vault(OSError()), [1_785_000_000.0]
+    vault, clock = SealFactory(OSError()), [1_785_000_000.0]
     vault.failure = None
     function = serve(book, wrapping=[vault], now=lambda: clock[0])
     for _ in range(2):
@@ -402,7 +402,7 @@ class Invoke:
 
 def door(*handlers: Any) -> tuple[LambdaFunction, Invoke]:  # noqa: ANN401 - tools, prompts and resources
     found, invoke = Settings(stack="local", auth_mode="none"), Invoke(serve(*handlers))
-    front = FrontDoor(catalog.of(handlers, "here"), found, lambda: invoke, None)
+    front = FrontDoor(catalog.build(handlers, "here"), found, lambda: invoke, None)
     return LambdaFunction(lambda _name: Endpoint(found, front.answer)), invoke
 
 
@@ -549,7 +549,7 @@ def test_a_logger_of_logging_writes_the_line_too(caplog: pytest.LogCaptureFixtur
 
 def test_the_endpoints_line_goes_through_the_authors_logger(tmp_path: Path) -> None:
     out = Output()
-    (tmp_path / "catalog.json").write_text(json.dumps(catalog.of([add], "add")), encoding="utf-8")
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog.build([add], "add")), encoding="utf-8")
     with deployed():
         send(serve_catalog(tmp_path / "catalog.json", logger=out.logger), "tools/list")
     assert [(line["method"], line["outcome"]) for line in out.lines] == [("tools/list", "complete")]
@@ -599,7 +599,7 @@ def test_a_logger_that_raises_costs_nobody_an_answer() -> None:
 
 
 def test_a_conversation_hears_what_went_wrong_whoever_writes_the_line() -> None:
-    wrapping = [Vault(Misconfigured("kms:AccessDeniedException"))]
+    wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     talk = Conversation(serve(book, wrapping=wrapping, logger=Output().logger)).call(city="Lisbon")
     with pytest.raises(AssertionError, match="kms:AccessDeniedException"):
         talk.result  # noqa: B018 - there is none, and it says why
@@ -666,13 +666,13 @@ def test_a_crash_counts_as_one_and_as_failed(counts: Counts) -> None:
 
 
 def test_a_denial_of_kms_is_the_operators_business(counts: Counts) -> None:
-    wrapping = [Vault(Misconfigured("kms:AccessDeniedException"))]
+    wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
     assert told == {"Misconfigured": 1, "KmsFailures": 1, "Failed": 1, "ColdStarts": 1}
 
 
 def test_an_outage_of_kms_is_counted_by_call(counts: Counts) -> None:
-    wrapping = [Vault(TemporarilyUnavailable("kms:ThrottlingException"))]
+    wrapping = [SealFactory(TemporarilyUnavailable("kms:ThrottlingException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
     assert told == {"KmsFailures": 1, "Failed": 1, "ColdStarts": 1}
 
@@ -731,6 +731,6 @@ def test_what_clients_cause_pages_nobody(counts: Counts) -> None:
 
 def test_what_the_server_does_wrong_pages_somebody(counts: Counts) -> None:
     assert paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Failed"}
-    wrapping = [Vault(Misconfigured("kms:AccessDeniedException"))]
+    wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
     assert paging() & told.keys() == {"Failed", "Misconfigured", "KmsFailures"}

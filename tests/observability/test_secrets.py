@@ -417,7 +417,7 @@ def test_a_route_without_its_authorizer(mode: str) -> None:
 # ---- KMS, and other seals
 
 
-class Vault:
+class SealFactory:
     """A KMS that fails with secrets in its words."""
 
     id = "vault"
@@ -444,7 +444,7 @@ class Vault:
     ],
 )  # fmt: skip
 def test_a_kms_that_fails(failure: Exception) -> None:
-    vault = Vault(failure)
+    vault = SealFactory(failure)
     function = serve(fail, wrapping=[vault])
     talk = Conversation(function).call(how=SECRET)
     assert talk.upgrade(function.fresh()).accept(name={"name": SECRET}).status in {400, 500, 503}
@@ -492,7 +492,7 @@ class Invoke:
 )  # fmt: skip
 def test_a_function_behind_the_endpoint_that_fails(answer: object) -> None:
     found = Settings(stack="local", auth_mode="none")
-    door = FrontDoor(catalog.of([sized], "sized"), found, lambda: Invoke(answer), None)
+    door = FrontDoor(catalog.build([sized], "sized"), found, lambda: Invoke(answer), None)
     endpoint = LambdaFunction(lambda _name: Endpoint(found, door.answer))
     assert send(endpoint, "tools/call", {"name": "sized", "arguments": {"size": SECRET}})["statusCode"] in {200, 500}
 

@@ -37,22 +37,24 @@ CALLS = {
     "aws", "aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing", "aws.endpoints",
 }  # fmt: skip
 EVERY = {
-    "handlers", "handlers.catalog", "http", "http.cors", "http.events", "http.gateway", "http.identity",
-    "http.metadata", "observability", "observability.lines", "observability.notes", "protocol", "protocol.constants",
-    "protocol.errors", "protocol.headers", "protocol.json_writer", "protocol.jsonrpc", "protocol.messages",
-    "protocol.scopes", "protocol.uri_templates", "seal", "seal.resets", "settings",
+    "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.gateway",
+    "http.identity", "http.metadata", "observability", "observability.lines", "observability.notes", "protocol",
+    "protocol.constants", "protocol.errors", "protocol.headers", "protocol.json_writer", "protocol.jsonrpc",
+    "protocol.messages", "protocol.scopes", "protocol.uri_templates", "settings",
 }  # fmt: skip
-DOOR = EVERY | CALLS | {"front_door"}
+DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.forgetting"}
 TOOL = EVERY | {
-    "dispatch", "dispatch.dispatcher", "dispatch.vault", "handlers.base", "handlers.decorators", "handlers.playing",
-    "handlers.signatures", "handlers.tools", "protocol.plain_values", "protocol.results", "schemas",
-    "schemas.arguments", "schemas.json_types", "schemas.parameters", "schemas.type_reader", "serving",
+    "dispatch", "dispatch.dispatcher", "handlers.base", "handlers.decorators",
+    "handlers.return_types", "handlers.runner", "handlers.signatures", "handlers.tools", "protocol.plain_values",
+    "protocol.results", "schemas",
+    "schemas.arguments", "schemas.defaults", "schemas.json_types", "schemas.parameters", "serving",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
-    "dispatch.conversations", "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation",
-    "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "schemas.class_types",
-    "schemas.forms", "schemas.limits", "schemas.record_types", "seal.budgets", "seal.canonical_json", "seal.data_keys",
-    "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state",
+    "dispatch.conversations", "dispatch.seal_factory", "handlers.injection", "protocol.foreign_types", "rounds",
+    "rounds.capabilities", "rounds.elicitation", "rounds.input_requests", "rounds.round", "schemas.class_types",
+    "schemas.forms", "schemas.limits",
+    "schemas.record_types", "seal", "seal.budgets", "seal.data_keys", "seal.envelope", "seal.forgetting",
+    "seal.key_choice", "seal.kms", "seal.request_state",
 }  # fmt: skip
 KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
 OWN = {

@@ -37,8 +37,8 @@ from mcp_functions import (
     resource,
     tool,
 )
-from mcp_functions.dispatch.dispatcher import Server
-from mcp_functions.handlers import Handler
+from mcp_functions.dispatch.dispatcher import Dispatcher
+from mcp_functions.handlers.base import Handler
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.settings import Settings
@@ -53,7 +53,7 @@ SETTINGS = Settings(stack="local", auth_mode="none", server_name="test", server_
 
 def send(handler: Handler[..., Any], method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Send one event, and have the official types judge the response."""
-    server = Server([handler], SETTINGS, "local/test/local", None)
+    server = Dispatcher([handler], SETTINGS, "local/test/local", None)
     function = LambdaFunction(lambda _name: Endpoint(SETTINGS, server.answer), (handler,))
     response = function(wire.event(wire.message(method, params)), wire.Context())
     result: dict[str, Any] = wire.read(response, method)["result"]

@@ -21,7 +21,7 @@ from tests.support import wire
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.http.gateway import LambdaFunction
     from tests.laws.clock import Clock
 

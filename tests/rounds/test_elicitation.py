@@ -48,7 +48,7 @@ from mcp_functions.testing import Conversation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
 
 
 class Name(BaseModel):

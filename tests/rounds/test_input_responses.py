@@ -32,7 +32,7 @@ from tests.support import wire
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
 
 
 class Name(BaseModel):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from mcp_functions import settings
 from mcp_functions import store as tables
-from mcp_functions.dispatch.vault import Vault
+from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.local.doubles import dynamodb as local
 from mcp_functions.local.doubles.dynamodb import Moto
 from mcp_functions.local.environment import TABLE
@@ -593,4 +593,4 @@ def test_a_request_that_is_none_is_refused(change: dict[str, Any], said: str) ->
 
 def _wired() -> tables.Table:
     """Wire a table as a container of its own does at its first event."""
-    return Vault(settings.read(os.environ), "local/asking", now=time.time).table(DAY)
+    return SealFactory(settings.read(os.environ), "local/asking", now=time.time).table(DAY)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import dialects, serve, settings
 from mcp_functions.front_door import FrontDoor
-from mcp_functions.handlers import catalog
+from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.legacy import LegacyServer, ModernServer
 from tests.support import wire
@@ -18,7 +18,7 @@ from tests.support import wire
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
 
 PLACEMENTS = ["direct", "behind the front door"]
 FOLDER = "all"
@@ -44,13 +44,13 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
     function = serve(*handlers, now=now)
     if placement == "direct":
         return function
-    offered = catalog.of(handlers, FOLDER)
+    offered = catalog.build(handlers, FOLDER)
 
     def wire_up(_name: str) -> Endpoint:
         found = settings.read(os.environ)
         door = FrontDoor(offered, found, lambda: Lambdas(all=function), None, now=now)
         earlier = LegacyServer(found, ModernServer(door.answer, offered), None, now=now)
-        endpoint = Endpoint(found, door.answer, parameters=catalog.parameters(offered), legacy=earlier)
+        endpoint = Endpoint(found, door.answer, parameters=lookup.header_names(offered), legacy=earlier)
         return dialects.add_to_front_door(endpoint, offered, door.forward) if found.dialects else endpoint
 
     return LambdaFunction(wire_up, handlers, now=now)

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_functions import serve, settings, tool
 from mcp_functions.front_door import FrontDoor
-from mcp_functions.handlers import catalog
+from mcp_functions.handlers import catalog, lists
 from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
 from mcp_functions.protocol.messages import Forwarded, Request
@@ -535,7 +535,7 @@ def test_a_function_without_tasks_takes_no_orders() -> None:
 
 
 def test_the_endpoint_hands_a_task_to_the_function_that_keeps_it() -> None:
-    offered = catalog.merge([catalog.of([publish], "books"), catalog.of([greet], "greet")])
+    offered = catalog.merge([catalog.build([publish], "books"), catalog.build([greet], "greet")])
     lambdas = Lambdas(books=LambdaFunction(lambda _name: World(*JOBS, auth_mode="none").endpoint))
     door = FrontDoor(offered, Settings(stack="local", auth_mode="none"), lambda: lambdas, None)
 
@@ -553,9 +553,9 @@ def test_the_endpoint_hands_a_task_to_the_function_that_keeps_it() -> None:
 
 
 def test_the_extension_is_advertised_where_a_tool_has_tasks() -> None:
-    told = catalog.discover(catalog.of([publish, greet]), {})["capabilities"]
+    told = lists.discover(catalog.build([publish, greet]), {})["capabilities"]
     assert told == {"tools": {}, "extensions": {wire.TASKS: {}}}
-    assert "extensions" not in catalog.discover(catalog.of([greet]), {})["capabilities"]
+    assert "extensions" not in lists.discover(catalog.build([greet]), {})["capabilities"]
 
 
 @pytest.mark.parametrize("method", ["tasks/list", "tasks/result", "tasks/input_response"])

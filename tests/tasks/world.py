@@ -9,8 +9,8 @@ import base64
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.dispatch.dispatcher import Server
-from mcp_functions.handlers import catalog
+from mcp_functions.dispatch.dispatcher import Dispatcher
+from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.settings import Settings
@@ -23,7 +23,7 @@ from tests.support.strict_kms import Clock, Repeatable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
 
 RESOURCE, ISSUER = "https://mcp.example/mcp", "https://id.example"
 FUNCTION = "work"
@@ -73,10 +73,10 @@ class World:
         def states(lifetime: int) -> RequestStates:
             return RequestStates(self.boxes, now=self.clock, lifetime_seconds=lifetime, rand=self.rand)
 
-        server = Server(
+        server = Dispatcher(
             handlers, self.settings, "local/work/test", states, now=self.clock, tasks=self.tasks, audit=audit
         )
-        parameters = catalog.parameters(catalog.of(handlers))
+        parameters = lookup.header_names(catalog.build(handlers))
         self.endpoint = Endpoint(self.settings, server.answer, parameters=parameters, work=self.worker.work)
         self.function = LambdaFunction(lambda _name: self.endpoint, handlers, now=self.clock)
 

@@ -1,8 +1,7 @@
 """Handlers become a Lambda function: `handler = serve(my_tool)`.
 
-Loading reads signatures only. The first event reads the environment and wires what this function needs; KMS is called
-when a state is first sealed or opened. What signatures prove will be needed, an asking function's cryptography, is
-imported at init, where Lambda gives a full CPU.
+Loading reads signatures and imports the modules that they need: at init, Lambda gives a full CPU. The first event reads
+the environment and makes the endpoint. KMS is called when the first state is sealed or opened.
 """
 
 from __future__ import annotations
@@ -10,24 +9,24 @@ from __future__ import annotations
 import os
 import sys
 import time
-from functools import partial
+from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions import settings
-from mcp_functions.dispatch.dispatcher import Server
-from mcp_functions.dispatch.vault import Vault
-from mcp_functions.handlers import catalog
+from mcp_functions.dispatch.dispatcher import Dispatcher
+from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.gateway import Endpoint, LambdaFunction, once
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.protocol.jsonrpc import no_collection
+from mcp_functions.settings import read as read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.gateway import Response
     from mcp_functions.legacy import LegacyServer
@@ -35,11 +34,13 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.tasks import Tasks
+    from mcp_functions.store import Table
+    from mcp_functions.tasks import Tasks, Worker
 
 
-def serve(  # noqa: PLR0913 - each is an option of a deployment
+def serve(  # noqa: PLR0913 - each is an option of the public API
     *handlers: Handler[..., Any],
     audience: str | None = None,
     wrapping: Sequence[Wrapping] | None = None,
@@ -53,95 +54,236 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
 
     Args:
         handlers: tools, prompts and resources; each with its own name.
-        audience: who shares states, if not this function alone: functions that name the same audience open each
-            other's. Their roles' policies must name it too.
-        wrapping: another KMS than the keys of MCP_KMS_KEYS: who wraps data keys, the first sealing, all opening.
-        codec: another seal altogether. Claims and binding stay the toolkit's.
-        audit: called once in every round of a handler that may ask, before the answer goes out, with what was asked of
-            whom and how it was answered; what it raises ends the round as an internal error.
+        audience: a name for functions that share states. Functions with the same audience open each other's states, and
+            the policies of their roles must name it. Without it, a state belongs to this function.
+        wrapping: another KMS than the keys of MCP_KMS_KEYS. The first entry wraps data keys for sealing; every entry
+            unwraps them for opening.
+        codec: replaces the seal altogether. The toolkit still writes the claims and the binding.
+        audit: called once in every round of a handler that may ask, before the answer is sent. It gets the user, the
+            questions and the answers. An exception that it raises ends the round as an internal error.
         errors: exceptions whose text is meant for the model, by exact type; they are added to those of each tool.
         logger: writes the line of each request, with its fields as keys: Powertools' Logger, or one of `logging`. For
-            the time of a request, Powertools' has API Gateway's request id as its correlation id. The package's own
-            logger `mcp_functions`, if left out.
-        now: the clock, unix seconds; tests bring their own.
+            the time of a request, Powertools' Logger has API Gateway's request id as its correlation id. The default is
+            the package's own logger `mcp_functions`.
+        now: the clock, unix seconds, for tests.
 
     Returns:
-        What the template's `Handler: app.handler` names. It is an MCP endpoint of its own for these handlers.
+        The function that the template names with `Handler: app.handler`: an MCP endpoint for these handlers.
 
     Raises:
-        TypeError: something else than handlers was given, or two ways to seal.
+        TypeError: an argument is not a handler, or both `wrapping` and `codec` are given.
         ValueError: two handlers have the same name.
 
     """
-    if wrong := next((handler for handler in handlers if not hasattr(handler, "kind")), None):
-        message = f"serve() takes what @tool, @prompt or @resource made, not {wrong!r}"
-        raise TypeError(message)
-    if wrapping is not None and codec is not None:
-        message = "serve() takes wrapping or codec: a codec that is one's own wraps its own keys"
-        raise TypeError(message)
-    if errors:
-        from mcp_functions.handlers.tools import Tool, exceptions  # noqa: PLC0415 - a prompt does not need tools
+    offer = Offer(_with_errors(handlers, errors), audience, wrapping, codec, audit)
+    offer.check()
+    with no_collection():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
+        _import_needed(offer)
 
-        named = exceptions(errors)
-        handlers = tuple(each.adding(named) if isinstance(each, Tool) else each for each in handlers)
-    offered = catalog.of(handlers)  # two of one name: say so now, not at the first event
-    with no_collection():  # modules are made here and stay: collecting among them takes 4 ms of a cold start
-        _prepare(handlers, kms=wrapping is None and codec is None)
+    def make(now: Callable[[], float]) -> LambdaFunction:
+        def endpoint(function_name: str) -> Endpoint:
+            settings = read_settings(os.environ)
+            deployment = Deployment(offer, settings, function_name, now)
+            identity.announce(settings)
+            return deployment.endpoint()
 
-    def wire(function_name: str) -> Endpoint:
-        found = settings.read(os.environ)
-        folder = function_name.removeprefix(f"{found.stack}-")
-        if offered.get("tasks"):
-            folder = folder.removesuffix(WORKER)  # a worker is its function once more, and opens what that sealed
-        service = audience or f"{found.stack}/{folder}"
-        seals = codec or wrapping or found.kms_keys
-        vault = Vault(found, service, wrapping, codec, now=now)
-        if any(handler.keeps for handler in handlers) and not (seals and found.table):
-            from mcp_functions.dispatch.single_use import NO_TABLE  # noqa: PLC0415 - who keeps something has imported it
+        return LambdaFunction(endpoint, offer.handlers, now=now, again=make, logger=logger)
+
+    return make(now)
+
+
+class Offer(NamedTuple):
+    """The handlers of a function, and the options of `serve` that decide how it seals and who audits it."""
+
+    handlers: tuple[Handler[..., Any], ...]
+    audience: str | None
+    wrapping: Sequence[Wrapping] | None
+    codec: Codec | None
+    audit: Callable[[AuditRecord], object] | None
+
+    @property
+    def asks(self) -> bool:
+        """Whether a handler can ask, so that the function seals states."""
+        return any(handler.asks for handler in self.handlers)
+
+    @property
+    def needs_table(self) -> bool:
+        """Whether a handler needs the table."""
+        return any(handler.needs_table for handler in self.handlers)
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether calls of a tool may become tasks."""
+        return any(handler.task for handler in self.handlers)
+
+    def check(self) -> None:
+        """Check what can be checked before the first event.
+
+        Raises:
+            TypeError: both `wrapping` and `codec` are given.
+            ValueError: two handlers have the same name.
+
+        """
+        if self.wrapping is not None and self.codec is not None:
+            message = "serve() takes wrapping or codec: a codec wraps its own keys"
+            raise TypeError(message)
+        catalog.build(self.handlers)
+
+
+class Deployment:
+    """One deployed function: an offer, the settings of the environment, and the parts that are made of both.
+
+    Attributes:
+        folder: the folder of the function, without the stack's name; a worker has the folder of its function.
+        service: the functions that share seals: `<stack>/<folder>`, or the audience of the offer.
+
+    """
+
+    def __init__(self, offer: Offer, settings: Settings, function_name: str, now: Callable[[], float]) -> None:
+        """Read the folder from the physical name of the Lambda.
+
+        Raises:
+            Misconfigured: a handler needs a table, and the environment names no table or no key.
+
+        """
+        self._offer, self._settings, self._now = offer, settings, now
+        self._catalog = catalog.build(offer.handlers)
+        folder = function_name.removeprefix(f"{settings.stack}-")
+        # A worker runs the code of its function and opens what that function sealed.
+        self.folder = folder.removesuffix(WORKER) if offer.has_tasks else folder
+        self.service = offer.audience or f"{settings.stack}/{self.folder}"
+        self._has_keys = bool(offer.codec or offer.wrapping or settings.kms_keys)
+        if offer.needs_table and not (self._has_keys and settings.table):
+            from mcp_functions.dispatch.single_use import NO_TABLE  # noqa: PLC0415 - imported at init where needed
 
             raise Misconfigured(NO_TABLE)
-        identity.announce(found)
-        states = vault.states if seals else None
-        tasks, work = _tasks(handlers, found, folder, vault, now, audit) if offered.get("tasks") else (None, None)
-        service = f"{service}/{found.stage}"
-        server = Server(handlers, found, service, states, vault.table, now=now, audit=audit, tasks=tasks)
-        documents = metadata.documents(found, offered.get("scopes", ()))
-        parameters = catalog.parameters(offered) if found.allowed_origins else []
-        earlier = _earlier(found, server, offered, vault if seals else None, now) if found.earlier_revisions else None
-        endpoint = Endpoint(found, server.answer, documents, parameters, work, legacy=earlier)
-        if not found.dialects:
-            return endpoint
-        from mcp_functions import dialects  # noqa: PLC0415 - of few deployments
 
-        waits = max((handler.answer_within for handler in handlers), default=1)
-        context = dialects.DialectContext(folder, found, service, vault.states, waits, now, os.urandom)
+    def endpoint(self) -> Endpoint:
+        """Make the endpoint: it answers requests, and serves metadata, earlier clients and dialects if so set."""
+        settings = self._settings
+        tasks, worker = self._tasks() if self._offer.has_tasks else (None, None)
+        dispatcher = self._dispatcher(tasks)
+        endpoint = Endpoint(
+            settings,
+            dispatcher.answer,
+            documents=metadata.documents(settings, self._catalog.get("scopes", ())),
+            parameters=lookup.header_names(self._catalog) if settings.allowed_origins else [],
+            work=worker.work if worker else None,
+            legacy=self._legacy(dispatcher) if settings.earlier_revisions else None,
+        )
+        return self._with_dialects(endpoint) if settings.dialects else endpoint
+
+    @property
+    def _audience(self) -> str:
+        return f"{self.service}/{self._settings.stage}"
+
+    @cached_property
+    def _seals(self) -> SealFactory:
+        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
+
+        offer = self._offer
+        return SealFactory(self._settings, self.service, offer.wrapping, offer.codec, now=self._now)
+
+    def _states(self, lifetime: int) -> RequestStates:
+        return self._seals.states(lifetime)
+
+    def _table(self, max_age: int) -> Table:
+        return self._seals.table(max_age)
+
+    def _dispatcher(self, tasks: Tasks | None) -> Dispatcher:
+        return Dispatcher(
+            self._offer.handlers,
+            self._settings,
+            self._audience,
+            states=self._states if self._has_keys else None,
+            table=self._table,
+            now=self._now,
+            audit=self._offer.audit,
+            tasks=tasks,
+        )
+
+    def _tasks(self) -> tuple[Tasks, Worker]:
+        from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
+
+        settings, now = self._settings, self._now
+        # The qualifier is that of this function: a worker of another version might not know its states or questions.
+        invoke_worker = WorkerInvoker(f"{settings.stack}-{self.folder}{WORKER}{settings.qualifier}", lambda_client)
+        tasks = Tasks(
+            self._offer.handlers,
+            settings,
+            self.folder,
+            self._seals.table(settings.max_task_ttl),
+            invoke_worker,
+            now=now,
+        )
+        worker = Worker(
+            tasks.tools, tasks.store, invoke_worker, now=now, lease_seconds=settings.task_lease, audit=self._offer.audit
+        )
+        return tasks, worker
+
+    def _legacy(self, dispatcher: Dispatcher) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
+        """Return the answerer of clients of 2025; it is made when the first of them calls."""
+
+        @once
+        def legacy() -> LegacyServer:
+            from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
+
+            seals = self._seals if self._has_keys else None
+            modern = ModernServer(dispatcher.answer, self._catalog, forwards=False)
+            return LegacyServer(self._settings, modern, seals, now=self._now)
+
+        return lambda http, event, context: legacy()(http, event, context)  # noqa: PLW0108 - made when first called
+
+    def _with_dialects(self, endpoint: Endpoint) -> Endpoint:
+        from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
+
+        longest_wait = max((handler.answer_within for handler in self._offer.handlers), default=1)
+        context = dialects.DialectContext(
+            self.folder, self._settings, self._audience, self._seals.states, longest_wait, self._now, os.urandom
+        )
         return dialects.add_to_function(endpoint, context)
 
-    again = partial(
-        serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit, errors=errors, logger=logger
-    )
-    return LambdaFunction(wire, handlers, now=now, again=again, logger=logger)
+
+def _with_errors(
+    handlers: tuple[Handler[..., Any], ...], errors: Sequence[type[Exception]]
+) -> tuple[Handler[..., Any], ...]:
+    """Add the option `errors` of `serve` to each tool.
+
+    Raises:
+        TypeError: an argument is not a handler, or `errors` has an entry that is not an exception class.
+
+    """
+    for handler in handlers:
+        if not hasattr(handler, "kind"):
+            message = f"serve() takes what @tool, @prompt or @resource made, not {handler!r}"
+            raise TypeError(message)
+    if not errors:
+        return handlers
+    from mcp_functions.handlers.tools import Tool, exceptions  # noqa: PLC0415 - a prompt does not need tools
+
+    checked = exceptions(errors)
+    return tuple(each.with_errors(checked) if isinstance(each, Tool) else each for each in handlers)
 
 
-def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:
-    """Import what signatures prove will be needed, where Lambda gives a full CPU; no call is made for it."""
-    asks = any(handler.asks for handler in handlers)
-    needed = (
-        (("dispatch.conversations",), not all(handler.alone for handler in handlers)),
-        (
-            ("seal.envelope", "schemas.class_types", "schemas.limits", "schemas.record_types"),
-            asks,
-        ),  # the last three read forms
-        (("schemas.pydantic_types",), asks and "pydantic" in sys.modules),
-        (("dispatch.single_use",), any(handler.keeps for handler in handlers)),
-        (("tasks",), any(handler.task for handler in handlers)),
-    )
-    for modules in (modules for modules, are_needed in needed if are_needed):
-        for module in modules:
-            import_module(f"mcp_functions.{module}")
-    if asks and kms:
+def _import_needed(offer: Offer) -> None:
+    """Import the modules that the signatures prove will be used; no call is made."""
+    modules: list[str] = []
+    if not all(handler.only_returns for handler in offer.handlers):
+        modules += ["dispatch.conversations"]
+    if offer.asks:
+        modules += ["dispatch.seal_factory", "seal.envelope"]
+        modules += ["schemas.class_types", "schemas.limits", "schemas.record_types"]  # these read forms
+    if offer.asks and "pydantic" in sys.modules:
+        modules += ["schemas.pydantic_types"]
+    if offer.needs_table:
+        modules += ["dispatch.single_use"]
+    if offer.has_tasks:
+        modules += ["tasks"]
+    for module in modules:
+        import_module(f"mcp_functions.{module}")
+    if offer.asks and offer.wrapping is None and offer.codec is None:
         _prepare_calls("kms")
-    if any(handler.keeps for handler in handlers):
+    if offer.needs_table:
         _prepare_calls("dynamodb")
 
 
@@ -149,34 +291,3 @@ def _prepare_calls(service: str) -> None:
     from mcp_functions import aws  # noqa: PLC0415 - a tool that only returns calls no service of AWS
 
     aws.prepare(aws.find_endpoint(os.environ, service))
-
-
-def _earlier(
-    found: Settings, server: Server, offered: Mapping[str, Any], vault: Vault | None, now: Callable[[], float]
-) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
-    """Make what answers clients of 2025, when the first of them comes."""
-
-    @once
-    def door() -> LegacyServer:
-        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - not on the way of 2026-07-28
-
-        return LegacyServer(found, ModernServer(server.answer, offered, forwards=False), vault, now=now)
-
-    return lambda http, event, context: door()(http, event, context)  # noqa: PLW0108 - made when it is needed
-
-
-def _tasks(  # noqa: PLR0913, PLR0917 - what tasks need of a deployment
-    handlers: Sequence[Handler[..., Any]],
-    found: Settings,
-    folder: str,
-    vault: Vault,
-    now: Callable[[], float],
-    audit: Callable[[AuditRecord], object] | None,
-) -> tuple[Tasks, Callable[[Mapping[str, Any], Any], None]]:
-    from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - of few functions
-
-    # by the same qualifier: a worker of another version might not know what this one has sealed, or asks
-    invoke_worker = WorkerInvoker(f"{found.stack}-{folder}{WORKER}{found.qualifier}", lambda_client)
-    tasks = Tasks(handlers, found, folder, vault.table(found.max_task_ttl), invoke_worker, now=now)
-    worker = Worker(tasks.tools, tasks.store, invoke_worker, now=now, lease_seconds=found.task_lease, audit=audit)
-    return tasks, worker.work

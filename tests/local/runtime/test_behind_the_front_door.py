@@ -94,8 +94,8 @@ def works(*, step: Step) -> str:
 
 
 OFFERED = catalog.merge(
-    [catalog.of([_tool(name)], name) for name in [*APPS, "missing"] if name not in {"mcp", "works"}]
-    + [catalog.of([works], "works")]
+    [catalog.build([_tool(name)], name) for name in [*APPS, "missing"] if name not in {"mcp", "works"}]
+    + [catalog.build([works], "works")]
 )
 
 

@@ -29,7 +29,9 @@ from mcp_functions import (
     serve_catalog,
     tool,
 )
-from mcp_functions.handlers import Prompt, Resource, Tool
+from mcp_functions.handlers.prompts import Prompt
+from mcp_functions.handlers.resources import Resource
+from mcp_functions.handlers.tools import Tool
 from mcp_functions.http.gateway import LambdaFunction
 
 

@@ -13,7 +13,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dialects.dialect import DialectContext
-from mcp_functions.handlers import catalog
+from mcp_functions.handlers import lookup
 from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION, RESUME
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
 
@@ -117,7 +117,7 @@ class FrontDoorDialects:
         for dialect in self._dialects:
             task_id = dialect.task(request)
             if task_id is not None:
-                return self._forward(catalog.keeping(self._offered, "tasks/get", {"taskId": task_id}), request)
+                return self._forward(lookup.task_function(self._offered, "tasks/get", {"taskId": task_id}), request)
         return self._answer(request)
 
     def turn(self, http: HttpRequest, body: Any) -> Turn | None:  # noqa: ANN401 - parsed JSON

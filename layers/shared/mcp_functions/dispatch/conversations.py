@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.handlers.playing import crashed, play, words
+from mcp_functions.handlers.runner import crash_message, crash_result, run_round
 from mcp_functions.protocol.constants import META_EARLIER
 from mcp_functions.protocol.errors import Crash, DeveloperError, Misconfigured, StateTooLarge
 from mcp_functions.protocol.messages import Answer, complete
@@ -21,7 +21,7 @@ from mcp_functions.seal.request_state import RoundBudgetExceeded, start_round
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.request_state import RequestStates, RoundStart, VerifiedState
@@ -72,7 +72,7 @@ class Conversations:
         self._now, self._audit, self._tasks = now, audit, tasks
         self._server_info = server_info
 
-    def play(self, request: Request, handler: Handler[..., Any]) -> Answer:
+    def run_round(self, request: Request, handler: Handler[..., Any]) -> Answer:
         """Run the round that a request asks for.
 
         Raises:
@@ -85,7 +85,7 @@ class Conversations:
             # A first round needs no table: it ends before its first step (`Round.end_first_round`).
             result = self._run_once(turn, state) if handler.single_use and state else self._run(turn)
         except Crash as crash:  # the claim was released and no answer recorded, so the same request may run again
-            result = crashed(handler, crash)
+            result = crash_result(handler, crash)
         return Answer(complete(result, self._server_info), tuple(turn.round.notifications))
 
     def _turn(self, request: Request, handler: Handler[..., Any]) -> _Turn:
@@ -126,7 +126,7 @@ class Conversations:
         claim = single_use.claim_for(request, state, turn.start.binding.principal)
         result = rounds.run(claim, lambda: self._run(turn))
         if result is None:
-            return handler.failed(NOT_KEPT)
+            return handler.error_result(NOT_KEPT)
         # The client may have restarted with other capabilities since the result was recorded.
         self._check_capabilities(request, result.get("inputRequests", {}))
         return result
@@ -147,8 +147,8 @@ class Conversations:
     def _play(self, turn: _Turn) -> dict[str, Any] | None:
         handler, params = turn.handler, turn.request.params
         if self._tasks and handler.task:
-            return play(self._tasks.instead_of(handler, turn.request), params, turn.round)
-        return play(handler, params, turn.round)
+            return run_round(self._tasks.instead_of(handler, turn.request), params, turn.round)
+        return run_round(handler, params, turn.round)
 
     def _input_required(self, turn: _Turn) -> dict[str, Any]:
         """Seal the state for the next round, and return the InputRequiredResult."""
@@ -163,12 +163,12 @@ class Conversations:
                 turn.start.binding, turn.start.state, asked=asked, record=record, flow=turn.start.flow
             )
         except DeveloperError as error:  # the function keeps a value that is not JSON
-            raise Crash(words(handler), error) from None
+            raise Crash(crash_message(handler), error) from None
         except RoundBudgetExceeded as error:
-            return handler.failed(str(error))
+            return handler.error_result(str(error))
         except StateTooLarge as error:
             observability.current().reason = error.reason  # for the author; the model cannot raise a limit
-            return handler.failed(TOO_LARGE)
+            return handler.error_result(TOO_LARGE)
         # An empty `inputRequests` is sent too: one widespread client reads a result without it as the final one.
         return {"resultType": "input_required", "inputRequests": round_.requests, "requestState": token}
 

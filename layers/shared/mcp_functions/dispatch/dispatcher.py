@@ -1,6 +1,6 @@
-"""A method finds its handler, and what the handler did becomes a result: the dispatch on `resultType`.
+"""Dispatches a request: the method and the name in its params choose a handler, and the handler's result is the answer.
 
-A handler that can do nothing but return is run at once; whatever else it may do is the business of `conversing`.
+A handler that can only return runs here. Every other handler runs as a round of a conversation (`conversations`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
-from mcp_functions.handlers import catalog
-from mcp_functions.handlers.playing import crashed, play
+from mcp_functions.handlers import catalog, lookup
+from mcp_functions.handlers.runner import crash_result, run_round
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
-from mcp_functions.protocol.errors import Crash, InvalidParams, ResourceNotFound
+from mcp_functions.protocol.errors import Crash, InvalidParams
 from mcp_functions.protocol.jsonrpc import LONGEST_ID, is_id
 from mcp_functions.protocol.messages import Answer, complete
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.dispatch.conversations import Conversations
-    from mcp_functions.handlers import Completing, Handler
+    from mcp_functions.handlers.base import Handler
+    from mcp_functions.handlers.completion import CompletableHandler
+    from mcp_functions.handlers.lists import Lists
+    from mcp_functions.handlers.lookup import Target
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.request_state import RequestStates
@@ -31,22 +34,10 @@ if TYPE_CHECKING:
     from mcp_functions.tasks import Tasks
 
 
-class Server:
-    """Answers for the handlers of one Lambda.
+class Dispatcher:
+    """Answers requests for the handlers of one Lambda."""
 
-    Args:
-        handlers: what this Lambda offers.
-        settings: what the deployment decided.
-        audience: who may read a state sealed here, `<stack>/<function>/<stage>`.
-        states: makes what seals and opens for a lifetime in seconds; None where this Lambda may not ask.
-        table: makes what keeps items for at most as many seconds; None where there is none.
-        now: the clock, unix seconds.
-        audit: is told of every round of a handler that may ask.
-        tasks: keeps calls that became tasks; None where none may.
-
-    """
-
-    def __init__(  # noqa: PLR0913 - what one deployment of some handlers consists of
+    def __init__(  # noqa: PLR0913 - the handlers, and the parts of a deployment that they use
         self,
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
@@ -58,27 +49,29 @@ class Server:
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,
     ) -> None:
-        """Describe the handlers once, for every list to come."""
-        self._handlers: dict[str, dict[str, Handler[..., Any]]] = {}  # by family of methods, and by key
-        for handler in handlers:
-            family = catalog.CAPABILITIES[catalog.KINDS[handler.kind]]
-            self._handlers.setdefault(family, {}).setdefault(handler.key, handler)
-        self._settings = settings
-        self._audience = audience
-        self._states = states
-        self._table = table
-        self._now = now
-        self._audit = audit
-        self._tasks = tasks
-        self._catalog = catalog.of(handlers)
-        self._lists = catalog.Lists(self._catalog, settings)
-        self._server_info = settings.server_info
+        """Index the handlers, and build the catalog of them.
+
+        Args:
+            handlers: the handlers of this Lambda.
+            settings: the settings of the deployment.
+            audience: the functions that may open a state sealed here, `<stack>/<function>/<stage>`.
+            states: makes the sealer of states for a lifetime in seconds; None where this Lambda may not ask.
+            table: makes the table that keeps items for at most a number of seconds; None where there is none.
+            now: the clock, unix seconds.
+            audit: called with the record of every round of a handler that may ask.
+            tasks: keeps the calls that became tasks; None where no call can.
+
+        """
+        self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
+        self._catalog = catalog.build(handlers)
+        self._settings, self._audience, self._states, self._table = settings, audience, states, table
+        self._now, self._audit, self._tasks = now, audit, tasks
 
     def answer(self, request: Request) -> Answer:
-        """Answer one request that has been admitted.
+        """Answer one request whose headers have been checked.
 
         Raises:
-            McpError: whatever was wrong with it, or with this server.
+            McpError: the request cannot be answered.
 
         """
         method = request.message["method"]
@@ -87,92 +80,91 @@ class Server:
         if method in TASKS and self._tasks:
             headers.admit_task(request.message, request.headers)
             request.must_take_tasks()
-            return self._completed(self._tasks.answer(request))
+            return self._complete(self._tasks.answer(request))
         if method == "completion/complete":
-            return self._completed(self._complete(request))
+            return self._complete(self._complete_argument(request))
         return self._lists.answer(method, request.params)
 
-    def _completed(self, result: Mapping[str, Any]) -> Answer:
-        return Answer(complete(result, self._server_info))
+    def _complete(self, result: Mapping[str, Any]) -> Answer:
+        return Answer(complete(result, self._settings.server_info))
 
     def _call(self, request: Request) -> Answer:
         method, params = request.message["method"], request.params
-        catalog.function_of(self._catalog, method, params)  # raises what the specification wants for an unknown name
-        handler = self._named(method, params[CALLS[method]])
-        notes = observability.current()
-        notes.handler = handler.name
-        self._permit(request, handler)
-        catalog.check_declared(handler.repeated, params, request.headers)
-        _check_shape(method, params)
-        carries = "requestState" in params
-        if handler.alone and not carries:
-            notes.round = 1
-            answer = self._completed(_returned(handler, params))
-        else:
-            answer = self._conversations.play(request, handler)
-        if "cacheScope" in answer.result and (carries or "inputResponses" in params):
-            # "results of requests that carry inputResponses or requestState MUST NOT be cached"
-            return answer._replace(result={**answer.result, "ttlMs": 0, "cacheScope": "private"})
-        return answer
+        handler = self._admit(request, lookup.find(self._catalog, method, params))
+        lookup.check_headers(handler.header_arguments, params, request.headers)
+        _check_params(method, params)
+        answer = self._run(request, handler)
+        is_first = "requestState" not in params and "inputResponses" not in params
+        if is_first or "cacheScope" not in answer.result:
+            return answer
+        # "results of requests that carry inputResponses or requestState MUST NOT be cached"
+        return answer._replace(result={**answer.result, "ttlMs": 0, "cacheScope": "private"})
+
+    def _admit(self, request: Request, target: Target) -> Handler[..., Any]:
+        """Return the handler of a target, if the caller's access token grants the scopes that it needs."""
+        handler = self._handlers[target.list_name, target.key]
+        observability.current().handler = handler.name
+        if handler.scopes:
+            from mcp_functions.http import access_tokens  # noqa: PLC0415 - most handlers need no scope
+
+            access_tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
+        return handler
+
+    def _run(self, request: Request, handler: Handler[..., Any]) -> Answer:
+        if "requestState" in request.params or not handler.only_returns:
+            return self._conversations.run_round(request, handler)
+        observability.current().round = 1
+        try:
+            result = run_round(handler, request.params, None) or {}
+        except Crash as crash:
+            result = crash_result(handler, crash)
+        return self._complete(result)
+
+    def _complete_argument(self, request: Request) -> dict[str, Any]:
+        handler = self._admit(request, lookup.find_reference(self._catalog, request.params))
+        context = request.params.get("context", {})
+        arguments: Any = context.get("arguments", {}) if isinstance(context, dict) else None
+        match request.params.get("argument"):
+            case {"name": str(name), "value": str(value)}:
+                pass
+            case _:
+                message = 'params.argument must be {"name": …, "value": …}, both strings'
+                raise InvalidParams(message)
+        if not _is_dict_of(str, arguments):
+            message = "params.context.arguments must be an object of strings"
+            raise InvalidParams(message)
+        return cast("CompletableHandler[..., Any]", handler).completion(name, value, arguments)
+
+    @cached_property
+    def _lists(self) -> Lists:
+        from mcp_functions.handlers.lists import Lists  # noqa: PLC0415 - clients get their lists from the front door
+
+        return Lists(self._catalog, self._settings)
 
     @cached_property
     def _conversations(self) -> Conversations:
-        from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init, where a handler asks
+        from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
 
         return Conversations(
-            self._audience, self._states, self._table, server_info=self._server_info, now=self._now,
+            self._audience, self._states, self._table, server_info=self._settings.server_info, now=self._now,
             audit=self._audit, tasks=self._tasks,
         )  # fmt: skip
 
-    def _permit(self, request: Request, handler: Handler[..., Any]) -> None:
-        if handler.scopes:
-            from mcp_functions.http import access_tokens  # noqa: PLC0415 - only for who needs more than a caller
 
-            access_tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
+def _check_params(method: str, params: Mapping[str, Any]) -> None:
+    """Check the shapes of the params that every call may have.
 
-    def _named(self, method: str, name: str) -> Handler[..., Any]:
-        fitting = self._handlers[method.partition("/")[0]]
-        if name in fitting:
-            return fitting[name]
-        for handler in fitting.values():
-            if handler.matches(name) is not None:
-                return handler
-        raise ResourceNotFound(name)
+    Raises:
+        InvalidParams: one of them has the wrong shape.
 
-    def _complete(self, request: Request) -> dict[str, Any]:
-        catalog.completing(self._catalog, request.params)
-        handler = self._named(*catalog.referred(request.params))
-        observability.current().handler = handler.name
-        self._permit(request, handler)
-        match request.params.get("argument"):
-            case {"name": str(name), "value": str(value)}:
-                context = request.params.get("context", {})
-                known = context.get("arguments", {}) if isinstance(context, dict) else None
-                if isinstance(known, dict) and all(isinstance(other, str) for other in known.values()):
-                    return cast("Completing[..., Any]", handler).completion(name, value, known)
-                text = "params.context.arguments must be an object of strings"
-            case _:
-                text = 'params.argument must be {"name": …, "value": …}, both strings'
-        raise InvalidParams(text)
-
-
-def _returned(handler: Handler[..., Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a handler that can do nothing but return."""
-    try:
-        return play(handler, params, None) or {}
-    except Crash as crash:
-        return crashed(handler, crash)
-
-
-def _check_shape(method: str, params: Mapping[str, Any]) -> None:
-    meta = params["_meta"]
-    arguments, responses = params.get("arguments"), params.get("inputResponses", {})
-    if not (arguments is None or isinstance(arguments, dict)):
+    """
+    meta, arguments = params["_meta"], params.get("arguments")
+    if not isinstance(arguments, dict | None):
         text = "params.arguments must be an object"
-    elif method == "prompts/get" and not all(isinstance(v, str) for v in (arguments or {}).values()):
+    elif method == "prompts/get" and arguments and not _is_dict_of(str, arguments):
         text = "The arguments of a prompt must be strings"
     # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
-    elif not (isinstance(responses, dict) and all(isinstance(response, dict) for response in responses.values())):
+    elif not _is_dict_of(dict, params.get("inputResponses", {})):
         text = "params.inputResponses must be an object of objects"
     elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
@@ -181,3 +173,7 @@ def _check_shape(method: str, params: Mapping[str, Any]) -> None:
     else:
         return
     raise InvalidParams(text)
+
+
+def _is_dict_of(type_: type, value: Any) -> bool:  # noqa: ANN401 - any JSON value
+    return isinstance(value, dict) and all(isinstance(item, type_) for item in value.values())

@@ -21,7 +21,7 @@ from mcp_functions.store import Conflict, ItemTooLarge, Key, UnreadableItem
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.handlers import Mode
+    from mcp_functions.handlers.base import Mode
     from mcp_functions.protocol.messages import Request
     from mcp_functions.seal.request_state import VerifiedState
     from mcp_functions.store import Item, Table

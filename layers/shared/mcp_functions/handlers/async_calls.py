@@ -1,7 +1,7 @@
-"""One call of an async handler: which tasks, threads and generators are its own, and how they end with it.
+"""One call of an async handler: it owns tasks, threads and generators, and they end with it.
 
 A task belongs to the call in which it was created, by the call or by another task of it. An async generator belongs to
-the call that first iterates it. Context variables say which call that is: asyncio copies them for each task.
+the call that first iterates it. A context variable holds the call: asyncio copies it for each task.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# A cancelled task may clean up for so long. It is less than a round keeps for its answer (rounds.MARGIN_SECONDS).
+# How long a cancelled task may clean up: less than a round keeps for its answer (rounds.round.MARGIN_SECONDS).
 GRACE_SECONDS = 1.0
 
 
 class Call(Generic[R]):
-    """One call: its main task, and what that started.
+    """One call: its main task, and everything that the main task started.
 
     Attributes:
         outcome: the result of the coroutine, or its exception; set when its tasks have ended.
-        tasks: of this call that are not done, the main task among them.
-        jobs: of this call that run in threads, or wait for one.
-        generators: that this call has begun to iterate.
+        tasks: the tasks of this call that are not done, including the main task.
+        jobs: the jobs of this call that run in a thread, or wait for one.
+        generators: the async generators that this call has begun to iterate.
 
     """
 
     def __init__(self, coroutine: Coroutine[Any, Any, R], thread_seconds: float) -> None:
-        """Take over the context variables of the calling thread; `thread_seconds` as in `event_loop.run`."""
+        """Copy the context variables of the calling thread; `event_loop.run` explains `thread_seconds`."""
         self.outcome: Future[R] = Future()
         self.tasks: set[asyncio.Task[Any]] = set()
         self.jobs: set[Future[Any]] = set()
@@ -50,7 +50,7 @@ class Call(Generic[R]):
         self._context.run(_current.set, ref(self))  # a client's connection keeps the context that it was made in
 
     def begin(self, loop: AbstractEventLoop, calls: set[Call[Any]]) -> None:
-        """Start the main task, and stand among the open calls until it has ended."""
+        """Start the main task, and add the call to the open calls until it has ended."""
         self._calls = calls
         calls.add(self)
         loop.set_task_factory(_make_task)  # a handler may have set another, for itself
@@ -62,14 +62,14 @@ class Call(Generic[R]):
         self._main.cancel()
 
     def exit(self, error: BaseException) -> None:
-        """End the call if a task of it raised `error`, a SystemExit or KeyboardInterrupt: perhaps nobody awaits it."""
+        """End the call if one of its tasks raised `error`, a SystemExit or KeyboardInterrupt that no code awaits."""
         others = [task for task in self.tasks if task is not self._main and task.done() and not task.cancelled()]
         if any(task.exception() is error for task in others):
             self._exit = error
             self._main.cancel()
 
     def _end(self, main: asyncio.Task[R]) -> None:
-        """End the other tasks, in a task that no call owns; the caller is answered even if that one is cancelled."""
+        """End the other tasks, in a task that no call owns; the caller is answered even if that task is cancelled."""
         apart = self._context.copy()
         apart.run(_current.set, None)
         ending = _make_task(main.get_loop(), self._end_all(), context=apart)
@@ -85,7 +85,7 @@ class Call(Generic[R]):
             await asyncio.wait(closing, timeout=GRACE_SECONDS)
 
     async def _end_tasks(self) -> None:
-        """Cancel the tasks that are left, and then those that they started while they cleaned up."""
+        """Cancel the remaining tasks, and then the tasks that they started while they cleaned up."""
         loop = asyncio.get_running_loop()
         end = loop.time() + GRACE_SECONDS
         while self.tasks and loop.time() < end:
@@ -110,7 +110,7 @@ class Call(Generic[R]):
 
 
 class Threads(ThreadPoolExecutor):
-    """The threads of `asyncio.to_thread`; each call knows its own."""
+    """The threads of `asyncio.to_thread`; each job belongs to a call."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401 - the function's own
         """Run a function in a thread, for the call that asks for it."""
@@ -122,7 +122,7 @@ class Threads(ThreadPoolExecutor):
 
 
 def watch_generators() -> None:
-    """Let each call know the async generators that it iterates, in the loop of this thread."""
+    """Register each async generator with the call that iterates it, in the loop of this thread."""
     hooks = sys.get_asyncgen_hooks()
 
     def begin(generator: AsyncGenerator[Any, Any]) -> None:

@@ -1,34 +1,48 @@
-"""What every handler has in common: a name, a description, a signature, and a way to run one round."""
+"""The base class of every handler: a name, a description, a signature, and one round of a request."""
 
 from __future__ import annotations
 
 import inspect
 import re
-import sys
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 from mcp_functions.handlers import signatures
-from mcp_functions.protocol import scopes as words
+from mcp_functions.handlers.return_types import is_input_required
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered, ToolError, Unanswered
 from mcp_functions.protocol.jsonrpc import fresh
+from mcp_functions.protocol.scopes import SCOPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
     from datetime import timedelta
+    from typing import TypedDict
 
-    from mcp_functions.handlers.signatures import Signature
-    from mcp_functions.protocol.errors import Crash
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.headers import Declared
     from mcp_functions.protocol.wire_types import Icon
     from mcp_functions.rounds.round import Round
 
+    class HandlerOptions(TypedDict, total=False):
+        """The options that every decorator takes."""
+
+        name: str | None
+        title: str | None
+        description: str | None
+        icons: Sequence[Icon | Model] | None
+        meta: Mapping[str, Any] | None
+        camel_case: bool
+        answer_within: int | timedelta
+        max_sheds: int
+        scopes: Sequence[str]
+        single_use: Mode | None
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# "Names SHOULD be between 1 and 128 characters … A-Z, a-z, 0-9, underscore, hyphen and dot": a header carries them
+# server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 Mode: TypeAlias = Literal["replay", "reject"]
@@ -37,24 +51,22 @@ SDKS = ("mcp", "fastmcp")
 
 
 class Handler(Generic[P, R]):
-    """One function that a client can call, and what the client is told about it.
+    """A function that a client can call, and its description.
 
     Attributes:
-        name: what the client calls it.
+        name: its name for clients.
         asks: whether it can end a round with a question, so that its Lambda must be able to seal.
         logs: whether it can send log messages, so that the capability is advertised.
-        alone: whether it can do nothing but return, so that it needs to know nothing of its round.
-        answer_within: seconds a person may take for one answer.
+        answer_within: seconds that a user has for one answer.
         max_sheds: rounds in a row that may end without a question, because the time was up.
-        scopes: all of which a caller's access token must grant.
-        task: what makes a call a task; only tools have it.
-        single_use: whether each round of a conversation runs once, and what who asks again is told; None: no promise.
-        keeps: whether its Lambda needs the table.
+        scopes: the scopes that a caller's access token must grant, all of them.
+        task: for a tool, whether its calls become tasks.
+        single_use: whether each round of a conversation runs once, and how a repeated request is answered; None: no.
 
     """
 
     kind: ClassVar[str]
-    repeated: Declared = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
+    header_arguments: Declared = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
     task: object = None
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description
@@ -72,15 +84,17 @@ class Handler(Generic[P, R]):
         scopes: Sequence[str] = (),
         single_use: Mode | None = None,
     ) -> None:
-        """Read the function's signature and docstring; nothing is called.
+        """Read the function's signature and docstring; the function is not called.
 
         Raises:
-            TypeError: the signature breaks the contract; the message says where and how to mend it.
+            TypeError: the signature or an option is wrong; the message names the place and the remedy.
 
         """
-        _check_function(function)
+        if not isinstance(function, FunctionType):
+            message = f"{function!r}: a handler is a function, written with def"
+            raise TypeError(message)
         update_wrapper(self, function)
-        self.function = function
+        self.function: Callable[P, R] = function
         self.name = name or function.__name__
         self.description = description or inspect.getdoc(function)
         self.camel_case = camel_case
@@ -89,29 +103,19 @@ class Handler(Generic[P, R]):
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
         self.single_use = single_use
         self._described: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta}
-        with signatures.where(function):
+        with signatures.locating_errors(function):
+            self._check_description()
             self._check_options()
             self._signature = signatures.read(function, camel_case=camel_case)
-            self._read_signature(self._signature)
+            self._injection = self._signature.injection
+            self.asks = self._injection is not None and self._injection.asks
+            self.logs = self._injection is not None and self._injection.logs
             self._check_single_use()
-        self.asks = self._signature.asks
-        self.alone = not (self._signature.capabilities or self._signature.declared or self.task)
-        self.keeps = bool(single_use or self.task)
-        self.logs = self._signature.logs
 
-    def _check_options(self) -> None:
+    def _check_description(self) -> None:
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
-        self._check_described()
-        if self.answer_within < 1 or self.max_sheds < 0:
-            message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
-            raise TypeError(message)
-        if isinstance(self.scopes, str) or not all(re.fullmatch(words.SCOPE, scope) for scope in self.scopes):
-            message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
-            raise TypeError(message)
-
-    def _check_described(self) -> None:
         if not all(isinstance(text, str | None) for text in (self._described["title"], self.description)):
             message = "title and description are text"
             raise TypeError(message)
@@ -122,6 +126,14 @@ class Handler(Generic[P, R]):
         self._described["icons"] = hints.read_icons(self._described["icons"])
         self._described["_meta"] = hints.read_meta(self._described["_meta"])
 
+    def _check_options(self) -> None:
+        if self.answer_within < 1 or self.max_sheds < 0:
+            message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
+            raise TypeError(message)
+        if isinstance(self.scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in self.scopes):
+            message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
+            raise TypeError(message)
+
     def _check_single_use(self) -> None:
         if self.single_use is None:
             return
@@ -129,7 +141,7 @@ class Handler(Generic[P, R]):
             message = f'single_use is "replay" or "reject", not {self.single_use!r}'
         elif self.kind != "tool":
             message = f"single_use is of tools: a {self.kind} is read, and may be read again"
-        elif not self._signature.asks:
+        elif not self.asks:
             message = "single_use is of conversations, and this one has a single round: take elicit or step after *"
         elif not self.max_sheds:
             message = "single_use needs max_sheds=1 or more: a first round that reaches a step ends before it"
@@ -137,115 +149,136 @@ class Handler(Generic[P, R]):
             return
         raise TypeError(message)
 
-    def _read_signature(self, signature: Signature) -> None:
-        raise NotImplementedError
-
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the author's function directly, as a unit test does; a default is what `Field` says, and fresh.
+        """Call the author's function directly, as a unit test does; the defaults of `Field` apply.
 
         Raises:
             TypeError: an argument is missing.
 
         """
-        return self.function(*args, **{**self._signature.fill(len(args), kwargs), **kwargs})
+        return self.function(*args, **{**self._signature.defaults(len(args), kwargs), **kwargs})
 
     @property
     def key(self) -> str:
-        """What a request names it by."""
+        """The name or URI by which a request names it."""
         return self.name
-
-    def matches(self, key: str) -> dict[str, str] | None:
-        """Read the variables out of what a request names; None if it names another handler."""
-        return {} if key == self.key else None
-
-    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round of a request; a handler that is `alone` needs none."""
-        raise NotImplementedError
-
-    def failed(self, reason: str) -> dict[str, Any]:
-        """Say that the request cannot be completed.
-
-        Raises:
-            Unanswered: there is no result that could say so.
-
-        """
-        raise Unanswered(reason)
-
-    def told(self, error: BaseException) -> str | None:
-        """Return the text of an exception that is meant for the model; None if it is not."""
-        return text_of(error) if isinstance(error, NotAnswered) or is_tool_error(error) else None
 
     @property
     def label(self) -> str:
-        """What errors call it: its kind and its name."""
+        """Its kind and its name, for error messages."""
         return f"{self.kind.partition('_')[0]} {self.name}"
 
-    def crashed(self, crash: Crash) -> dict[str, Any]:
-        """Say that the function crashed.
+    @property
+    def only_returns(self) -> bool:
+        """Whether it can do nothing but return, so that it needs no round."""
+        return self._injection is None and not self.task
 
-        Raises:
-            Crash: there is no result that could say so.
-
-        """
-        raise crash
+    @property
+    def needs_table(self) -> bool:
+        """Whether its Lambda needs the table."""
+        return bool(self.single_use or self.task)
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind."""
         fields = {**self._described, "description": self.description, **self._fields()}
         return {"name": self.name, **{key: value for key, value in fields.items() if value is not None}}
 
-    def _fields(self) -> dict[str, Any]:
-        return {}
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+        """Run one round of a request; `round_` is None for a handler that only returns.
 
-    def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> Any:  # noqa: ANN401 - what the function returns
-        if self.alone or round_ is None:
-            value: Any = self.function(**arguments)  # type: ignore[call-arg]  # read above
-        else:
-            answers = self._signature.ask(arguments, round_, camel_case=self.camel_case)
-            made = self._signature.make(round_)
-            # The next round is compared with the arguments as the client sent them, so the function gets copies.
-            copies = fresh(arguments)
-            value = self.function(**copies, **answers, **made)  # type: ignore[arg-type, call-arg]  # read above
+        Raises:
+            InputRequired: the round ends with a question.
+            InvalidArguments: an argument of a prompt or a resource is missing or does not fit.
+            Unanswered: a prompt or a resource cannot continue.
+            DeveloperError: the function broke a rule, or returned a value of the wrong type.
+
+        """
+        try:
+            value = self._run(self.bind(params), round_)
+        except Exception as error:
+            text = self.text_for_model(error)
+            if text is None:
+                raise
+            return self.error_result(text)
+        return self.result(value, params)
+
+    def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Read the function's arguments from the params of a request."""
+        raise NotImplementedError
+
+    def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the value that the function returned as the result of the request."""
+        raise NotImplementedError
+
+    def error_result(self, text: str) -> dict[str, Any]:
+        """Write the result of a request that cannot be completed.
+
+        Raises:
+            Unanswered: a prompt or a resource has no result that reports an error.
+
+        """
+        raise Unanswered(text) from None
+
+    def text_for_model(self, error: BaseException) -> str | None:
+        """Return the text of an exception that is meant for the model; None if it is not."""
+        return text_of(error) if isinstance(error, NotAnswered) or is_tool_error(error) else None
+
+    def _fields(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
+        function: Callable[..., object] = self.function
+        injected = self._inject(arguments, round_) if round_ and not self.only_returns else arguments
+        value = function(**injected)
         if isinstance(value, CoroutineType):
-            value = awaited(value, round_)
-        if _ends_round(value):
+            value = run_coroutine(value, round_)
+        if is_input_required(value):
             if not self.asks or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
                 raise DeveloperError(rule, name=self.name)
             round_.require(value)
         return value
 
+    def _inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        answers = self.ask_declared(arguments, round_)
+        capabilities = self._injection.make(round_) if self._injection else {}
+        # The function gets copies: the next round compares the arguments with those that the client sent.
+        return {**fresh(arguments), **answers, **capabilities}
+
+    def ask_declared(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        """Ask the questions that the signature declares; return the answers by parameter.
+
+        Raises:
+            InputRequired: a question has no answer yet.
+            NotAnswered: the user declined.
+
+        """
+        if self._injection is None:
+            return {}
+        return self._injection.ask(self._signature.sent, arguments, round_, camel_case=self.camel_case)
+
 
 def text_of(error: BaseException) -> str:
-    """Return the text of an exception, or its type where it has none."""
+    """Return the text of an exception, or the name of its type if it has no text."""
     return str(error) or type(error).__name__
 
 
 def is_tool_error(error: BaseException) -> bool:
-    """Tell a ToolError: ours, or that of the package `mcp` or `fastmcp`, which a server that was ported raises."""
+    """Tell whether an exception is a ToolError: ours, or one of the package `mcp` or `fastmcp` in ported servers."""
     return isinstance(error, ToolError) or any(
         kind.__name__ == "ToolError" and kind.__module__.partition(".")[0] in SDKS for kind in type(error).__mro__
     )
 
 
-def awaited(value: Coroutine[Any, Any, Any], round_: Round | None = None) -> Any:  # noqa: ANN401 - what the function returns
-    """Run what an async function of the author's returned, in the event loop of this process."""
+def run_coroutine(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
+    """Run the coroutine that an async function returned, in the event loop of this process."""
     from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a function written with def never pays for asyncio
 
     if round_ is None:
-        return event_loop.run(value)
-    from mcp_functions.rounds.steps import run_with_steps  # noqa: PLC0415 - a handler that is alone has no round
+        return event_loop.run(coroutine)
+    from mcp_functions.rounds.round import MARGIN_SECONDS  # noqa: PLC0415 - a handler that only returns has no round
+    from mcp_functions.rounds.steps import run_with_steps  # noqa: PLC0415
 
-    # A step may be running in a thread: as any other it is finished and recorded first.
-    return event_loop.run(run_with_steps(value, round_), thread_seconds=round_.seconds_left)
-
-
-def _ends_round(value: object) -> bool:
-    low_level = sys.modules.get("mcp_functions.rounds.input_requests")  # who returns one has imported it
-    return low_level is not None and isinstance(value, low_level.InputRequiredResult)
-
-
-def _check_function(function: object) -> None:
-    if not isinstance(function, FunctionType):
-        message = f"{function!r}: a handler is a function, written with def"
-        raise TypeError(message)
+    # A step may be running in a thread: it is finished and recorded before the round ends.
+    seconds = round_.request.deadline - round_.request.now() - MARGIN_SECONDS
+    return event_loop.run(run_with_steps(coroutine, round_), thread_seconds=seconds)

@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
 
-    from mcp_functions.handlers import Mode, Prompt, Resource, Tool
-    from mcp_functions.handlers.resources import CacheScope
-    from mcp_functions.handlers.tools import TaskSupport
+    from mcp_functions.handlers.base import Mode
+    from mcp_functions.handlers.prompts import Prompt
+    from mcp_functions.handlers.resources import CacheScope, Resource
+    from mcp_functions.handlers.tools import TaskSupport, Tool
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.wire_types import Annotations, Icon, ToolAnnotations
 
@@ -43,19 +44,24 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """Make a function a tool (server/tools).
 
     Args:
-        function: what the model calls; its docstring is the description, its parameters before `*` the input schema.
-        options: `name`, `title`, `description`, `annotations` (hints), `icons`, `meta`; `input_schema`, a JSON Schema
-            of your own for a function with one parameter that takes all arguments; `camel_case=True` writes the names
-            of parameters and of forms in camelCase on the wire; `answer_within`, a timedelta or seconds for one answer;
-            `max_sheds`, how many rounds in a row may end without a question because the time was up; `scopes`, all of
-            which a caller's access token must grant; `task`, "allowed" or "required" where a call may or must become a
-            task (or a function of the arguments that says which), and `task_ttl`, a timedelta or seconds, for which
-            a task is kept; `single_use`, whether each round runs once: "replay" gives who asks again the same answer,
-            "reject" refuses (needs the table, MCP_TABLE); `errors`, exceptions whose text is meant for the model, by
-            exact type: any other that the function raises is logged, and the model reads that the tool failed.
+        function: the model calls it. Its docstring becomes the description, and its parameters before `*` become the
+            input schema.
+        options:
+            `name`, `title`, `description`, `annotations` (hints), `icons`, `meta`: fields of the tool's entry.
+            `input_schema`: a JSON Schema, for a function with one parameter that takes all arguments.
+            `camel_case=True`: the names of parameters and of forms are in camelCase on the wire.
+            `answer_within`: a timedelta or seconds for one answer.
+            `max_sheds`: rounds in a row that may end without a question because the time was up.
+            `scopes`: the scopes that a caller's access token must grant, all of them.
+            `task`: "allowed" or "required" where a call may or must become a task, or a function of the arguments
+            that returns one of them. `task_ttl`: a timedelta or seconds for which a task is kept.
+            `single_use`: each round runs once. A repeated request gets the same answer with "replay", and an error
+            with "reject". Both need the table (MCP_TABLE).
+            `errors`: exceptions whose text is meant for the model, by exact type. Any other exception is logged, and
+            the model reads only that the tool failed.
 
     Raises:
-        TypeError: the signature cannot be offered; the message says why.
+        TypeError: the signature or an option is wrong; the message says why.
 
     """
     from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
@@ -79,14 +85,14 @@ def prompt(
     scopes: Sequence[str] = (),
 ) -> Callable[[Callable[P, R]], Prompt[P, R]]: ...
 def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
-    """Make a function a prompt (server/prompts): text, messages, content, or a list of these is what the model reads.
+    """Make a function a prompt (server/prompts): it returns text, messages, content, or a list of these.
 
     Args:
-        function: what writes the prompt.
+        function: writes the prompt.
         options: as for `tool`, without `annotations`, `input_schema`, `single_use` and `errors`.
 
     Raises:
-        TypeError: the signature cannot be offered; the message says why.
+        TypeError: the signature or an option is wrong; the message says why.
 
     """
     from mcp_functions.handlers.prompts import Prompt  # noqa: PLC0415
@@ -116,23 +122,23 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
 
     Args:
         uri: the URI or URI template; its variables are the function's parameters before `*`.
-        name: for programs; the function's name if left out.
-        title: for people.
-        description: the function's docstring if left out.
-        mime_type: of what it holds.
-        size: in bytes, if it is known.
+        name: its name for programs; by default the function's name.
+        title: its name for people.
+        description: by default the function's docstring.
+        mime_type: the media type of its contents.
+        size: its size in bytes, if it is known; a template has none.
         annotations: hints about who should use it.
-        icons: to show beside it.
+        icons: icons that a client may show.
         meta: `_meta` of its entry in the list.
-        camel_case: whether forms go to the wire in camelCase.
-        answer_within: for one answer, up to days: a timedelta or seconds.
+        camel_case: whether the names of forms are in camelCase on the wire.
+        answer_within: a timedelta or seconds for one answer; days are possible.
         max_sheds: rounds in a row that may end without a question because the time was up.
-        scopes: all of which a caller's access token must grant.
-        ttl_ms: milliseconds for which a client may keep what it read.
+        scopes: the scopes that a caller's access token must grant, all of them.
+        ttl_ms: milliseconds for which a client may cache the contents.
         cache_scope: "private", or "public" where every caller reads the same.
 
     Raises:
-        TypeError: the signature cannot be offered; the message says why.
+        TypeError: the signature or an option is wrong; the message says why.
 
     """
     if not isinstance(uri, str):
@@ -140,17 +146,17 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
         raise TypeError(message)
     from mcp_functions.handlers.resources import Resource, ResourceTemplate  # noqa: PLC0415
 
-    made = ResourceTemplate if "{" in uri else Resource
-    more = {"size": size} if made is Resource else {}
+    resource_class = ResourceTemplate if "{" in uri else Resource
 
     def decorate(function: Callable[P, R]) -> Resource[P, R]:
-        return made(
+        return resource_class(
             function,
             uri,
             name=name,
             title=title,
             description=description,
             mime_type=mime_type,
+            size=size,
             annotations=annotations,
             icons=icons,
             meta=meta,
@@ -160,7 +166,6 @@ def resource(  # noqa: PLR0913 - each is a field of the specification's descript
             scopes=scopes,
             ttl_ms=ttl_ms,
             cache_scope=cache_scope,
-            **more,
         )
 
     return decorate

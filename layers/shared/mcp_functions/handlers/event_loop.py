@@ -1,4 +1,4 @@
-"""The event loop of this process: every async handler runs in it, in a thread of its own.
+"""The event loop of this process: every async handler runs in it, in a separate thread.
 
 A client of asyncio belongs to the loop in which it first waited. With one loop for all calls, a client that a module
 makes serves every call of the process. Tasks that a call leaves running are cancelled when it ends (`async_calls`).
@@ -28,13 +28,13 @@ def run(coroutine: Coroutine[Any, Any, R], *, thread_seconds: float = 0.0) -> R:
     """Run the coroutine of one call, and end the tasks that it left running.
 
     Args:
-        coroutine: that the async function returned. It sees the context variables of the calling thread.
-        thread_seconds: until when, from now, the call may wait for threads that it started (`asyncio.to_thread`);
-            nothing can cancel a thread.
+        coroutine: the coroutine that the async function returned. It sees the context variables of the calling thread.
+        thread_seconds: seconds for which the call may wait for the threads that it started (`asyncio.to_thread`).
+            A thread cannot be cancelled.
 
     Raises:
         DeveloperError: a function that runs in this loop calls it; it would wait for itself.
-        BaseException: what the coroutine raised.
+        BaseException: the exception that the coroutine raised.
 
     """
     if is_current():
@@ -61,13 +61,13 @@ class _Process:
     """The loop of this process and its thread; both start with the first call.
 
     Attributes:
-        thread: in which the loop runs.
-        calls: that are open; changed in that thread only.
+        thread: the thread of the loop.
+        calls: the open calls; only that thread changes them.
 
     """
 
     def __init__(self) -> None:
-        """Start nothing yet."""
+        """Start without a thread: the first call starts it."""
         self._inherited: list[object] = []
         self._begin()
 
@@ -78,7 +78,7 @@ class _Process:
         self._starting = Lock()
 
     def forget(self) -> None:
-        """Begin anew in a forked child, which has none of its parent's threads.
+        """Start again in a forked child, which has none of its parent's threads.
 
         The parent's loop is kept, unused: to close it here would take the parent's sockets out of their common epoll.
         """
@@ -100,7 +100,7 @@ class _Process:
     def _serve(self, loop: AbstractEventLoop) -> None:
         """Run the loop for the life of the process: neither a raised SystemExit nor `loop.stop()` ends it."""
         while True:
-            loop.call_soon(watch_generators)  # the loop installs hooks of its own when it starts
+            loop.call_soon(watch_generators)  # a starting loop installs other hooks
             self._run_until_stopped(loop)
 
     def _run_until_stopped(self, loop: AbstractEventLoop) -> None:
@@ -118,5 +118,5 @@ os.register_at_fork(after_in_child=_process.forget)
 def _report(_loop: AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log an exception that no code handled, without asyncio's own text: that quotes exceptions and arguments."""
     error = context.get("exception")
-    if error and not isinstance(error, InputRequired):  # of that the round knows
+    if error and not isinstance(error, InputRequired):  # the round has recorded it
         log.error("not handled in the event loop: %s at %s", type(error).__name__, observability.frames(error))

@@ -5,19 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.base import P, R
-from mcp_functions.handlers.completing import Completing
+from mcp_functions.handlers.completion import CompletableHandler
 from mcp_functions.protocol import results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.rounds.round import Round
 
-
-class Prompt(Completing[P, R]):
-    """A function that writes messages for a model."""
+class Prompt(CompletableHandler[P, R]):
+    """A function that writes messages for a model (server/prompts)."""
 
     kind = "prompt"
+
+    def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Read the arguments of a `prompts/get`."""
+        return self.bind_texts(params.get("arguments") or {})
+
+    def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
+        """Write a GetPromptResult."""
+        return results.get_prompt_result(value, self.description)
 
     def _fields(self) -> dict[str, Any]:
         listed = [
@@ -30,14 +36,3 @@ class Prompt(Completing[P, R]):
             for argument in self.arguments
         ]
         return {"arguments": listed or None}
-
-    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round of a `prompts/get` (server/prompts).
-
-        Raises:
-            InvalidArguments: an argument is missing or does not fit.
-            InputRequired: the round ends with a question.
-
-        """
-        value = self._answered(params.get("arguments") or {}, round_)
-        return results.get_prompt_result(value, self.description)

@@ -1,4 +1,4 @@
-"""A resource, or a family of them named by a URI template: a function that reads."""
+"""A resource, or a family of resources named by a URI template: a function that reads."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.handlers.base import P, R
-from mcp_functions.handlers.completing import Completing
+from mcp_functions.handlers.completion import CompletableHandler
+from mcp_functions.handlers.signatures import locating_errors
 from mcp_functions.protocol import results, uri_templates
-from mcp_functions.schemas import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Unpack
 
-    from mcp_functions.handlers.signatures import Signature
+    from mcp_functions.handlers.base import HandlerOptions
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.wire_types import Annotations
-    from mcp_functions.rounds.round import Round
 
 CacheScope: TypeAlias = Literal["public", "private"]
 
-# RFC 3986: a scheme, a colon, and no blanks or control characters; what stands in braces is a variable
+# RFC 3986, section 3: a scheme, a colon, and no blanks or control characters; braces enclose a variable
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~\u00a0-\U0010ffff]+")
 
 
@@ -36,10 +36,11 @@ def _check(uri: str, ttl_ms: int, cache_scope: str, size: int | None) -> None:
     raise TypeError(message)
 
 
-class Resource(Completing[P, R]):
+class Resource(CompletableHandler[P, R]):
     """A function that reads one resource."""
 
     kind = "resource"
+    has_template_names = True
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description
         self,
@@ -51,68 +52,62 @@ class Resource(Completing[P, R]):
         annotations: Annotations | Model | None = None,
         ttl_ms: int = 0,
         cache_scope: CacheScope = "private",
-        **options: Any,  # noqa: ANN401 - checked by Handler
+        **options: Unpack[HandlerOptions],
     ) -> None:
-        """Take the function and its URI.
+        """Read the function and its URI.
 
         Args:
-            function: what reads the resource.
-            uri: the URI, or URI template, that names it.
-            mime_type: of what it holds.
-            size: in bytes, if it is known.
+            function: reads the resource.
+            uri: its URI or URI template.
+            mime_type: the media type of its contents.
+            size: its size in bytes, if it is known.
             annotations: hints about who should use it.
-            ttl_ms: milliseconds for which a client may keep what it read.
+            ttl_ms: milliseconds for which a client may cache the contents.
             cache_scope: "private", or "public" where every caller reads the same.
-            options: what every handler has.
+            options: the options of every handler.
 
         """
         _check(uri, ttl_ms, cache_scope, size)
+        super().__init__(function, **options)
         self.uri = uri
         self.mime_type = mime_type
-        self.cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
-        self._more: dict[str, Any] = {"mimeType": mime_type, "size": size, "annotations": annotations}
-        super().__init__(function, **options)
+        self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
+        self._optional: dict[str, Any] = {"mimeType": mime_type, "size": size, "annotations": annotations}
+        with locating_errors(self.function):
+            self._check_annotations()
+            self._check_variables()
 
-    def _check_options(self) -> None:
-        super()._check_options()
-        if self._more["annotations"] is not None:
+    def _check_annotations(self) -> None:
+        if self._optional["annotations"] is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
 
-            self._more["annotations"] = hints.read_annotations(self._more["annotations"])
+            self._optional["annotations"] = hints.read_annotations(self._optional["annotations"])
+
+    def _check_variables(self) -> None:
+        names, variables = {argument.wire_name for argument in self.arguments}, set(self._variables())
+        if names != variables:
+            message = f"its parameters before * must be the variables of {self.uri!r}: {sorted(variables)}"
+            message += f", not {sorted(names)}"
+            raise TypeError(message)
 
     @property
     def key(self) -> str:
-        """What a request names it by."""
+        """The URI by which a request names it."""
         return self.uri
 
     def _fields(self) -> dict[str, Any]:
-        return {"uri": self.uri, **self._more}
-
-    def _read_signature(self, signature: Signature) -> None:
-        self.arguments = arguments.read_arguments(
-            signature.sent, signature.hints, camel_case=False
-        )  # the template's own words
-        has, needs = {argument.wire_name for argument in self.arguments}, set(self._variables())
-        if has != needs:
-            message = (
-                f"its parameters before * must be the variables of {self.uri!r}: {sorted(needs)}, not {sorted(has)}"
-            )
-            raise TypeError(message)
+        return {"uri": self.uri, **self._optional}
 
     def _variables(self) -> tuple[str, ...]:
         return ()
 
-    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round of a `resources/read` (server/resources).
+    def bind(self, _params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return no arguments: the URI has no variables."""
+        return {}
 
-        Raises:
-            InvalidArguments: a variable of the URI does not fit.
-            InputRequired: the round ends with a question.
-
-        """
-        uri = params["uri"]
-        value = self._answered(self.matches(uri) or {}, round_)
-        return {"contents": results.read_resource_contents(value, uri, self.mime_type), **self.cache}
+    def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Write a ReadResourceResult."""
+        return {"contents": results.read_resource_contents(value, params["uri"], self.mime_type), **self._cache}
 
 
 class ResourceTemplate(Resource[P, R]):
@@ -121,11 +116,11 @@ class ResourceTemplate(Resource[P, R]):
     kind = "resource_template"
 
     def _fields(self) -> dict[str, Any]:
-        return {"uriTemplate": self.uri, **self._more}
+        return {"uriTemplate": self.uri, **self._optional, "size": None}  # only a resource has a size
 
     def _variables(self) -> tuple[str, ...]:
         return uri_templates.list_variables(self.uri)
 
-    def matches(self, key: str) -> dict[str, str] | None:
-        """Read the variables of its template out of a URI; None if it names another resource."""
-        return uri_templates.match(self.uri, key)
+    def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Read the variables of the template from the URI of a `resources/read`."""
+        return self.bind_texts(uri_templates.match(self.uri, params["uri"]) or {})

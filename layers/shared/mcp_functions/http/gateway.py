@@ -35,7 +35,7 @@ from mcp_functions.protocol.messages import Answer, Forwarded, Request
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.handlers import Handler
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.observability import Logger, Notes
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, RequestId

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_functions.handlers import catalog
+from mcp_functions.handlers import lookup
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import (
     CALLS,
@@ -84,7 +84,7 @@ def modern_headers(message: JSONRPCRequest, offered: Mapping[str, Any], received
         written["mcp-name"] = headers.encode(name)
     if method == "tools/call":
         arguments = params.get("arguments")
-        declared = catalog.declared(offered, name)
+        declared = lookup.header_arguments(offered, name)
         written |= headers.repeat(declared, arguments if isinstance(arguments, dict) else {})
     return written
 

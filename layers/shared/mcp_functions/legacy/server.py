@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.handlers import catalog
+from mcp_functions.handlers import lookup
 from mcp_functions.http import gateway
 from mcp_functions.legacy import responses, revisions
 from mcp_functions.legacy.conversations import Conversations
@@ -28,7 +28,7 @@ from mcp_functions.protocol.errors import HeaderMismatch, McpError, TemporarilyU
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.dispatch.vault import Vault
+    from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.gateway import Response
     from mcp_functions.legacy.message_kinds import Kind
@@ -46,7 +46,7 @@ class LegacyServer:
         self,
         settings: Settings,
         modern: ModernServer,
-        vault: Vault | None,
+        vault: SealFactory | None,
         *,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], object] = time.sleep,
@@ -159,12 +159,12 @@ class LegacyServer:
         params = message.get("params")
         if message.get("method") == "tools/call" and isinstance(params, dict):
             arguments = params.get("arguments")
-            declared = catalog.declared(self._catalog, params.get("name"))
+            declared = lookup.header_arguments(self._catalog, params.get("name"))
             headers.check_sent(declared, arguments if isinstance(arguments, dict) else {}, received)
 
 
 def _mailbox(
-    settings: Settings, vault: Vault, now: Callable[[], float], sleep: Callable[[float], object]
+    settings: Settings, vault: SealFactory, now: Callable[[], float], sleep: Callable[[float], object]
 ) -> Callable[[], Mailbox]:
     """Return a function that makes the mailbox when it is first needed."""
     seconds = settings.question_seconds + FETCH_SECONDS

@@ -11,7 +11,7 @@ from mcp_functions.protocol.jsonrpc import dumps
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.dispatch.vault import Vault
+    from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.seal.envelope import Codec, Envelope
     from mcp_functions.settings import Settings
 
@@ -76,7 +76,7 @@ class TokenSeals(NamedTuple):
     questions: TokenSeal
 
 
-def make_token_seals(vault: Vault, settings: Settings) -> TokenSeals:
+def make_token_seals(vault: SealFactory, settings: Settings) -> TokenSeals:
     """Return the seals; no key is fetched yet. A question's id comes back in a request body, beside the answer."""
 
     def make(label: bytes, max_age: int, max_chars: int) -> TokenSeal:

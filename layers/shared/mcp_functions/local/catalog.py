@@ -46,7 +46,7 @@ def describe(functions: Iterable[Function]) -> dict[str, Any]:
     """
     offering = [function for function in functions if function.folder != FRONT_DOOR]
     try:
-        return catalog.merge(catalog.of(function.handlers, function.folder) for function in offering)
+        return catalog.merge(catalog.build(function.handlers, function.folder) for function in offering)
     except ValueError as error:
         raise Problem(str(error)) from error
 
@@ -83,7 +83,7 @@ def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return one line for each different name: "+ tools add", "- prompts plan", "~ tools add" (entry or folder)."""
     lines = []
-    for listed in catalog.KINDS.values():
+    for listed in catalog.LISTS_BY_KIND.values():
         before, after = _named(old, listed), _named(new, listed)
         for name in sorted(before.keys() | after.keys()):
             if name not in before:
@@ -92,7 +92,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
                 lines.append(f"- {listed} {name}")
             elif before[name] != after[name]:
                 lines.append(f"~ {listed} {name}")
-    others = (old.keys() | new.keys()) - {"functions", *catalog.KINDS.values()}
+    others = (old.keys() | new.keys()) - {"functions", *catalog.LISTS_BY_KIND.values()}
     return lines + [f"~ {name}" for name in sorted(others) if name not in old or old[name] != new.get(name)]
 
 

@@ -27,8 +27,9 @@ from mcp_functions.tasks.transitions import INVOCATION_MS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mcp_functions.handlers import Handler, Tool
-    from mcp_functions.handlers.playing import Playable
+    from mcp_functions.handlers.base import Handler
+    from mcp_functions.handlers.runner import Runnable
+    from mcp_functions.handlers.tools import Tool
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
     from mcp_functions.settings import Settings
@@ -75,7 +76,7 @@ class Tasks:
         self.store = TaskStore(table, function, most=settings.max_open_tasks, now=now, rand=rand)
         self._settings, self._invoke_worker, self._now, self._rand = settings, invoke_worker, now, rand
 
-    def instead_of(self, handler: Handler[..., Any], request: Request) -> Playable:
+    def instead_of(self, handler: Handler[..., Any], request: Request) -> Runnable:
         """Return what runs this round of a call: the tool itself, or the beginning of a task."""
         return TaskCall(self.tools[handler.name], request, self._begin)
 
@@ -86,10 +87,10 @@ class Tasks:
             task_id = self.store.create(task, owner)
         except TooManyTasks:
             most = self._settings.max_open_tasks
-            return tool.failed(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
+            return tool.error_result(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # for the author
-            return tool.failed(TOO_LARGE)
+            return tool.error_result(TOO_LARGE)
         self._invoke_worker(task_id, owner)
         return {"resultType": "task", **_description(task_id, task, task.created)}
 

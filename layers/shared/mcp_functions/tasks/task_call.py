@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.handlers import Tool
+    from mcp_functions.handlers.tools import Tool
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
 
 
 class TaskCall:
-    """Runs one round of a tool that may become a task. It is a `Playable`, like the tool."""
+    """Runs one round of a tool that may become a task. It is a `Runnable`, like the tool."""
 
     def __init__(
         self, tool: Tool[..., Any], request: Request, begin: Callable[[Tool[..., Any], Request, Round], dict[str, Any]]
@@ -34,23 +34,23 @@ class TaskCall:
 
         """
         try:
-            support = self._tool.support(params)
+            support = self._tool.task_support(params)
             if support == "required":
                 self._request.must_take_tasks()
             if not support or not self._request.takes_tasks:
                 return self._tool.call(params, round_)
-            self._tool.ask_first(params, round_)
+            self._tool.ask_declared(self._tool.bind(params), round_)
         except Exception as error:
-            text = self._tool.told(error)
+            text = self._tool.text_for_model(error)
             if text is None:
                 raise
-            return self._tool.failed(text)
+            return self._tool.error_result(text)
         return self._begin(self._tool, self._request, round_)
 
-    def failed(self, reason: str) -> dict[str, Any]:
+    def error_result(self, reason: str) -> dict[str, Any]:
         """Return the result of a call that cannot be completed."""
-        return self._tool.failed(reason)
+        return self._tool.error_result(reason)
 
-    def told(self, error: BaseException) -> str | None:
+    def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None for other exceptions."""
-        return self._tool.told(error)
+        return self._tool.text_for_model(error)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import observability
-from mcp_functions.handlers.playing import crashed, play, words
+from mcp_functions.handlers.runner import crash_message, crash_result, run_round
 from mcp_functions.protocol.errors import (
     Crash,
     DeveloperError,
@@ -36,7 +36,7 @@ from mcp_functions.tasks.transitions import LEASE_MS, LeaseLost, Progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.handlers import Tool
+    from mcp_functions.handlers.tools import Tool
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.tasks.task_store import TaskStore
 
@@ -141,11 +141,11 @@ class Worker:
             return leased.change(lambda task: self._next(task, leased.epoch, round_, outcome))
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # for the author
-            too_large = {"result": self._tools[leased.tool].failed(TOO_LARGE)}
+            too_large = {"result": self._tools[leased.tool].error_result(TOO_LARGE)}
             instead = too_large if outcome is None else {"error": _error(TaskResultTooLarge())}
         except DeveloperError as error:
             tool = self._tools[leased.tool]
-            instead = {"result": crashed(tool, Crash(words(tool), error))}
+            instead = {"result": crash_result(tool, Crash(crash_message(tool), error))}
         return leased.change(lambda task: self._next(task, leased.epoch, round_, instead))
 
     def _next(self, task: Task, epoch: int, round_: Round, outcome: Mapping[str, Any] | None) -> Task:
@@ -187,9 +187,9 @@ def _outcome(tool: Tool[..., Any] | None, run: Callable[[], dict[str, Any] | Non
         raise
     except ItemTooLarge as error:
         observability.current().reason = error.reason  # for the author
-        return {"result": tool.failed(TOO_LARGE)} if tool else None
+        return {"result": tool.error_result(TOO_LARGE)} if tool else None
     except Crash as crash:
-        return {"result": crashed(tool, crash)} if tool else None
+        return {"result": crash_result(tool, crash)} if tool else None
     except McpError as error:
         _note_error(error)
         return {"error": _error(error)}
@@ -204,7 +204,7 @@ def _play(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str, A
     """Run a round and return its result as an outcome; None if the task continues."""
     if tool is None:
         raise UnknownTask  # this release of the function no longer has the tool
-    result = play(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
+    result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
     if result is not None:
         return {"result": result}
     check_capabilities(round_.requests, task.declared)

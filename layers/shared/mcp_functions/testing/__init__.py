@@ -12,8 +12,9 @@ fixture of the package's pytest plugin. Without pytest, write `with deployed(): 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from mcp_functions import lazy_names
 
 if TYPE_CHECKING:
     from mcp_functions.local.task_client import Refused as Refused
@@ -43,11 +44,5 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # a type checker would accept every misspelt name
-
-    def __getattr__(name: str) -> object:
-        """Import a name when it is first used: pytest imports this package wherever it is installed."""
-        if name not in _MODULES:
-            message = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(message)
-        value = globals()[name] = getattr(import_module(f"mcp_functions.{_MODULES[name]}"), name)
-        return value
+    # Lazily: pytest imports this package wherever it is installed.
+    __getattr__ = lazy_names(__name__, _MODULES)

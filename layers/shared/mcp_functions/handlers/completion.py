@@ -1,23 +1,24 @@
-"""What prompts and resources have in common: their arguments are text, and an author may complete them."""
+"""Handlers whose arguments are text, so that an author's function can complete them: prompts and resources."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from mcp_functions.handlers.base import Handler, P, R, awaited
-from mcp_functions.protocol.errors import DeveloperError, InvalidArguments, InvalidParams, Unanswered
+from mcp_functions.handlers.base import Handler, P, R, run_coroutine
+from mcp_functions.handlers.signatures import locating_errors
+from mcp_functions.protocol.errors import DeveloperError, InvalidArguments, InvalidParams
 from mcp_functions.protocol.plain_values import named
 from mcp_functions.schemas import arguments
 from mcp_functions.schemas.arguments import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
+    from typing import Unpack
 
-    from mcp_functions.handlers.signatures import Signature
-    from mcp_functions.rounds.round import Round
+    from mcp_functions.handlers.base import HandlerOptions
 
 Complete: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
 Completer = TypeVar("Completer", bound=Complete)
@@ -25,16 +26,20 @@ Completer = TypeVar("Completer", bound=Complete)
 MAX_COMPLETIONS = 100  # "values: … Must not exceed 100 items"
 
 
-class Completing(Handler[P, R]):
-    """What prompts and resource templates have in common: their arguments are text, and can be completed."""
+class CompletableHandler(Handler[P, R]):
+    """A prompt, a resource or a resource template: its arguments are text, and an author's function completes them."""
 
-    def __init__(self, function: Callable[P, R], **options: Any) -> None:  # noqa: ANN401 - checked by Handler
-        """Take the function; completers are added by `complete`."""
-        self._completers: dict[str, Complete] = {}
+    has_template_names: ClassVar[bool] = False  # the arguments keep the names of the URI template
+
+    def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
+        """Read the arguments; completers are added by `complete`."""
         super().__init__(function, **options)
-
-    def _read_signature(self, signature: Signature) -> None:
-        self.arguments = arguments.read_arguments(signature.sent, signature.hints, camel_case=self.camel_case)
+        self._completers: dict[str, Complete] = {}
+        camel_case = self.camel_case and not self.has_template_names
+        with locating_errors(self.function):
+            self.arguments = arguments.read_arguments(
+                self._signature.sent, self._signature.hints, camel_case=camel_case
+            )
 
     @property
     def completes(self) -> list[str]:
@@ -47,38 +52,38 @@ class Completing(Handler[P, R]):
         It may be an `async def`.
 
         Args:
-            argument: its wire name.
+            argument: the name of the argument on the wire.
 
         Raises:
-            TypeError: there is no such argument.
+            TypeError: the handler has no such argument.
 
         """
-        known = [found.wire_name for found in self.arguments]
+        known = [known.wire_name for known in self.arguments]
         if argument not in known:
             message = f"{self.name} has no argument {argument!r} to complete; it has: {', '.join(known) or 'none'}"
             raise TypeError(message)
 
-        def remember(completer: Completer) -> Completer:
+        def register(completer: Completer) -> Completer:
             self._completers[argument] = completer
             return completer
 
-        return remember
+        return register
 
     def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
         """Complete one argument (server/utilities/completion).
 
         Raises:
-            InvalidParams: there is no such argument.
-            DeveloperError: its completer returned something else than texts or numbers.
+            InvalidParams: the handler has no such argument.
+            DeveloperError: the completer returned a value that is neither a text nor a number.
 
         """
-        if argument not in [found.wire_name for found in self.arguments]:
+        if argument not in [known.wire_name for known in self.arguments]:
             message = "params.argument.name names no argument of this reference"
             raise InvalidParams(message)
         completer = self._completers.get(argument)
         completed: Any = completer(value, known) if completer else []
         if isinstance(completed, CoroutineType):
-            completed = awaited(completed)
+            completed = run_coroutine(completed)
         if isinstance(completed, str | Mapping):
             rule = f"a completer returns a list of texts, and this one returned {named(completed)}"
             raise DeveloperError(rule)
@@ -86,15 +91,17 @@ class Completing(Handler[P, R]):
         more = len(values) > MAX_COMPLETIONS
         return {"completion": {"values": values[:MAX_COMPLETIONS], "total": len(values), "hasMore": more}}
 
-    def _answered(self, given: Mapping[str, Any], round_: Round | None) -> Any:  # noqa: ANN401 - what the function returns
+    def bind_texts(self, texts: Mapping[str, Any]) -> dict[str, Any]:
+        """Convert texts to the function's arguments.
+
+        Raises:
+            InvalidArguments: an argument is missing or does not fit its type.
+
+        """
         try:
-            return self._run(self.arguments.bind(given, text=True), round_)
+            return self.arguments.bind(texts, text=True)
         except InvalidArgument as error:
             raise InvalidArguments(str(error)) from None
-        except Exception as error:
-            if (text := self.told(error)) is None:
-                raise
-            raise Unanswered(text) from None
 
 
 def _text(value: object) -> str:

@@ -1,0 +1,108 @@
+"""Makes the seals and the tables of one function; each is made when it is first used."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from mcp_functions.seal.resets import register_for_reset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mcp_functions.seal.data_keys import Keyring, Wrapping
+    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.request_state import RequestStates
+    from mcp_functions.settings import Settings
+    from mcp_functions.store import Bucket, Table
+
+STATES = b"ks1/request-state"
+
+
+class SealFactory:
+    """Makes the seals of states and the sealed tables of one function. They share their data keys.
+
+    `states(lifetime)` and `table(max_age)`, in seconds, return the same object for the same number: its caches stay
+    warm. `states(lifetime, label)` seals what dialects send, which must not open as a requestState.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        service: str,
+        wrapping: Sequence[Wrapping] | None = None,
+        codec: Codec | None = None,
+        *,
+        now: Callable[[], float],
+    ) -> None:
+        """Store the parts of a seal; nothing is made before it is used.
+
+        Args:
+            settings: the settings of the deployment.
+            service: `<stack>/<function>`, or an audience that several functions share.
+            wrapping: another KMS than the keys in the settings.
+            codec: replaces the seal altogether.
+            now: the clock, unix seconds.
+
+        """
+        self._settings, self._service, self._wrapping, self._codec, self._now = settings, service, wrapping, codec, now
+        self._making = Lock()
+        self._made: Keyring | None = None
+        self.states = lru_cache(self._states)
+        self.table = lru_cache(self._table)
+        register_for_reset(self)
+
+    def reset(self) -> None:
+        """Replace the lock: in a forked child, a thread that does not exist there may hold the old one."""
+        self._making = Lock()
+
+    @property
+    def _keys(self) -> Keyring:
+        with self._making:  # two threads that made keys at the same time would use different ones
+            self._made = self._made or self._make_keys()
+            return self._made
+
+    def _make_keys(self) -> Keyring:
+        from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope  # noqa: PLC0415 - many functions seal nothing
+
+        wrapping = self._wrapping or [KmsKey(arn) for arn in self._settings.kms_keys]
+        return Keyring(wrapping, Scope(self._service, self._settings.stage, self._settings.generation), now=self._now)
+
+    def _states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
+        from mcp_functions.seal.request_state import RequestStates  # noqa: PLC0415
+
+        seal = self.seal(label, max_age=lifetime, max_chars=self._settings.max_state_chars)
+        anonymous = self._settings.auth_mode == "none"
+        return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
+
+    def _table(self, max_age: int) -> Table:
+        from mcp_functions import store  # noqa: PLC0415 - few functions have a table
+
+        seal = self._codec or store.item_envelope(self._keys, max_age=max_age)
+        rows = store.DynamoDbTable(self._settings.table, store.make_call)
+        blobs = self._blobs(max_age) if self._settings.blobs else None
+        return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
+
+    def _blobs(self, max_age: int) -> tuple[Bucket, Codec]:
+        from mcp_functions import store  # noqa: PLC0415
+        from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
+
+        seal = self._codec or store.item_envelope(self._keys, max_age=max_age, label=store.BLOB_LABEL)
+        return S3(self._settings.blobs), seal
+
+    def seal(self, label: bytes, *, max_age: int, max_chars: int) -> Codec:
+        """Make a seal for bytes that are neither states nor items.
+
+        Args:
+            label: names the kind of the bytes. A token sealed under one label does not open under another. An author's
+                codec ignores the label, so with it the caller writes the kind into the bytes.
+            max_age: seconds for which a token is valid.
+            max_chars: the longest token.
+
+        """
+        if self._codec:
+            return self._codec
+        from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
+
+        return Envelope(self._keys, label=label, max_age=max_age, max_chars=max_chars)

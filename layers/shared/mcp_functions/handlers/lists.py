@@ -1,0 +1,115 @@
+"""The answers to `server/discover` and to the four list methods, page by page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, LIST_NAMES
+from mcp_functions.handlers.lookup import check_advertised
+from mcp_functions.protocol.constants import EXTENSION_TASKS, LISTS, SUPPORTED_VERSIONS
+from mcp_functions.protocol.errors import MethodNotFound, UnknownName
+from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.messages import Answer, complete
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcp_functions.settings import Settings
+
+
+class Lists:
+    """Answers `server/discover` and the lists; an answer without a cursor is written as JSON once."""
+
+    def __init__(self, catalog: Mapping[str, Any], settings: Settings, instructions: str | None = None) -> None:
+        """Store the catalog, and the instructions that tell a model how to use the server."""
+        self._catalog, self._settings, self._instructions = catalog, settings, instructions
+        self._answers: dict[str, Answer] = {}  # by method
+
+    def answer(self, method: str, params: Mapping[str, Any]) -> Answer:
+        """Answer `server/discover` or a list.
+
+        Raises:
+            MethodNotFound: the method is neither, or the catalog has no handler of that kind.
+            UnknownName: the cursor does not belong to this catalog.
+
+        """
+        if "cursor" in params:
+            return self._write(method, params)
+        if method not in self._answers:
+            self._answers[method] = self._write(method, params)
+        return self._answers[method]
+
+    def _write(self, method: str, params: Mapping[str, Any]) -> Answer:
+        result = complete(self._result(method, params), self._settings.server_info)
+        return Answer(result, text=dumps(result))
+
+    def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        settings = self._settings
+        if method == "server/discover":
+            return discover(self._catalog, settings.cache, self._instructions, dialects=settings.dialects)
+        if method in LISTS:
+            return page(self._catalog, method, params, cache=settings.cache, size=settings.page_size)
+        raise MethodNotFound
+
+
+def discover(
+    catalog: Mapping[str, Any],
+    cache: Mapping[str, Any],
+    instructions: str | None = None,
+    *,
+    dialects: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
+    # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
+    capabilities: dict[str, Any] = {CAPABILITIES[list_name]: {} for list_name in LIST_NAMES if catalog[list_name]}
+    capabilities |= {feature: {} for feature in FEATURES if catalog[feature]}
+    if catalog.get("tasks"):
+        capabilities["extensions"] = {EXTENSION_TASKS: {}}
+    if experimental := {name: dict[str, Any]() for name in dialects}:
+        capabilities["experimental"] = experimental
+    optional = {"instructions": instructions} if instructions else {}
+    return {"supportedVersions": list(SUPPORTED_VERSIONS), "capabilities": capabilities, **optional, **cache}
+
+
+def page(
+    catalog: Mapping[str, Any], method: str, params: Mapping[str, Any], *, cache: Mapping[str, Any], size: int
+) -> dict[str, Any]:
+    """Answer one page of one of the four lists (server/utilities/pagination).
+
+    Args:
+        catalog: the catalog.
+        method: one of `LISTS`.
+        params: the params of the request; `cursor` is absent, or comes from an earlier page of this catalog.
+        cache: `ttlMs` and `cacheScope`, the same on every page.
+        size: the number of entries on a page.
+
+    Raises:
+        MethodNotFound: the catalog has no handler of that kind, so the capability was not advertised.
+        UnknownName: the cursor does not belong to this catalog.
+
+    """
+    list_name = LISTS[method]
+    check_advertised(catalog, CAPABILITIES[list_name])
+    entries = catalog[list_name]
+    start = _start(entries, params["cursor"], size) if "cursor" in params else 0
+    end = start + size
+    next_cursor = {"nextCursor": _cursor(entries, end)} if end < len(entries) else {}
+    return {list_name: entries[start:end], **next_cursor, **cache}
+
+
+def _start(entries: list[dict[str, Any]], cursor: object, size: int) -> int:
+    for start in range(size, len(entries), size):
+        if cursor == _cursor(entries, start):
+            return start
+    # server/utilities/pagination: "Invalid cursors SHOULD result in an error with code -32602"
+    message = "Unknown cursor"
+    raise UnknownName(message)
+
+
+def _cursor(entries: list[dict[str, Any]], start: int) -> str:
+    # The cursor contains a hash of all names. After a deployment that changes them, an old cursor is an error; without
+    # the hash it would silently skip or repeat entries.
+    import hashlib  # noqa: PLC0415 - most lists have one page
+
+    names = hashlib.sha256(dumps([entry["name"] for entry in entries]).encode()).hexdigest()
+    return f"{names[:12]}-{start}"

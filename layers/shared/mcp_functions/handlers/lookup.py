@@ -1,0 +1,163 @@
+"""Finds the handler of a catalog that a request names, and the function that serves the request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.handlers.catalog import CAPABILITIES, LIST_NAMES
+from mcp_functions.protocol import headers, uri_templates
+from mcp_functions.protocol.constants import CALLS, TASKS
+from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.protocol.headers import Declared
+
+URI_KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}
+
+
+class Target(NamedTuple):
+    """The handler that a request names.
+
+    Attributes:
+        list_name: the list that contains its entry.
+        key: its name, URI or URI template.
+        function: the function that serves it.
+
+    """
+
+    list_name: str
+    key: str
+    function: str
+
+
+def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
+    """Find the handler that a call names.
+
+    Raises:
+        MethodNotFound: the catalog has no handler of that kind, so the capability was not advertised.
+        InvalidParams: the name in the params is not a string.
+        UnknownName: no handler has that name.
+
+    """
+    check_advertised(catalog, method.partition("/")[0])
+    name = _text_param(params, CALLS[method])
+    if method == "resources/read":
+        return _find_resource(catalog["functions"], name)
+    list_name = "tools" if method == "tools/call" else "prompts"
+    functions: Mapping[str, str] = catalog["functions"][list_name]
+    if name not in functions:
+        message = f"Unknown {list_name.removesuffix('s')}"
+        raise UnknownName(message)
+    return Target(list_name, name, functions[name])
+
+
+def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
+    """Find the handler that the `ref` of a `completion/complete` names: a prompt, a URI template, or a URI.
+
+    Raises:
+        MethodNotFound: no handler completes arguments, so the capability was not advertised.
+        InvalidParams: the reference has the wrong shape, or no handler has that name.
+
+    """
+    if not catalog["completions"]:
+        raise MethodNotFound
+    method, name = read_reference(params)
+    templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
+    if method == "resources/read" and name in templates:
+        return Target("resourceTemplates", name, templates[name])
+    return find(catalog, method, {CALLS[method]: name})
+
+
+def read_reference(params: Mapping[str, Any]) -> tuple[str, str]:
+    """Read the `ref` of a `completion/complete`: the method that calls the handler, and its name or URI.
+
+    Raises:
+        InvalidParams: the reference has the wrong shape.
+
+    """
+    match params.get("ref"):
+        case {"type": "ref/prompt", "name": str(name)}:
+            return "prompts/get", name
+        case {"type": "ref/resource", "uri": str(uri)}:
+            return "resources/read", uri
+    message = 'params.ref must be {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": …}'
+    raise InvalidParams(message)
+
+
+def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> str:
+    """Return the function that keeps a task; the task's id begins with its name and a dot.
+
+    Raises:
+        MethodNotFound: no function makes tasks, so the extension was not advertised.
+        InvalidParams: the task's id is not a string.
+        UnknownTask: no function of that name makes tasks.
+
+    """
+    functions: list[str] = catalog.get("tasks", [])
+    if not functions:
+        raise MethodNotFound
+    function = _text_param(params, TASKS[method]).partition(".")[0]
+    if function not in functions:
+        raise UnknownTask
+    return function
+
+
+def name_of(catalog: Mapping[str, Any], target: Target) -> str:
+    """Return the name of a handler; the log names a resource by it, and never by a URI that a client sent."""
+    if target.list_name not in URI_KEYS:
+        return target.key
+    uri_key = URI_KEYS[target.list_name]
+    return next(str(entry["name"]) for entry in catalog[target.list_name] if entry[uri_key] == target.key)
+
+
+def header_arguments(catalog: Mapping[str, Any], name: object) -> Declared:
+    """Find the arguments of one tool that clients must repeat in `Mcp-Param-*` headers."""
+    schemas = (entry["inputSchema"] for entry in catalog["tools"] if entry["name"] == name)
+    return headers.declared(next(schemas, {}))
+
+
+def check_headers(declared: Declared, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
+    """Compare the `Mcp-Param-*` headers of a call with its arguments.
+
+    Raises:
+        HeaderMismatch: a header differs from its argument.
+
+    """
+    if declared:
+        arguments = params.get("arguments")
+        headers.check_declared(declared, arguments if isinstance(arguments, dict) else {}, received)
+
+
+def header_names(catalog: Mapping[str, Any]) -> list[str]:
+    """List the `Mcp-Param-*` headers of all tools."""
+    return sorted({name for entry in catalog["tools"] for name in headers.declared(entry["inputSchema"])})
+
+
+def check_advertised(catalog: Mapping[str, Any], capability: str) -> None:
+    """Check that the catalog has a handler of a capability.
+
+    Raises:
+        MethodNotFound: it has none.
+
+    """
+    if not any(catalog[list_name] for list_name in LIST_NAMES if CAPABILITIES[list_name] == capability):
+        raise MethodNotFound
+
+
+def _text_param(params: Mapping[str, Any], name: str) -> str:
+    value = params.get(name)
+    if not isinstance(value, str):
+        message = f"params.{name} must be a string"
+        raise InvalidParams(message)
+    return value
+
+
+def _find_resource(functions: Mapping[str, Mapping[str, str]], uri: str) -> Target:
+    if uri in functions["resources"]:
+        return Target("resources", uri, functions["resources"][uri])
+    for template, function in functions["resourceTemplates"].items():
+        if uri_templates.match(template, uri) is not None:
+            return Target("resourceTemplates", template, function)
+    raise ResourceNotFound(uri)

@@ -1,0 +1,94 @@
+"""Reads the return annotation of a handler: structured content with its schema, or text and content."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Collection, Iterable, MutableSequence, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
+
+from mcp_functions.schemas.type_reader import read_type
+
+if TYPE_CHECKING:
+    from mcp_functions.rounds.input_requests import InputRequiredResult
+    from mcp_functions.schemas.json_types import JsonType
+
+LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
+
+
+def loaded_class(module: str, name: str) -> type | None:
+    """Return a class of this package if its module was imported; an annotation can only contain it in that case."""
+    return getattr(sys.modules.get(f"mcp_functions.{module}"), name, None)
+
+
+def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
+    """Tell whether a function returned an InputRequiredResult."""
+    result = loaded_class("rounds.input_requests", "InputRequiredResult")
+    return result is not None and isinstance(value, result)
+
+
+def structured(annotation: object) -> JsonType | None:
+    """Read the type of the structured content that a return annotation promises; None for text or content."""
+    result = loaded_class("rounds.input_requests", "InputRequiredResult")
+    members = [member for member in union_members(annotation) if result is None or member is not result]
+    if annotation is None or not members or any(map(_is_unstructured, members)):
+        return None
+    if len(members) == len(union_members(annotation)):
+        return read_type(annotation)
+    return read_type(Union[tuple(members)])  # noqa: UP007 - the members are known at run time only
+
+
+def returns_content_lists(annotation: object) -> bool:
+    """Tell whether a list that the function returns is a list of content: `list[Image]`, `Text | list[str | Text]`.
+
+    Raises:
+        TypeError: content is inside another value, such as a dict.
+
+    """
+    members = union_members(_strip(annotation))
+    lists = [member for member in members if get_origin(_strip(member)) in LISTS]
+    content_lists = [member for member in lists if _contains_content(member)]
+    for member in members:
+        inner = get_args(_strip(member)) if member in content_lists else (member,)
+        if not all(map(_may_contain_content, inner)):
+            message = f"-> {annotation}: content is returned by itself or in a list, not inside another value"
+            raise TypeError(message)
+    return bool(content_lists) and len(content_lists) == len(lists)
+
+
+def union_members(annotation: object) -> tuple[Any, ...]:
+    """Return the members of a union; of any other annotation, the annotation."""
+    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+
+
+def _is_unstructured(annotation: object) -> bool:
+    # Any, object and a bare list promise nothing: the function may return text, content or None.
+    inner = _strip(annotation)
+    if (get_origin(inner) or inner) in (list, tuple) and not get_args(inner):
+        return True
+    return annotation in (str, type(None), Any, object) or _contains_content(annotation)
+
+
+def _contains_content(annotation: object) -> bool:
+    inner = _strip(annotation)
+    if isinstance(inner, type):
+        return inner.__module__ != "builtins" and _is_content(inner)
+    return get_origin(inner) is not Literal and any(map(_contains_content, get_args(inner)))
+
+
+def _is_content(annotation: type) -> bool:
+    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - plain types do not need it
+
+    return bool(foreign_types.role_of(annotation))
+
+
+def _may_contain_content(annotation: object) -> bool:
+    """Accept content, a union of content, and any type without content; refuse, for example, a dict of content."""
+    members = [_strip(member) for member in union_members(_strip(annotation))]
+    return all(isinstance(member, type) or not _contains_content(member) for member in members)
+
+
+def _strip(annotation: object) -> Any:  # noqa: ANN401 - an annotation
+    """Return the type inside `Annotated`, or the value of a type alias."""
+    annotation = getattr(annotation, "__value__", annotation)
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation

@@ -1,0 +1,227 @@
+"""Forwards an event to another Lambda function, and returns that function's HTTP response."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from io import BytesIO
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from mcp_functions import aws
+from mcp_functions.http.gateway import once
+from mcp_functions.protocol.errors import (
+    Busy,
+    ContentTooLarge,
+    InternalError,
+    McpError,
+    Misconfigured,
+    NotAnsweredInTime,
+    ResultTooLarge,
+    TemporarilyUnavailable,
+)
+from mcp_functions.protocol.json_writer import dumps, encoded, parts
+from mcp_functions.protocol.messages import Forwarded
+from mcp_functions.seal.resets import register_for_reset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+# Codes of Lambda's Invoke API for a call that did not run, so that the client may send it again.
+THROTTLED = "TooManyRequestsException"
+UNAVAILABLE = {
+    "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
+    "ConnectTimeoutError", "EndpointConnectionError",
+}  # fmt: skip
+# Parts of error names for a connection that broke after the request was sent: the call may have run.
+SILENT = ("Read", "Streaming", "ConnectionClosed")
+# Types of errors that Lambda reports for a function whose process it ended, or that ended itself.
+TIMED_OUT, TOO_LARGE = "Sandbox.Timedout", "Function.ResponseSizeTooLarge"
+ENDED = {"Runtime.ExitError", "Runtime.OutOfMemory"}
+ENDED_EARLY = "The function ended before it answered; whether it acted is unknown"
+
+IDLE_SECONDS = 30.0  # after which a connection is opened anew: a frozen environment does not notice that it was closed
+CONNECT_SECONDS, READ_SECONDS = 1.0, 29.0
+ANSWER_SECONDS = 0.25  # kept back from the deadline, to tell the client about a timeout before the gateway gives up
+LEAST_SECONDS = 1.0  # that a call may take, even if its deadline is over
+MEGABYTES = 6  # the largest response of a Lambda function
+
+T = TypeVar("T")
+
+
+class LambdaClient(Protocol):
+    """The method of boto3's Lambda client that forwarding uses."""
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> Mapping[str, Any]:  # noqa: N803 - boto3's names
+        """Invoke a function and return its response."""
+
+
+def lambda_client() -> Any:  # noqa: ANN401 - a LambdaClient; boto3 has no types
+    """Make the client that invokes: with limits in time, and without retries, for a call may have effects."""
+    target = aws.find_endpoint(os.environ, "lambda")
+    if target is None:
+        return boto3_client()
+    from mcp_functions.aws.clients import LambdaClient as OwnLambdaClient  # noqa: PLC0415 - imported at init
+
+    return OwnLambdaClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1)
+
+
+def boto3_client() -> Any:  # noqa: ANN401 - a LambdaClient; boto3 has no types
+    """Make boto3's client, where the environment lacks a setting that our own client needs."""
+    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - imported at the first call
+
+    return by_boto3.client("lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1)
+
+
+class CachedClient:
+    """Makes one client at the first call, and closes connections that were idle for too long to be trusted."""
+
+    def __init__(self, make: Callable[[], Any], now: Callable[[], float] = time.monotonic) -> None:
+        """Store the function that makes the client, and a clock in seconds."""
+        self._make, self._now = make, now
+        self._client, self._used = once(make), now()
+        register_for_reset(self)
+
+    def reset(self) -> None:
+        """Drop the client: its connections, locks and credentials belong to the process that made them."""
+        self._client = once(self._make)
+
+    def __call__(self) -> Any:  # noqa: ANN401 - a LambdaClient; boto3 has no types
+        """Return the client."""
+        client, idle = self._client(), self._now() - self._used
+        if idle > IDLE_SECONDS:
+            client.close()
+        self._used = self._now()
+        return client
+
+
+def forward(
+    client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
+) -> Forwarded:
+    """Invoke a function with an event, and return its HTTP response.
+
+    Args:
+        client: returns the Lambda client.
+        function: the physical name of the function, with its qualifier.
+        event: the event as API Gateway sent it.
+        seconds: until the client of this request stops waiting.
+
+    Raises:
+        McpError: the function could not be reached, or failed.
+
+    """
+    payload = _payload(event)
+
+    def invoke() -> tuple[bytes, bool]:
+        invoked = client().invoke(FunctionName=function, Payload=payload)
+        return invoked["Payload"].read(), "FunctionError" in invoked
+
+    try:
+        response, failed = call_with_timeout(seconds - ANSWER_SECONDS, invoke)
+    except McpError:  # a timeout
+        raise
+    except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
+        raise _invoke_error(error) from None
+    if failed:
+        raise _function_error(response)
+    return Forwarded(_response(response))
+
+
+def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
+    """Call a function in a thread and wait for its result; after the timeout the thread runs on, unobserved.
+
+    Raises:
+        NotAnsweredInTime: the call did not end in time.
+        Exception: the exception that the call raised.
+
+    """
+    results: list[T] = []
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
+            errors.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(max(LEAST_SECONDS, seconds))
+    if errors:
+        raise errors[0]
+    if not results:
+        reason = "invoke_deadline"
+        raise NotAnsweredInTime(reason=reason)
+    return results[0]
+
+
+def _payload(event: Mapping[str, Any]) -> bytes:
+    """Write an event as JSON. A header may hold half of a surrogate pair, which is written as an escape."""
+    payload = BytesIO()
+    separator = b"{"
+    for name, value in event.items():
+        payload.write(separator + dumps(name).encode() + b":")
+        payload.writelines(_member(value))
+        separator = b","
+    payload.write(b"}")
+    return payload.getvalue()
+
+
+def _member(value: object) -> Iterator[bytes]:
+    """Write a member of an event; a text in parts, because one emoji makes the whole text four times as large."""
+    if not isinstance(value, str):
+        yield encoded(value, "backslashreplace")
+        return
+    yield b'"'
+    for part in parts(value):
+        yield dumps(part)[1:-1].encode("utf-8", "backslashreplace")
+    yield b'"'
+
+
+def _response(payload: bytes) -> dict[str, Any]:
+    if len(payload) > MEGABYTES * 1024 * 1024:
+        raise ResultTooLarge(MEGABYTES)
+    response = _json(payload)
+    match response:
+        case {"statusCode": int(status), "headers": dict(), "body": str()} if 200 <= status <= 599:  # noqa: PLR2004
+            return response
+    reason = "function_error"
+    raise InternalError(reason=reason)
+
+
+def _json(payload: bytes) -> dict[str, Any]:
+    """Read a JSON object; {} if the payload is something else."""
+    try:
+        value = json.loads(payload)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _function_error(payload: bytes) -> McpError:
+    """Return the error for a function that raised, or that Lambda ended. The function's text stays in its own log."""
+    match _json(payload):
+        case {"errorType": str(error)} if error == TIMED_OUT:
+            return NotAnsweredInTime(reason="function_timed_out")
+        case {"errorType": str(error)} if error in ENDED:
+            return NotAnsweredInTime(ENDED_EARLY, reason="function_ended")
+        case {"errorType": str(error)} if error == TOO_LARGE:
+            return ResultTooLarge(MEGABYTES)
+    return InternalError(reason="function_error")
+
+
+def _invoke_error(error: Exception) -> McpError:
+    """Return the error for a call that the Invoke API refused, or that did not come through."""
+    response = getattr(error, "response", None) or {}
+    code = response.get("Error", {}).get("Code", "") or type(error).__name__
+    reason = f"invoke_{code}"
+    if code == THROTTLED:
+        return Busy(reason)
+    if code in UNAVAILABLE:
+        return TemporarilyUnavailable(reason)
+    if code == "RequestTooLargeException":
+        return ContentTooLarge(reason=reason)
+    if any(part in code for part in SILENT):
+        return NotAnsweredInTime(reason=reason)
+    return Misconfigured(reason)
