@@ -270,7 +270,7 @@ def test_a_call_of_what_is_not_advertised_is_no_method(method: str, key: str) ->
 
 def test_a_call_says_in_its_headers_what_the_schema_wants_repeated() -> None:
     def check_headers(offered: Any, params: dict[str, Any], received: dict[str, str]) -> None:  # noqa: ANN401 - a catalog
-        catalog.check_declared(catalog.declared(offered, params["name"]), params, received)
+        catalog.check_parameters(catalog.declared(offered, params["name"]), params, received)
 
     params = {"name": "regional", "arguments": {"region": "eu"}}
     check_headers(EVERYTHING, params, {"mcp-param-region": "eu"})

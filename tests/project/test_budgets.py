@@ -39,7 +39,7 @@ CALLS = {
 EVERY = {
     "handlers", "handlers.catalog", "http", "http.cors", "http.events", "http.gateway", "http.identity",
     "http.metadata", "observability", "observability.lines", "observability.notes", "protocol", "protocol.constants",
-    "protocol.errors", "protocol.headers", "protocol.json_writer", "protocol.jsonrpc", "protocol.messages",
+    "protocol.errors", "protocol.headers", "protocol.json_writer", "protocol.json_reader", "protocol.messages",
     "protocol.scopes", "protocol.uri_templates", "seal", "seal.forgetting", "settings",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door"}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mcp_functions import aws, observability, settings
 from mcp_functions.handlers import catalog
 from mcp_functions.http import identity, metadata
-from mcp_functions.http.gateway import Endpoint, LambdaFunction, once
+from mcp_functions.http.gateway import Endpoint, LambdaFunction, lazy_value
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, TASKS
 from mcp_functions.protocol.errors import (
@@ -26,12 +26,12 @@ from mcp_functions.protocol.errors import (
     InternalError,
     McpError,
     Misconfigured,
-    NotAnsweredInTime,
+    OutcomeUnknown,
     ResultTooLarge,
     TemporarilyUnavailable,
 )
-from mcp_functions.protocol.json_writer import dumps, encoded, parts
-from mcp_functions.protocol.messages import Forwarded
+from mcp_functions.protocol.json_writer import chunks, dumps, dumps_utf8
+from mcp_functions.protocol.messages import ForwardedResponse
 from mcp_functions.seal.forgetting import forgetful
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.gateway import Response
     from mcp_functions.legacy import Legacy
     from mcp_functions.observability import Logger
-    from mcp_functions.protocol.messages import Answer, Request
+    from mcp_functions.protocol.messages import Request, Result
     from mcp_functions.settings import Settings
 
 # What Lambda's Invoke API raises when it cannot take the call now: it was not run, so the client may send it again.
@@ -109,7 +109,7 @@ def _earlier(
 ) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
     """Make what answers clients of 2025, when the first of them comes. What it seals only it can open."""
 
-    @once
+    @lazy_value
     def door() -> Legacy:
         from mcp_functions.dispatch.vault import Vault  # noqa: PLC0415
         from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
@@ -149,12 +149,12 @@ class KeptClient:
 
         """
         self._make, self._now = make, now
-        self._client, self._used = once(make), now()
+        self._client, self._used = lazy_value(make), now()
         forgetful(self)
 
     def reset(self) -> None:
         """Forget the client: its connections, locks and credentials belong to the process that made them."""
-        self._client = once(self._make)
+        self._client = lazy_value(self._make)
 
     def __call__(self) -> Any:  # noqa: ANN401 - see lambda_client
         """Return the client."""
@@ -184,7 +184,7 @@ class FrontDoor:
         self._lists = catalog.Lists(offered, found, instructions)
         self._now = now
 
-    def answer(self, request: Request) -> Answer | Forwarded:
+    def answer(self, request: Request) -> Result | ForwardedResponse:
         """Answer one admitted request, or pass it on.
 
         Raises:
@@ -197,7 +197,7 @@ class FrontDoor:
             observability.current().handler = catalog.name_of(self._catalog, method, params[CALLS[method]])
             if method == "tools/call":
                 declared = catalog.declared(self._catalog, params["name"])
-                catalog.check_declared(declared, params, request.headers)
+                catalog.check_parameters(declared, params, request.headers)
             return self.forward(function, request)
         if method == "completion/complete":
             function = catalog.completing(self._catalog, params)
@@ -209,7 +209,7 @@ class FrontDoor:
             return self.forward(catalog.keeping(self._catalog, method, params), request)
         return self._lists.answer(method, params)
 
-    def forward(self, function: str, request: Request) -> Forwarded:
+    def forward(self, function: str, request: Request) -> ForwardedResponse:
         """Pass a request on to a function of the catalog, unchanged.
 
         Raises:
@@ -233,7 +233,7 @@ class FrontDoor:
             observability.current().forward_seconds = time.perf_counter() - began
         if failed:
             raise _failure(payload)
-        return Forwarded(_response(payload))
+        return ForwardedResponse(_response(payload))
 
 
 def _payload(event: Mapping[str, Any]) -> bytes:
@@ -251,10 +251,10 @@ def _payload(event: Mapping[str, Any]) -> bytes:
 def _member(value: object) -> Iterator[bytes]:
     """Write a member of an event; the body in parts, for one emoji makes a text of all of it four times as large."""
     if not isinstance(value, str):
-        yield encoded(value, "backslashreplace")
+        yield dumps_utf8(value, "backslashreplace")
         return
     yield b'"'
-    for part in parts(value):
+    for part in chunks(value):
         yield dumps(part)[1:-1].encode("utf-8", "backslashreplace")
     yield b'"'
 
@@ -263,7 +263,7 @@ def within(seconds: float, call: Callable[[], T]) -> T:
     """Wait for a call, but no longer than that: then it goes on, and nobody hears how it ends.
 
     Raises:
-        NotAnsweredInTime: it did not end.
+        OutcomeUnknown: it did not end.
         Exception: it ended so.
 
     """
@@ -283,7 +283,7 @@ def within(seconds: float, call: Callable[[], T]) -> T:
         raise failed[0]
     if not ended:
         reason = "invoke_deadline"
-        raise NotAnsweredInTime(reason=reason)
+        raise OutcomeUnknown(reason=reason)
     return ended[0]
 
 
@@ -308,9 +308,9 @@ def _failure(payload: bytes) -> McpError:
         told = None
     match told:
         case {"errorType": str(error)} if error == TIMED_OUT:
-            return NotAnsweredInTime(reason="function_timed_out")
+            return OutcomeUnknown(reason="function_timed_out")
         case {"errorType": str(error)} if error in ENDED:
-            return NotAnsweredInTime(ENDED_EARLY, reason="function_ended")
+            return OutcomeUnknown(ENDED_EARLY, reason="function_ended")
         case {"errorType": str(error)} if error == TOO_LARGE:
             return ResultTooLarge(MEGABYTES)
     return InternalError(reason="function_error")
@@ -328,4 +328,4 @@ def _unreached(error: Exception) -> McpError:
         return ContentTooLarge(reason=f"invoke_{code}")
     # Connected, and then silence: the call may have run, so nothing here says that it may be sent again.
     silent = any(word in code for word in ("Read", "Streaming", "ConnectionClosed"))
-    return NotAnsweredInTime(reason=f"invoke_{code}") if silent else Misconfigured(f"invoke_{code}")
+    return OutcomeUnknown(reason=f"invoke_{code}") if silent else Misconfigured(f"invoke_{code}")

@@ -19,10 +19,10 @@ from mcp_functions.dispatch.dispatcher import Server
 from mcp_functions.dispatch.vault import Vault
 from mcp_functions.handlers import catalog
 from mcp_functions.http import identity, metadata
-from mcp_functions.http.gateway import Endpoint, LambdaFunction, once
+from mcp_functions.http.gateway import Endpoint, LambdaFunction, lazy_value
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.protocol.jsonrpc import no_collection
+from mcp_functions.protocol.json_reader import gc_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -85,7 +85,7 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
         named = exceptions(errors)
         handlers = tuple(each.adding(named) if isinstance(each, Tool) else each for each in handlers)
     offered = catalog.of(handlers)  # two of one name: say so now, not at the first event
-    with no_collection():  # modules are made here and stay: collecting among them takes 4 ms of a cold start
+    with gc_paused():  # modules are made here and stay: collecting among them takes 4 ms of a cold start
         _prepare(handlers, kms=wrapping is None and codec is None)
 
     def wire(function_name: str) -> Endpoint:
@@ -156,7 +156,7 @@ def _earlier(
 ) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
     """Make what answers clients of 2025, when the first of them comes."""
 
-    @once
+    @lazy_value
     def door() -> Legacy:
         from mcp_functions.legacy import Legacy  # noqa: PLC0415 - not on the way of 2026-07-28
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.dialects.speaking import Dialect
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Endpoint, Said, Turn
-    from mcp_functions.protocol.messages import Forwarded, Request
+    from mcp_functions.http.gateway import Continuation, Endpoint
+    from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
 
 __all__ = ["AtDoor", "AtFunction", "Place", "at_door", "at_function", "named"]
 
@@ -53,7 +53,9 @@ def at_function(endpoint: Endpoint, place: Place) -> Endpoint:
     return endpoint._replace(answer=spoken.answer, turn=spoken.turn)
 
 
-def at_door(endpoint: Endpoint, offered: Mapping[str, Any], forward: Callable[[str, Request], Forwarded]) -> Endpoint:
+def at_door(
+    endpoint: Endpoint, offered: Mapping[str, Any], forward: Callable[[str, Request], ForwardedResponse]
+) -> Endpoint:
     """Let the endpoint pass the deployment's dialects on.
 
     Args:
@@ -72,14 +74,14 @@ def at_door(endpoint: Endpoint, offered: Mapping[str, Any], forward: Callable[[s
 class AtFunction:
     """What a function speaks besides the released revision."""
 
-    def __init__(self, dialects: Iterable[Dialect], place: Place, answer: Callable[[Request], Said]) -> None:
+    def __init__(self, dialects: Iterable[Dialect], place: Place, answer: Callable[[Request], AnyResult]) -> None:
         """Take the dialects, what they need, and what answers a request of the released revision."""
         self._dialects, self._place = list(dialects), place
         for dialect in self._dialects:
             answer = partial(dialect.answer, place, then=answer)
         self._answer = answer
 
-    def answer(self, request: Request) -> Said:
+    def answer(self, request: Request) -> AnyResult:
         """Answer a request, in the dialect that its client declares.
 
         Raises:
@@ -88,7 +90,7 @@ class AtFunction:
         """
         return self._answer(request)
 
-    def turn(self, http: HttpRequest, value: Any) -> Turn | None:  # noqa: ANN401 - JSON is any value
+    def turn(self, http: HttpRequest, value: Any) -> Continuation | None:  # noqa: ANN401 - JSON is any value
         """Read what is no message of the released revision: the request that it continues, or None.
 
         Raises:
@@ -107,15 +109,15 @@ class AtDoor:
         self,
         dialects: Iterable[Dialect],
         offered: Mapping[str, Any],
-        answer: Callable[[Request], Said],
-        forward: Callable[[str, Request], Forwarded],
+        answer: Callable[[Request], AnyResult],
+        forward: Callable[[str, Request], ForwardedResponse],
     ) -> None:
         """Take the dialects, the catalog, what answers else, and what passes a request on to a function."""
         self._dialects, self._offered = list(dialects), offered
         self._answer, self._forward = answer, forward
         self._functions = {folder for listed in offered["functions"].values() for folder in listed.values()}
 
-    def answer(self, request: Request) -> Said:
+    def answer(self, request: Request) -> AnyResult:
         """Answer a request, or pass it on.
 
         Raises:
@@ -129,7 +131,7 @@ class AtDoor:
                 return self._forward(catalog.keeping(self._offered, "tasks/get", {"taskId": task_id}), request)
         return self._answer(request)
 
-    def turn(self, http: HttpRequest, value: Any) -> Turn | None:  # noqa: ANN401 - JSON is any value
+    def turn(self, http: HttpRequest, value: Any) -> Continuation | None:  # noqa: ANN401 - JSON is any value
         """Read which function goes on with what is no message of the released revision; None if it is nothing at all.
 
         The function stands in clear before the seal, which only that function opens. What the door hands to itself has

@@ -12,8 +12,8 @@ from mcp_functions import observability
 from mcp_functions.http import identity
 from mcp_functions.protocol import headers, results
 from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
-from mcp_functions.protocol.errors import InvalidRequest, InvalidRequestState, Unanswered
-from mcp_functions.protocol.messages import Answer, complete
+from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
+from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.seal.request_state import Binding, payer, principal_digest
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.dialects.speaking import Place
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Turn
+    from mcp_functions.http.gateway import Continuation
     from mcp_functions.protocol.errors import StateTooLarge
     from mcp_functions.protocol.messages import Principal, Request
     from mcp_functions.protocol.wire_types import JSONRPCRequest
@@ -117,7 +117,7 @@ def call_of(request: Request) -> dict[str, Any]:
     }
 
 
-def again(http: HttpRequest, carried: Carried, answers: Mapping[str, Any]) -> Turn:
+def again(http: HttpRequest, carried: Carried, answers: Mapping[str, Any]) -> Continuation:
     """Write the original call once more, with answers and state, as a client of the released revision would.
 
     A header that came with the answers stays, so that one which contradicts the call is refused with it.
@@ -129,17 +129,17 @@ def again(http: HttpRequest, carried: Carried, answers: Mapping[str, Any]) -> Tu
     return http._replace(headers={**call["headers"], **named, **http.headers}), message
 
 
-def too_much(place: Place, request: Request, error: StateTooLarge) -> Answer:
+def too_much(place: Place, request: Request, error: StateTooLarge) -> Result:
     """Refuse a turn that cannot be carried: in words that a model can act on, and in the author's log with the remedy.
 
     Raises:
-        Unanswered: it is no tool, so that the words are an error's.
+        HandlerError: it is no tool, so that the words are an error's.
 
     """
     observability.current().reason = error.reason
     if request.message["method"] != "tools/call":
-        raise Unanswered(TOO_MUCH, reason=error.reason)
-    return Answer(complete(results.tool_error(TOO_MUCH), place.settings.server_info))
+        raise HandlerError(TOO_MUCH, reason=error.reason)
+    return Result(complete(results.tool_error(TOO_MUCH), place.settings.server_info))
 
 
 def answer(response: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
@@ -147,14 +147,14 @@ def answer(response: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
 
     Raises:
         InvalidRequest: it is neither a result nor an error.
-        Unanswered: the client itself failed, and not its user.
+        HandlerError: the client itself failed, and not its user.
 
     """
     match response:
         case {"result": dict(result)} if "error" not in response:
             return result
         case {"error": dict()} if "result" not in response:
-            raise Unanswered(ERROR.format(asked.method))
+            raise HandlerError(ERROR.format(asked.method))
     text = "A response holds a result or an error, which is an object"
     raise InvalidRequest(text)
 

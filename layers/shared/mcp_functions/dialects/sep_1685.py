@@ -16,16 +16,16 @@ from mcp_functions.dialects import carrying
 from mcp_functions.dialects.carrying import Asked, Carried
 from mcp_functions.dialects.speaking import Dialect, asks, declared, event
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, StateTooLarge
-from mcp_functions.protocol.jsonrpc import dumps
-from mcp_functions.protocol.messages import Answer, Body
+from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.messages import ResponseBody, Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dialects.speaking import Place, Then
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Said, Turn
-    from mcp_functions.protocol.messages import Request
+    from mcp_functions.http.gateway import Continuation
+    from mcp_functions.protocol.messages import AnyResult, Request
 
 NAME = "sep-1685"
 SEALED = "sealed"  # what a state that is an object holds
@@ -42,7 +42,7 @@ class Wish(NamedTuple):
     objects: bool
 
 
-def answer(place: Place, request: Request, *, then: Then) -> Said:
+def answer(place: Place, request: Request, *, then: Then) -> AnyResult:
     """Answer a request; if it asks, and its client declares this dialect, in the words of that.
 
     Raises:
@@ -56,7 +56,7 @@ def answer(place: Place, request: Request, *, then: Then) -> Said:
     if wish.option:
         request = _retried(place, request, wish)
     said = then(request)
-    if not asks(request, said) or not isinstance(said, Answer):
+    if not asks(request, said) or not isinstance(said, Result):
         return said
     try:
         return _round(place, request, said, wish) if wish.option else _server_request(place, request, said, wish)
@@ -78,7 +78,7 @@ def token(_http: HttpRequest, value: Any) -> str | None:  # noqa: ANN401 - JSON 
     return None
 
 
-def turn(place: Place, http: HttpRequest, value: Any) -> Turn:  # noqa: ANN401 - JSON is any value
+def turn(place: Place, http: HttpRequest, value: Any) -> Continuation:  # noqa: ANN401 - JSON is any value
     """Read a response of the client as the call that it continues.
 
     Raises:
@@ -94,7 +94,7 @@ def turn(place: Place, http: HttpRequest, value: Any) -> Turn:  # noqa: ANN401 -
     return carrying.again(http, carried, _heard({asked.key: carrying.answer(value, asked)}))
 
 
-def _server_request(place: Place, request: Request, said: Answer, wish: Wish) -> Answer:
+def _server_request(place: Place, request: Request, said: Result, wish: Wish) -> Result:
     """Write one request of the server, as an event, and end the stream.
 
     Only one of a round: each response is a POST of its own, and nobody is there to put two of them together. What was
@@ -107,10 +107,10 @@ def _server_request(place: Place, request: Request, said: Answer, wish: Wish) ->
     sealed = carrying.seal(place, NAME, request, carried)
     # "The `state` field is a top-level field of the JSON-RPC message rather than a sub-field of `params`"
     message = {"jsonrpc": "2.0", "id": sealed, "state": _packed(sealed, wish), **wanted}
-    return said._replace(body=Body("".join(map(event, (*said.notifications, message))), is_stream=True))
+    return said._replace(body=ResponseBody("".join(map(event, (*said.notifications, message))), is_stream=True))
 
 
-def _round(place: Place, request: Request, said: Answer, wish: Wish) -> Answer:
+def _round(place: Place, request: Request, said: Result, wish: Wish) -> Result:
     """Write all requests of a round as one answer, and its state once or with each."""
     requests: Mapping[str, Any] = said.result["inputRequests"]
     state, bodies = said.result["requestState"], list[dict[str, Any]](map(dict, requests.values()))
@@ -128,8 +128,8 @@ def _round(place: Place, request: Request, said: Answer, wish: Wish) -> Answer:
         told = {"requests": [{"state": packed(question), **body} for question, body in pairs]}
     message = {"jsonrpc": "2.0", "id": request.message["id"], "dependent_requests": told}
     if said.notifications:
-        return said._replace(body=Body("".join(map(event, (*said.notifications, message))), is_stream=True))
-    return said._replace(body=Body(dumps(message), is_stream=False))
+        return said._replace(body=ResponseBody("".join(map(event, (*said.notifications, message))), is_stream=True))
+    return said._replace(body=ResponseBody(dumps(message), is_stream=False))
 
 
 def _retried(place: Place, request: Request, wish: Wish) -> Request:

@@ -14,13 +14,13 @@ from mcp_functions.dialects.carrying import Asked, Carried
 from mcp_functions.dialects.speaking import Dialect, asks, declared, event
 from mcp_functions.protocol.errors import InvalidRequest, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.protocol.messages import Answer, Body
+from mcp_functions.protocol.messages import ResponseBody, Result
 
 if TYPE_CHECKING:
     from mcp_functions.dialects.speaking import Place, Then
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Said, Turn
-    from mcp_functions.protocol.messages import Request
+    from mcp_functions.http.gateway import Continuation
+    from mcp_functions.protocol.messages import AnyResult, Request
 
 NAME = "sep-1858"
 HEADER = "last-event-id"
@@ -32,10 +32,10 @@ TOO_LARGE = (
 )
 
 
-def answer(place: Place, request: Request, *, then: Then) -> Said:
+def answer(place: Place, request: Request, *, then: Then) -> AnyResult:
     """Answer a request; if it asks, and its client declares this dialect, as a turn."""
     said = then(request)
-    if declared(request, NAME) is None or not asks(request, said) or not isinstance(said, Answer):
+    if declared(request, NAME) is None or not asks(request, said) or not isinstance(said, Result):
         return said
     name = base64url(place.rand(NONCE_BYTES))
     requests = {f"{name}-{number}": one for number, one in enumerate(said.result["inputRequests"].items(), start=1)}
@@ -51,7 +51,7 @@ def answer(place: Place, request: Request, *, then: Then) -> Said:
     stream += [event({"jsonrpc": "2.0", "id": id_, **wanted}, id_=id_) for id_, (_key, wanted) in requests.items()]
     # "The server then sends its requests … followed by an `input_required` SSE event, and disconnects."
     stream.append(event(name="input_required", id_=event_id))
-    return said._replace(body=Body("".join(stream), is_stream=True))
+    return said._replace(body=ResponseBody("".join(stream), is_stream=True))
 
 
 def token(http: HttpRequest, value: Any) -> str | None:  # noqa: ANN401 - JSON is any value
@@ -69,7 +69,7 @@ def token(http: HttpRequest, value: Any) -> str | None:  # noqa: ANN401 - JSON i
     return http.headers.get(HEADER)
 
 
-def turn(place: Place, http: HttpRequest, value: Any) -> Turn:  # noqa: ANN401 - JSON is any value
+def turn(place: Place, http: HttpRequest, value: Any) -> Continuation:  # noqa: ANN401 - JSON is any value
     """Read the array of responses as the call that it continues.
 
     Raises:

@@ -20,15 +20,14 @@ from mcp_functions.protocol.errors import (
     MissingRequiredClientCapability,
     UnknownName,
 )
-from mcp_functions.protocol.messages import Answer
+from mcp_functions.protocol.messages import Result
 from mcp_functions.seal.request_state import Binding, payer, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dialects.speaking import Place, Then
-    from mcp_functions.http.gateway import Said
-    from mcp_functions.protocol.messages import Request
+    from mcp_functions.protocol.messages import AnyResult, Request
 
 NAME = "sep-2322-tasks"
 RELATED = "io.modelcontextprotocol/related-task"
@@ -63,7 +62,7 @@ class TaskFailed(McpError):
         self.code = error["code"]  # type: ignore[misc]  # of whatever it was
 
 
-def answer(place: Place, request: Request, *, then: Then) -> Said:
+def answer(place: Place, request: Request, *, then: Then) -> AnyResult:
     """Answer a request of a client that declares this dialect.
 
     Raises:
@@ -83,7 +82,7 @@ def task(request: Request) -> str | None:
     return _task_id(request)
 
 
-def _call(request: Request, then: Then) -> Said:
+def _call(request: Request, then: Then) -> AnyResult:
     """Call a tool, as a task if the client wishes for one and the tool can be one.
 
     "it can start using the ephemeral workflow and then switch to the persistent workflow": questions that come before
@@ -95,27 +94,27 @@ def _call(request: Request, then: Then) -> Said:
         except MissingRequiredClientCapability as error:
             raise (InvalidParams(NEEDED) if _lacks_tasks(error) else error) from None
     said = then(_knowing(request, request.capabilities)._replace(task_ttl=_ttl(request.params["task"])))
-    if not isinstance(said, Answer) or said.result.get("resultType") != "task":
+    if not isinstance(said, Result) or said.result.get("resultType") != "task":
         return said
     told = _told(said.result)
     told.setdefault("statusMessage", CREATED.format(request.params["name"]))
-    return Answer({"task": told, "_meta": dict(said.result["_meta"])})
+    return Result({"task": told, "_meta": dict(said.result["_meta"])})
 
 
-def _get(_place: Place, request: Request, then: Then) -> Answer:
+def _get(_place: Place, request: Request, then: Then) -> Result:
     """Say how a task is, and not what it asks or found: "the `tasks/get` call should have a consistent latency"."""
     # It shows no question, so nobody need be able to answer one.
     result = _modern(request, then, "tasks/get", _task_id(request), declaring=ANYTHING)
-    return Answer({**_told(result), "_meta": dict(result["_meta"])})
+    return Result({**_told(result), "_meta": dict(result["_meta"])})
 
 
-def _cancel(place: Place, request: Request, then: Then) -> Answer:
+def _cancel(place: Place, request: Request, then: Then) -> Result:
     """Wish that a task should end, and say how it is then."""
     _modern(request, then, "tasks/cancel", _task_id(request))
     return _get(place, request, then)
 
 
-def _result(place: Place, request: Request, then: Then) -> Answer:
+def _result(place: Place, request: Request, then: Then) -> Result:
     """Return what a task asks, or what it found. It never waits: nobody holds a Lambda, or a gateway, for that long.
 
     Raises:
@@ -130,10 +129,10 @@ def _result(place: Place, request: Request, then: Then) -> Answer:
             # "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
             # `input_required`."; "Servers MAY include a requestState field"
             asked = {"inputRequests": told["inputRequests"], "requestState": _seal(place, request, task_id, told)}
-            return Answer({"resultType": "input_required", **asked, "_meta": _about(task_id, told)})
+            return Result({"resultType": "input_required", **asked, "_meta": _about(task_id, told)})
         case "completed":
             result = told["result"]
-            return Answer({**result, "_meta": {**result.get("_meta", {}), **_about(task_id, told)}})
+            return Result({**result, "_meta": {**result.get("_meta", {}), **_about(task_id, told)}})
         case "failed":
             raise TaskFailed(told["error"])
         case "cancelled":
@@ -141,7 +140,7 @@ def _result(place: Place, request: Request, then: Then) -> Answer:
     raise UnknownName(WORKING, {"task": _told(told)})
 
 
-def _input_response(place: Place, request: Request, then: Then) -> Answer:
+def _input_response(place: Place, request: Request, then: Then) -> Result:
     """Take answers, and acknowledge them whether or not they are of use.
 
     "since the response is missing required information, the server does not proceed with processing the task and leaves
@@ -159,7 +158,7 @@ def _input_response(place: Place, request: Request, then: Then) -> Answer:
     given = {key: responses[key] for key in open_ if key in responses and _fits(open_[key], responses[key])}
     if given:
         _modern(request, then, "tasks/update", task_id, more={"inputResponses": given})
-    return Answer({"_meta": _about(task_id, told)})
+    return Result({"_meta": _about(task_id, told)})
 
 
 def _modern(  # noqa: PLR0913 - a request of the extension
@@ -178,7 +177,7 @@ def _modern(  # noqa: PLR0913 - a request of the extension
     # A header of the released revision is not this client's duty; what it says all the same must be true.
     headers.admit_task(sent, {"mcp-name": task_id} | dict(request.headers))
     said = then(knowing._replace(message=sent, headers={**request.headers, "mcp-method": method, "mcp-name": task_id}))
-    assert isinstance(said, Answer)  # noqa: S101 - the extension's methods have results
+    assert isinstance(said, Result)  # noqa: S101 - the extension's methods have results
     return said.result
 
 

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from mcp_functions.protocol.constants import CALLS, META_EARLIER
-from mcp_functions.protocol.jsonrpc import dumps
-from mcp_functions.protocol.messages import Answer
+from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.messages import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Said, Turn
-    from mcp_functions.protocol.messages import Request
+    from mcp_functions.http.gateway import Continuation
+    from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
 
-Then: TypeAlias = "Callable[[Request], Said]"
+Then: TypeAlias = "Callable[[Request], AnyResult]"
 
 
 class Place(NamedTuple):
@@ -47,11 +47,11 @@ class Place(NamedTuple):
 class Answering(Protocol):
     """Answers a request of a client that declares the dialect; whatever else comes, `then` answers."""
 
-    def __call__(self, place: Place, request: Request, *, then: Then) -> Said:
+    def __call__(self, place: Place, request: Request, *, then: Then) -> AnyResult:
         """Answer it."""
 
 
-def _no_turn(_place: Place, _http: HttpRequest, _value: object) -> Turn | None:
+def _no_turn(_place: Place, _http: HttpRequest, _value: object) -> Continuation | None:
     return None
 
 
@@ -77,7 +77,7 @@ class Dialect:
 
     answer: Answering
     token: Callable[[HttpRequest, Any], str | None] = _no_token
-    turn: Callable[[Place, HttpRequest, Any], Turn | None] = _no_turn
+    turn: Callable[[Place, HttpRequest, Any], Continuation | None] = _no_turn
     task: Callable[[Request], str | None] = _no_task
 
 
@@ -93,9 +93,9 @@ def declared(request: Request, name: str) -> Mapping[str, Any] | None:
     return wish if isinstance(wish, dict) else None
 
 
-def asks(request: Request, said: Said) -> bool:
+def asks(request: Request, said: AnyResult) -> bool:
     """Tell whether a call was answered with questions, or has to be sent again to go on."""
-    if not isinstance(said, Answer) or request.message["method"] not in CALLS:
+    if not isinstance(said, Result) or request.message["method"] not in CALLS:
         return False
     return said.result.get("resultType") == "input_required"
 

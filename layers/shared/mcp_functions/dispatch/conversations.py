@@ -20,7 +20,7 @@ from mcp_functions.protocol.errors import (
     MissingRequiredClientCapability,
     StateTooLarge,
 )
-from mcp_functions.protocol.messages import Answer, complete
+from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.rounds.input_requests import in_words, missing
 from mcp_functions.rounds.round import Round
 from mcp_functions.seal.request_state import RoundBudgetExceeded, binding, payer
@@ -76,7 +76,7 @@ class Conversations:
         self._now, self._audit, self._tasks = now, audit, tasks
         self._server_info = server_info
 
-    def play(self, request: Request, handler: Handler[..., Any]) -> Answer:
+    def play(self, request: Request, handler: Handler[..., Any]) -> Result:
         """Play the round that a request asks for.
 
         Raises:
@@ -92,7 +92,7 @@ class Conversations:
             result = self._once(turn, once) if once else self._played(turn)
         except Crash as crash:  # its claim was released and it was not recorded, so the same request runs again
             result = crashed(handler, crash)
-        return Answer(complete(result, self._server_info), tuple(turn.round.notifications))
+        return Result(complete(result, self._server_info), tuple(turn.round.notifications))
 
     def _once(self, turn: _Turn, opened: Opened) -> dict[str, Any]:
         """Run a round that must not run twice."""

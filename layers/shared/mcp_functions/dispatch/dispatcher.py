@@ -15,8 +15,7 @@ from mcp_functions.handlers.playing import crashed, play
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 from mcp_functions.protocol.errors import Crash, InvalidParams, ResourceNotFound
-from mcp_functions.protocol.jsonrpc import LONGEST_ID, is_id
-from mcp_functions.protocol.messages import Answer, complete
+from mcp_functions.protocol.messages import MAX_ID, Result, complete, is_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +73,7 @@ class Server:
         self._lists = catalog.Lists(self._catalog, settings)
         self._server_info = settings.server_info
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Result:
         """Answer one request that has been admitted.
 
         Raises:
@@ -92,17 +91,17 @@ class Server:
             return self._completed(self._complete(request))
         return self._lists.answer(method, request.params)
 
-    def _completed(self, result: Mapping[str, Any]) -> Answer:
-        return Answer(complete(result, self._server_info))
+    def _completed(self, result: Mapping[str, Any]) -> Result:
+        return Result(complete(result, self._server_info))
 
-    def _call(self, request: Request) -> Answer:
+    def _call(self, request: Request) -> Result:
         method, params = request.message["method"], request.params
         catalog.function_of(self._catalog, method, params)  # raises what the specification wants for an unknown name
         handler = self._named(method, params[CALLS[method]])
         notes = observability.current()
         notes.handler = handler.name
         self._permit(request, handler)
-        catalog.check_declared(handler.repeated, params, request.headers)
+        catalog.check_parameters(handler.repeated, params, request.headers)
         _check_shape(method, params)
         carries = "requestState" in params
         if handler.alone and not carries:
@@ -177,7 +176,7 @@ def _check_shape(method: str, params: Mapping[str, Any]) -> None:
     elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
     elif "progressToken" in meta and not is_id(meta["progressToken"]):
-        text = f"_meta.progressToken must be a string of at most {LONGEST_ID} characters, or an integer"
+        text = f"_meta.progressToken must be a string of at most {MAX_ID} characters, or an integer"
     else:
         return
     raise InvalidParams(text)

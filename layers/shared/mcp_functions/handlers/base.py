@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, Ty
 
 from mcp_functions.handlers import signatures
 from mcp_functions.protocol import scopes as words
-from mcp_functions.protocol.errors import DeveloperError, NotAnswered, ToolError, Unanswered
-from mcp_functions.protocol.jsonrpc import fresh
+from mcp_functions.protocol.errors import DeveloperError, HandlerError, NotAnswered, ToolError
+from mcp_functions.protocol.json_reader import copy_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.signatures import Signature
     from mcp_functions.protocol.errors import Crash
     from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.headers import Declared
+    from mcp_functions.protocol.headers import HeaderParameters
     from mcp_functions.protocol.wire_types import Icon
     from mcp_functions.rounds.round import Round
 
@@ -54,7 +54,7 @@ class Handler(Generic[P, R]):
     """
 
     kind: ClassVar[str]
-    repeated: Declared = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
+    repeated: HeaderParameters = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
     task: object = None
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description
@@ -166,10 +166,10 @@ class Handler(Generic[P, R]):
         """Say that the request cannot be completed.
 
         Raises:
-            Unanswered: there is no result that could say so.
+            HandlerError: there is no result that could say so.
 
         """
-        raise Unanswered(reason)
+        raise HandlerError(reason)
 
     def told(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
@@ -204,7 +204,7 @@ class Handler(Generic[P, R]):
             answers = self._signature.ask(arguments, round_, camel_case=self.camel_case)
             made = self._signature.make(round_)
             # The next round is compared with the arguments as the client sent them, so the function gets copies.
-            copies = fresh(arguments)
+            copies = copy_json(arguments)
             value = self.function(**copies, **answers, **made)  # type: ignore[arg-type, call-arg]  # read above
         if isinstance(value, CoroutineType):
             value = awaited(value, round_)

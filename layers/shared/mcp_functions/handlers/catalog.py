@@ -11,14 +11,14 @@ from mcp_functions import observability
 from mcp_functions.protocol import headers, uri_templates
 from mcp_functions.protocol.constants import CALLS, EXTENSION_TASKS, LISTS, SUPPORTED_VERSIONS, TASKS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
-from mcp_functions.protocol.jsonrpc import dumps
-from mcp_functions.protocol.messages import Answer, complete
+from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.messages import Result, complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.handlers import Handler
-    from mcp_functions.protocol.headers import Declared
+    from mcp_functions.protocol.headers import HeaderParameters
     from mcp_functions.settings import Settings
 
 # kind of handler -> the list it stands in
@@ -133,9 +133,9 @@ class Lists:
     def __init__(self, catalog: Mapping[str, Any], settings: Settings, instructions: str | None = None) -> None:
         """Hold what is offered, and what a model should know about the server as a whole."""
         self._catalog, self._settings, self._instructions = catalog, settings, instructions
-        self._written: dict[str, Answer] = {}  # by method
+        self._written: dict[str, Result] = {}  # by method
 
-    def answer(self, method: str, params: Mapping[str, Any]) -> Answer:
+    def answer(self, method: str, params: Mapping[str, Any]) -> Result:
         """Answer `server/discover` or a list.
 
         Raises:
@@ -146,7 +146,7 @@ class Lists:
         if "cursor" not in params and method in self._written:
             return self._written[method]
         result = complete(self._result(method, params), self._settings.server_info)
-        answer = Answer(result, text=dumps(result))
+        answer = Result(result, text=dumps(result))
         if "cursor" not in params:
             self._written[method] = answer
         return answer
@@ -160,13 +160,13 @@ class Lists:
         raise MethodNotFound
 
 
-def declared(catalog: Mapping[str, Any], name: object) -> Declared:
+def declared(catalog: Mapping[str, Any], name: object) -> HeaderParameters:
     """Find the arguments of one tool that clients repeat in headers."""
     schemas = (entry["inputSchema"] for entry in catalog["tools"] if entry["name"] == name)
     return headers.declared(next(schemas, {}))
 
 
-def check_declared(found: Declared, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
+def check_parameters(found: HeaderParameters, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
     """Check the `Mcp-Param-*` headers of a call, against what `declared` found in the schema of its tool.
 
     Raises:
@@ -175,7 +175,7 @@ def check_declared(found: Declared, params: Mapping[str, Any], received: Mapping
     """
     if found:
         arguments = params.get("arguments")
-        headers.check_declared(found, arguments if isinstance(arguments, dict) else {}, received)
+        headers.check_parameters(found, arguments if isinstance(arguments, dict) else {}, received)
 
 
 def parameters(catalog: Mapping[str, Any]) -> list[str]:

@@ -8,8 +8,8 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mcp_functions.handlers.base import Handler, P, R, awaited
-from mcp_functions.protocol.errors import DeveloperError, InvalidArguments, InvalidParams, Unanswered
-from mcp_functions.protocol.plain_values import named
+from mcp_functions.protocol.errors import DeveloperError, HandlerError, InvalidArguments, InvalidParams
+from mcp_functions.protocol.plain_values import type_name
 from mcp_functions.schemas import arguments
 from mcp_functions.schemas.arguments import InvalidArgument
 
@@ -80,7 +80,7 @@ class Completing(Handler[P, R]):
         if isinstance(completed, CoroutineType):
             completed = awaited(completed)
         if isinstance(completed, str | Mapping):
-            rule = f"a completer returns a list of texts, and this one returned {named(completed)}"
+            rule = f"a completer returns a list of texts, and this one returned {type_name(completed)}"
             raise DeveloperError(rule)
         values = [_text(each) for each in completed]
         more = len(values) > MAX_COMPLETIONS
@@ -94,7 +94,7 @@ class Completing(Handler[P, R]):
         except Exception as error:
             if (text := self.told(error)) is None:
                 raise
-            raise Unanswered(text) from None
+            raise HandlerError(text) from None
 
 
 def _text(value: object) -> str:
@@ -102,6 +102,6 @@ def _text(value: object) -> str:
     if isinstance(value, Enum):
         value = value.value
     if not isinstance(value, str | int | float) or isinstance(value, bool):
-        rule = f"a completer returns a list of texts, and this one holds {named(value)}"
+        rule = f"a completer returns a list of texts, and this one holds {type_name(value)}"
         raise DeveloperError(rule)
     return str(value)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.http import cors, events, identity
-from mcp_functions.protocol import headers, jsonrpc
+from mcp_functions.protocol import headers, json_reader, json_writer
 from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
 from mcp_functions.protocol.errors import (
     ContentTooLarge,
@@ -28,9 +28,8 @@ from mcp_functions.protocol.errors import (
     UnsupportedMediaType,
     is_ctrl_c,
 )
-from mcp_functions.protocol.json_writer import in_ascii, joined, parts
-from mcp_functions.protocol.jsonrpc import is_request
-from mcp_functions.protocol.messages import Answer, Forwarded, Request
+from mcp_functions.protocol.json_writer import chunks, dumps_ascii, dumps_with_member
+from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request, is_request, to_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,8 +42,7 @@ if TYPE_CHECKING:
 
 Response: TypeAlias = "dict[str, Any]"
 T = TypeVar("T")
-Said: TypeAlias = Answer | Forwarded
-Turn: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # what came in a dialect, as the request that it continues
+Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"
 
 GATEWAY_SECONDS = 30.0  # API Gateway's own limit for an HTTP API
 MEGABYTE = 1024 * 1024
@@ -81,11 +79,11 @@ class Endpoint(NamedTuple):
     """
 
     settings: Settings
-    answer: Callable[[Request], Said]
+    answer: Callable[[Request], AnyResult]
     documents: Mapping[str, Mapping[str, Any]] = {}
     parameters: Sequence[str] = ()
     work: Callable[[Mapping[str, Any], Any], None] | None = None
-    turn: Callable[[HttpRequest, Any], Turn | None] | None = None
+    turn: Callable[[HttpRequest, Any], Continuation | None] | None = None
     legacy: Callable[[HttpRequest, Mapping[str, Any], Any], Response | None] | None = None
 
     def works(self, order: Mapping[str, Any], context: Any) -> None:  # noqa: ANN401 - Lambda's context object
@@ -100,7 +98,7 @@ class Endpoint(NamedTuple):
         self.work(order, context)
 
 
-def once(make: Callable[[], T]) -> Callable[[], T]:
+def lazy_value(make: Callable[[], T]) -> Callable[[], T]:
     """Make a thing when it is first asked for, and only one, however many threads ask at once."""
     made: list[T] = []
     making = Lock()
@@ -286,8 +284,8 @@ class WorkFailed(Exception):
     """A worker could not go on. It says no more than that, because Lambda logs what it says and passes it on."""
 
 
-def _note_answer(notes: Notes, answer: Said) -> None:
-    if isinstance(answer, Forwarded):
+def _note_answer(notes: Notes, answer: AnyResult) -> None:
+    if isinstance(answer, ForwardedResponse):
         notes.conclude("forwarded")
     elif answer.result.get("resultType") != "input_required":
         notes.conclude("complete")
@@ -363,18 +361,20 @@ def _not_allowed(http: HttpRequest, allowed: str, notes: Notes) -> Response:
 def _parsed(http: HttpRequest, endpoint: Endpoint) -> tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]:
     try:
         body = body_of(http, endpoint.settings.max_body_bytes)
-        return (http, jsonrpc.parse(body)) if endpoint.turn is None else _turned(http, body, endpoint.turn)
+        return (
+            (http, to_message(json_reader.loads(body))) if endpoint.turn is None else _turned(http, body, endpoint.turn)
+        )
     except ParseError:
         check_media(http)  # if it does not even say that it is JSON, that is what the client should hear
         raise
 
 
 def _turned(
-    http: HttpRequest, body: str | bytes, turn: Callable[[HttpRequest, Any], Turn | None]
+    http: HttpRequest, body: str | bytes, turn: Callable[[HttpRequest, Any], Continuation | None]
 ) -> tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]:
-    value = jsonrpc.loads(body)
+    value = json_reader.loads(body)
     try:
-        return http, jsonrpc.to_message(value)
+        return http, to_message(value)
     except InvalidRequest:
         turned = turn(http, value)
         if turned is None:
@@ -446,8 +446,8 @@ def deadline(http: HttpRequest, last: float, now: float) -> float:
     return min(last, began + GATEWAY_SECONDS)
 
 
-def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
-    if isinstance(answer, Forwarded):
+def _answered(http: HttpRequest, answer: AnyResult, id_: RequestId) -> Response:
+    if isinstance(answer, ForwardedResponse):
         return dict(answer.response)
     if answer.body:
         return fitting(http, events.response(http, 200, STREAM if answer.body.is_stream else JSON, answer.body.text))
@@ -455,9 +455,13 @@ def _answered(http: HttpRequest, answer: Said, id_: RequestId) -> Response:
     if answer.notifications and events.takes_stream(http):
         # "the server … MAY send notifications before the response"; a buffered body is a legal, if late, stream
         messages = (*answer.notifications, message)
-        stream = "".join(f"event: message\ndata: {jsonrpc.dumps(each)}\n\n" for each in messages)
+        stream = "".join(f"event: message\ndata: {json_writer.dumps(each)}\n\n" for each in messages)
         return fitting(http, events.response(http, 200, STREAM, stream))
-    text = joined({"jsonrpc": "2.0", "id": id_}, "result", answer.text) if answer.text else jsonrpc.dumps(message)
+    text = (
+        dumps_with_member({"jsonrpc": "2.0", "id": id_}, "result", answer.text)
+        if answer.text
+        else json_writer.dumps(message)
+    )
     return fitting(http, events.response(http, 200, JSON, text))
 
 
@@ -470,7 +474,7 @@ def _failed(http: HttpRequest, error: McpError, id_: RequestId | None, *, status
 def _json(
     http: HttpRequest, status: int, message: Mapping[str, Any], more: Mapping[str, str] | None = None
 ) -> Response:
-    return events.response(http, status, {**JSON, **more} if more else JSON, jsonrpc.dumps(message))
+    return events.response(http, status, {**JSON, **more} if more else JSON, json_writer.dumps(message))
 
 
 def _empty(http: HttpRequest, status: int, more: Mapping[str, str] | None = None) -> Response:
@@ -491,4 +495,4 @@ def fitting(http: HttpRequest, response: Response) -> Response:
 
 def _escaped_size(text: str) -> int:
     """Count the characters of a text as a JSON string, a part at a time: a copy of all of it may not fit in memory."""
-    return sum(len(in_ascii(part)) - 2 for part in parts(text))
+    return sum(len(dumps_ascii(part)) - 2 for part in chunks(text))

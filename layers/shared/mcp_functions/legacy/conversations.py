@@ -24,7 +24,7 @@ from mcp_functions.protocol.errors import (
     InvalidRequestState,
     McpError,
     Misconfigured,
-    NotAnsweredInTime,
+    OutcomeUnknown,
     StateTooLarge,
     TemporarilyUnavailable,
 )
@@ -186,7 +186,7 @@ class Conversations:
             return self._later(place, SOON_MS)
         if letter.phase == "running":  # "past its deadline": nobody knows how far it came
             observability.current().reason = "runner_died"
-            return _ended(stream.request, NotAnsweredInTime())
+            return _ended(stream.request, OutcomeUnknown())
         if letter.phase == "working" and letter.call:
             return self._work(exchange, place, found, letter.call)
         observability.current().reason = "not_answered"

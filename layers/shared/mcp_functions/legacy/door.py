@@ -16,7 +16,7 @@ from mcp_functions.legacy.conversations import LATEST_MS, Conversations, kept_se
 from mcp_functions.legacy.mailbox import Mailbox
 from mcp_functions.legacy.running import SPARE_SECONDS, Call, Exchange, Outcome, Runner
 from mcp_functions.legacy.writing import Reply
-from mcp_functions.protocol import headers, jsonrpc
+from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO, METHODS
 from mcp_functions.protocol.errors import (
     Busy,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.eras import Kind
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.legacy.words import Why
-    from mcp_functions.protocol.messages import Answer, Forwarded, Request
+    from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
 
@@ -57,7 +57,7 @@ class Legacy:
     def __init__(  # noqa: PLR0913 - what one deployment consists of
         self,
         settings: Settings,
-        answer: Callable[[Request], Answer | Forwarded],
+        answer: Callable[[Request], Result | ForwardedResponse],
         offered: Mapping[str, Any],
         vault: Vault | None,
         *,
@@ -90,7 +90,7 @@ class Legacy:
         if vault and self._seals and settings.table:
             keeps = kept_seconds(settings.question_seconds)
 
-            @gateway.once
+            @gateway.lazy_value
             def mailbox() -> Mailbox:
                 return Mailbox(vault.table(keeps), seconds=keeps, now=now, sleep=sleep)
 
@@ -118,7 +118,7 @@ class Legacy:
         if http.method != "POST":
             return None
         try:
-            body = jsonrpc.loads(gateway.body_of(http, self._settings.max_body_bytes))
+            body = json_reader.loads(gateway.body_of(http, self._settings.max_body_bytes))
         except McpError:
             return None
         kind = eras.kind(body, header)
@@ -158,7 +158,7 @@ class Legacy:
         if message.get("method") == "tools/call" and isinstance(params, dict):
             arguments = params.get("arguments")
             declared = catalog.declared(self._offered, params.get("name"))
-            headers.check_sent(declared, arguments if isinstance(arguments, dict) else {}, received)
+            headers.check_sent_parameters(declared, arguments if isinstance(arguments, dict) else {}, received)
 
     def _resumed(self, http: HttpRequest, event: Mapping[str, Any], context: Any) -> Response | None:  # noqa: ANN401 - Lambda's context object
         """Go on with a stream that ended for a client to come back; None: "or else return HTTP 405"."""

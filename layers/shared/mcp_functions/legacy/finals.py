@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.legacy import projecting, revisions, words, writing
 from mcp_functions.legacy.codes import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
-from mcp_functions.protocol.errors import MissingRequiredClientCapability, ResourceNotFound, Unanswered
+from mcp_functions.protocol.errors import HandlerError, MissingRequiredClientCapability, ResourceNotFound
 from mcp_functions.rounds.input_requests import in_words
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def unanswered(call: Call, asked: Iterable[str], why: Why, *, code: int | None =
     text = words.unanswered(asked, why, code=code)
     if call.method == "tools/call":
         return writing.answer(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
-    return writing.refusal(call.id, Unanswered(text))
+    return writing.refusal(call.id, HandlerError(text))
 
 
 def refused(call: Call, asked: InputRequest, error: object) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from mcp_functions.protocol.constants import (
     META_PROTOCOL_VERSION,
     PROTOCOL_VERSION,
 )
-from mcp_functions.protocol.json_writer import encoded
+from mcp_functions.protocol.json_writer import dumps_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,6 +119,6 @@ def event(
         **more,
         "headers": dict(written),
         "requestContext": context,
-        "body": encoded(sent).decode(),
+        "body": dumps_utf8(sent).decode(),
         "isBase64Encoded": False,
     }

@@ -9,7 +9,7 @@ from mcp_functions import observability
 from mcp_functions.http import gateway
 from mcp_functions.legacy import lifting
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
-from mcp_functions.protocol.messages import Answer, Forwarded, Request
+from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
 from mcp_functions.seal.request_state import payer
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Runner:
 
     def __init__(
         self,
-        answer: Callable[[Request], Answer | Forwarded],
+        answer: Callable[[Request], Result | ForwardedResponse],
         offered: Mapping[str, Any],
         now: Callable[[], float],
         *,
@@ -219,8 +219,8 @@ def _noted(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _read(answer: Answer | Forwarded, *, challenging: bool) -> Outcome:
-    if isinstance(answer, Answer):
+def _read(answer: Result | ForwardedResponse, *, challenging: bool) -> Outcome:
+    if isinstance(answer, Result):
         return Outcome(answer.result, notifications=answer.notifications)
     response = answer.response
     if challenging and response["statusCode"] in (UNAUTHORIZED, FORBIDDEN):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.http import events
 from mcp_functions.http.gateway import COMMON, JSON, STREAM, fitting
-from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol import json_writer
 from mcp_functions.protocol.errors import McpError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Event(NamedTuple):
         """Write it."""
         id_ = f"id: {self.id}\n" if self.id else ""
         retry = f"retry: {self.retry}\n" if self.retry else ""
-        data = "" if self.message is None else jsonrpc.dumps(self.message)
+        data = "" if self.message is None else json_writer.dumps(self.message)
         return f"{id_}{retry}event: message\ndata: {data}\n\n"
 
 
@@ -122,7 +122,7 @@ def _batch(http: HttpRequest, messages: Sequence[Mapping[str, Any]], more: Mappi
 
 
 def _trouble(message: Mapping[str, Any]) -> tuple[bool, int]:
-    return not is_whole([message]), len(jsonrpc.dumps(message))
+    return not is_whole([message]), len(json_writer.dumps(message))
 
 
 def stream(http: HttpRequest, told: Sequence[Event], more: Mapping[str, str]) -> Response:
@@ -132,7 +132,7 @@ def stream(http: HttpRequest, told: Sequence[Event], more: Mapping[str, str]) ->
 
 def json(http: HttpRequest, message: object, more: Mapping[str, str]) -> Response:
     """Write one JSON value."""
-    return events.response(http, 200, {**JSON, **more}, jsonrpc.dumps(message))
+    return events.response(http, 200, {**JSON, **more}, json_writer.dumps(message))
 
 
 def empty(http: HttpRequest, status: int) -> Response:
@@ -143,7 +143,7 @@ def empty(http: HttpRequest, status: int) -> Response:
 def is_whole(messages: Sequence[Mapping[str, Any]]) -> bool:
     """Whether messages are whole Unicode: what a function says may hold half of a surrogate pair."""
     try:
-        jsonrpc.dumps(list(messages)).encode()
+        json_writer.dumps(list(messages)).encode()
     except UnicodeEncodeError:
         return False
     return True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local import environment, functions
 from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.problems import Problem
-from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.messages import Principal
@@ -80,7 +80,7 @@ def _request(options: argparse.Namespace) -> Request:
 
 def _json(text: str) -> Any:  # noqa: ANN401 - JSON is any value
     try:
-        return jsonrpc.loads(text)  # as the server reads it: the digest counts
+        return json_reader.loads(text)  # as the server reads it: the digest counts
     except ParseError:
         unread = "--arguments is not JSON: give params.arguments as the client sent them, in quotes"
         raise Problem(unread) from None

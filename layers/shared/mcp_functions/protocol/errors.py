@@ -128,7 +128,7 @@ class UnknownTask(UnknownName):
     sentence = "Unknown task"
 
 
-class Unanswered(InvalidParams):
+class HandlerError(InvalidParams):
     """The user declined a question without whose answer a prompt or resource cannot go on."""
 
     status = 200
@@ -205,7 +205,7 @@ class Crash(InternalError):
         self.cause = cause
 
 
-class NotAnsweredInTime(InternalError):
+class OutcomeUnknown(InternalError):
     """The function did not answer; whether it acted, nobody knows. So this is not an invitation to try again."""
 
     sentence = "The function did not answer in time"

@@ -10,7 +10,7 @@ import base64
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.plain_values import named, to_json
+from mcp_functions.protocol.plain_values import to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,12 +94,12 @@ def block(value: object) -> dict[str, Any]:
     if isinstance(value, str):
         return {"type": "text", "text": value}
     if role(value) != CONTENT:
-        message = f"content is text, Text, Image, Audio, EmbeddedResource or ResourceLink, not {named(value)}"
+        message = f"content is text, Text, Image, Audio, EmbeddedResource or ResourceLink, not {type_name(value)}"
         raise DeveloperError(message)
     helper = next((method for method in HELPERS if callable(getattr(value, method, None))), None)
     written: dict[str, Any] = wire(getattr(value, helper)() if helper else value)
     if not _is_block(written):
-        message = f"{named(value)} is no content as the protocol has it: a member is missing or of a wrong type"
+        message = f"{type_name(value)} is no content as the protocol has it: a member is missing or of a wrong type"
         raise DeveloperError(message)
     return written
 
@@ -124,13 +124,12 @@ def contents(value: Any, uri: str) -> dict[str, Any]:  # noqa: ANN401 - the auth
 
     """
     if role(value) != CONTENTS:
-        message = (
-            f"{named(value)} is no part of a resource: it returns text, bytes, JSON, ResourceContents or a list of them"
-        )
+        allowed = "text, bytes, JSON, ResourceContents or a list of them"
+        message = f"{type_name(value)} is no part of a resource: it returns {allowed}"
         raise DeveloperError(message)
     written = _read_contents(value, uri) if name(value) == "ReadResourceContents" else wire(value)
     if not _is_contents(written):
-        message = f"{named(value)} needs a uri, and text or bytes"
+        message = f"{type_name(value)} needs a uri, and text or bytes"
         raise DeveloperError(message)
     return written
 
@@ -166,7 +165,7 @@ def messages(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - the author's
     if isinstance(value, str) or part == CONTENT:
         return [{"role": "user", "content": block(value)}]
     if part != MESSAGE:
-        message = f"a prompt returns text, messages or content, not {named(value)}"
+        message = f"a prompt returns text, messages or content, not {type_name(value)}"
         raise DeveloperError(message)
     if value.role not in ("user", "assistant"):
         message = f'the role of a {name(value)} is "user" or "assistant"'
@@ -191,4 +190,4 @@ def wire(value: Any) -> Any:  # noqa: ANN401 - the author's own value
     except (TypeError, ValueError) as error:
         reason = str(error) if is_ours(type(value)) else type(error).__name__
     rule = "{type} is no content as the protocol has it: {reason}"
-    raise DeveloperError(rule, type=named(value), reason=reason)
+    raise DeveloperError(rule, type=type_name(value), reason=reason)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONRPCRequest
 
-Declared: TypeAlias = "Mapping[str, tuple[tuple[str, ...], str]]"  # header to path of a property, and its JSON type
+HeaderParameters: TypeAlias = (
+    "Mapping[str, tuple[tuple[str, ...], str]]"  # header to path of a property, and its JSON type
+)
 
 PREFIX, SUFFIX = "=?base64?", "?="
 FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
@@ -130,8 +132,8 @@ def encode(value: str) -> str:
     return f"{PREFIX}{binascii.b2a_base64(value.encode(), newline=False).decode()}{SUFFIX}"
 
 
-def repeat(found: Declared, arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Write the `Mcp-Param-*` headers of a call, as `check_declared` wants them.
+def repeat(found: HeaderParameters, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Write the `Mcp-Param-*` headers of a call, as `check_parameters` wants them.
 
     Args:
         found: what `declared` found in the schema.
@@ -164,7 +166,7 @@ def declared(schema: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], str]
     return found
 
 
-def check_declared(found: Declared, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+def check_parameters(found: HeaderParameters, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     """Check that every `Mcp-Param-*` header says what the argument says.
 
     Args:
@@ -185,14 +187,14 @@ def check_declared(found: Declared, arguments: Mapping[str, Any], headers: Mappi
             _check_equal(name, headers.get(name), _written(value), number=type_ == "integer")
 
 
-def check_sent(found: Declared, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+def check_sent_parameters(found: HeaderParameters, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     """Check those that were sent: a client of 2025 need not send any.
 
     Raises:
         HeaderMismatch: one is superfluous, malformed, or different; the message names the header.
 
     """
-    check_declared({name: found[name] for name in found if name in headers}, arguments, headers)
+    check_parameters({name: found[name] for name in found if name in headers}, arguments, headers)
 
 
 def _at(path: tuple[str, ...], arguments: Any) -> Any:  # noqa: ANN401 - JSON is any value

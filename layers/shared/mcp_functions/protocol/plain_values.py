@@ -40,14 +40,14 @@ def to_json(value: Any) -> Any:  # noqa: ANN401 - JSON is any value
     try:
         return _plain(value)
     except RecursionError:
-        message = f"{named(value)} that is nested too deep, or holds itself"
+        message = f"{type_name(value)} that is nested too deep, or holds itself"
         raise NotJson(message) from None
     except _Refused as refused:
-        message = refused.reason if refused.value is value else f"{named(value)} that holds {refused.reason}"
+        message = refused.reason if refused.value is value else f"{type_name(value)} that holds {refused.reason}"
         raise NotJson(message) from None
 
 
-def named(value: object) -> str:
+def type_name(value: object) -> str:
     """Name the type of a value, with its home."""
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
@@ -105,7 +105,7 @@ def _key(key: Any) -> str:  # noqa: ANN401 - whatever a dict can have
     plain = _plain(key)
     if isinstance(plain, str | int | float):
         return str(plain)
-    raise _Refused(key, f"a dict whose keys are of type {named(key)}")
+    raise _Refused(key, f"a dict whose keys are of type {type_name(key)}")
 
 
 def _check_kind(value: object) -> None:
@@ -116,9 +116,9 @@ def _check_kind(value: object) -> None:
     from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - plain values do not need it
 
     if foreign_types.role(value):
-        raise _Refused(value, f"{named(value)}, which cannot stand there")
+        raise _Refused(value, f"{type_name(value)}, which cannot stand there")
     if foreign_types.is_of_a_server(type(value)):
-        raise _Refused(value, f"{named(value)}, which belongs to another toolkit")
+        raise _Refused(value, f"{type_name(value)}, which belongs to another toolkit")
 
 
 def _dumped(value: Any) -> Any:  # noqa: ANN401 - a model; JSON
@@ -129,7 +129,7 @@ def _dumped(value: Any) -> Any:  # noqa: ANN401 - a model; JSON
     try:  # `warnings` would quote values in the log
         return value.model_dump(mode="json", by_alias=True, warnings=False, exclude_none=absent)
     except (TypeError, ValueError):
-        raise _Refused(value, f"{named(value)}, which pydantic cannot write as JSON") from None
+        raise _Refused(value, f"{type_name(value)}, which pydantic cannot write as JSON") from None
 
 
 def _of_dataclass(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
@@ -144,4 +144,4 @@ def _by_pydantic(value: object) -> Any:  # noqa: ANN401 - JSON is any value
     try:
         return to_jsonable_python(value, by_alias=True)
     except ValueError:
-        raise _Refused(value, named(value)) from None
+        raise _Refused(value, type_name(value)) from None

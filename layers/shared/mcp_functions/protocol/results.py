@@ -11,8 +11,8 @@ import binascii
 from typing import Any
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.jsonrpc import dumps
-from mcp_functions.protocol.plain_values import BYTES, NotJson, named, to_json
+from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.plain_values import BYTES, NotJson, to_json, type_name
 
 TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 RESOURCE = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
@@ -131,7 +131,7 @@ def _block(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own valu
 
 def _whole(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a CallToolResult, or FastMCP's ToolResult
     if not hasattr(value, "content"):
-        rule = f"JSON cannot carry what the function returned ({named(value)}): {TOOL}"
+        rule = f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL}"
         raise DeveloperError(rule)
     structured = _given_structure(value)
     meta = getattr(value, "meta", None)
@@ -170,8 +170,8 @@ def _json(value: Any, allowed: str) -> tuple[Any, str]:  # noqa: ANN401 - JSON i
     except NotJson as error:
         reason = str(error)
     except TypeError:
-        reason = named(value)
+        reason = type_name(value)
     except ValueError:
-        reason = f"{named(value)} with NaN, Infinity or too many digits"
+        reason = f"{type_name(value)} with NaN, Infinity or too many digits"
     rule = f"JSON cannot carry what the function returned ({reason}): {allowed}"
     raise DeveloperError(rule)

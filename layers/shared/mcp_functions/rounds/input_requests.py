@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol import foreign_types
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.protocol.jsonrpc import in_order
-from mcp_functions.protocol.plain_values import NotJson, named, to_json
+from mcp_functions.protocol.json_writer import base64url, dumps_sorted
+from mcp_functions.protocol.plain_values import NotJson, to_json, type_name
 from mcp_functions.schemas import forms
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ def _message(message: Any) -> JSONObject:  # noqa: ANN401 - a dict, or a message
         message = foreign_types.wire(message)
     if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
         return message
-    text = f"a message for the model is a SamplingMessage or a dict with role and content, not {named(message)}"
+    text = f"a message for the model is a SamplingMessage or a dict with role and content, not {type_name(message)}"
     raise DeveloperError(text)
 
 
@@ -190,7 +189,7 @@ def form_request(message: str, form: forms.Form) -> wire_types.InputRequest:
 
 def fingerprint(request: wire_types.InputRequest) -> str:
     """Name one exact question, 22 characters: an answer counts only for the question it was asked for."""
-    return base64url(hashlib.sha256(in_order(request).encode()).digest()[:16])
+    return base64url(hashlib.sha256(dumps_sorted(request).encode()).digest()[:16])
 
 
 def asked_again(request: wire_types.InputRequest, reason: str) -> wire_types.InputRequest:

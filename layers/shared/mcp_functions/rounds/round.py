@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from mcp_functions.protocol.errors import DeveloperError, ToolError
 from mcp_functions.protocol.errors import InputRequired as InputRequired  # noqa: PLC0414 - its home, for who catches it
-from mcp_functions.protocol.jsonrpc import dumps, fresh
+from mcp_functions.protocol.json_reader import copy_json
+from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.rounds.input_requests import asked_again, fingerprint
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -192,13 +193,13 @@ class Round:
         answers = [*self._answers.get(key, {}).values()]
         if not answers:
             raise KeyError(key)
-        return fresh(answers[-1])
+        return copy_json(answers[-1])
 
     @property
     def unproven(self) -> dict[str, Any]:
         """What the client sent beyond that: its own words, which prove nothing."""
         proven = self.proven
-        return {key: fresh(response) for key, response in self.responses.items() if key not in proven}
+        return {key: copy_json(response) for key, response in self.responses.items() if key not in proven}
 
     @property
     def state(self) -> str | None:
@@ -295,7 +296,7 @@ class Round:
 
     def result_of(self, key: str) -> Any:  # noqa: ANN401 - JSON is any value
         """Return what a recorded step returned, as JSON."""
-        return fresh(self._steps[key][1])
+        return copy_json(self._steps[key][1])
 
     def make_room(self, takes: float | None) -> None:
         """End the round now if a step that has to run would not end in time; a round's first new step always runs.
@@ -473,7 +474,7 @@ class Round:
         response = known.get(print_, _MISSING)
         if response is not _MISSING:
             try:
-                answer = question.read(fresh(response))
+                answer = question.read(copy_json(response))
             except InvalidAnswer as invalid:
                 request = asked_again(request, str(invalid))
                 self._forget(key, print_)

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import to_json
 from mcp_functions.schemas.parameters import MISSING, Parameter, copier
 

@@ -12,7 +12,8 @@ import types
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
 
 from mcp_functions.protocol.errors import ParseError, shortened
-from mcp_functions.protocol.jsonrpc import dumps, loads
+from mcp_functions.protocol.json_reader import loads
+from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from pydantic_core import PydanticUndefined, SchemaError
 
-from mcp_functions.protocol.jsonrpc import for_pydantic
+from mcp_functions.protocol.json_reader import check_size
+from mcp_functions.protocol.json_writer import dumps_utf8
 from mcp_functions.schemas.validation import TIMES, enforcer, with_python_patterns
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ def read(annotation: Any) -> tuple[dict[str, Any], Callable[[Any], Any]]:  # noq
     enforce = _enforcement(schema, adapter.core_schema)
 
     def check(value: object) -> object:
-        text = for_pydantic(value)
+        check_size(value)
+        text = dumps_utf8(value)
         result = adapter.validate_json(text, strict=True)
         enforce(value, text)
         return result

@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import shortened
-from mcp_functions.protocol.json_writer import dumps, in_order
-from mcp_functions.protocol.jsonrpc import check_size
+from mcp_functions.protocol.json_reader import check_size
+from mcp_functions.protocol.json_writer import dumps, dumps_sorted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -127,7 +127,7 @@ def _unique(_judge: object, unique: object, value: object, _schema: object) -> I
     """Look for a member that comes twice; `jsonschema` compares each with each if it cannot sort them."""
     from jsonschema import ValidationError  # noqa: PLC0415 - as above
 
-    if unique and isinstance(value, list) and len({in_order(member) for member in value}) < len(value):
+    if unique and isinstance(value, list) and len({dumps_sorted(member) for member in value}) < len(value):
         yield ValidationError("has a member twice")
 
 

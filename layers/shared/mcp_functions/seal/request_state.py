@@ -25,8 +25,8 @@ from mcp_functions.protocol.errors import (
     Misconfigured,
     TemporarilyUnavailable,
 )
-from mcp_functions.protocol.json_writer import PART, base64url, dumps, in_ascii, parts
-from mcp_functions.protocol.jsonrpc import CONTAINERS, is_deeper
+from mcp_functions.protocol.json_reader import CONTAINERS, is_deeper
+from mcp_functions.protocol.json_writer import CHUNK, base64url, chunks, dumps, dumps_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -400,12 +400,12 @@ def _write(value: object, write: Callable[[str], object], levels: int) -> None:
 
 
 def _write_string(text: str, write: Callable[[str], object]) -> None:
-    if len(text) <= PART:
-        write(in_ascii(text))
+    if len(text) <= CHUNK:
+        write(dumps_ascii(text))
         return
     write('"')
-    for part in parts(text):
-        write(in_ascii(part)[1:-1])
+    for part in chunks(text):
+        write(dumps_ascii(part)[1:-1])
     write('"')
 
 
@@ -439,7 +439,7 @@ def _scalars(values: Sequence[Any]) -> str:
     """Write numbers, booleans and nulls with commas between them; an integral float is written as an integer."""
     exact = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
     try:
-        return in_ascii(exact)[1:-1]
+        return dumps_ascii(exact)[1:-1]
     except ValueError:
         message = "not a JSON value"
         raise ValueError(message) from None
