@@ -37,9 +37,10 @@ CALLS = {
     "aws", "aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing", "aws.surroundings",
 }  # fmt: skip
 EVERY = {
-    "handlers", "handlers.catalog", "http", "http.cors", "http.events", "http.gateway", "http.identity",
-    "http.metadata", "observability", "observability.lines", "observability.notes", "protocol", "protocol.constants",
-    "protocol.errors", "protocol.headers", "protocol.json_writer", "protocol.json_reader", "protocol.messages",
+    "handlers", "handlers.catalog", "http", "http.cors", "http.events", "http.exchange", "http.gateway",
+    "http.identity", "http.metadata", "http.requests", "http.responses", "observability", "observability.lines",
+    "observability.notes", "protocol", "protocol.constants", "protocol.errors", "protocol.headers",
+    "protocol.json_reader", "protocol.json_writer", "protocol.messages",
     "protocol.scopes", "protocol.uri_templates", "seal", "seal.forgetting", "settings",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door"}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Response
+    from mcp_functions.http.lambda_types import Response
     from mcp_functions.legacy import Legacy
     from mcp_functions.observability import Logger
     from mcp_functions.protocol.messages import Request, Result

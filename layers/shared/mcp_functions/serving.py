@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers import Handler
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Response
+    from mcp_functions.http.lambda_types import Response
     from mcp_functions.legacy import Legacy
     from mcp_functions.observability import Logger
     from mcp_functions.rounds.round import AuditRecord
@@ -117,10 +117,10 @@ def serve(  # noqa: PLR0913 - each is an option of a deployment
         place = dialects.Place(folder, found, service, vault.states, waits, now, os.urandom)
         return dialects.at_function(endpoint, place)
 
-    again = partial(
+    recreate = partial(
         serve, *handlers, audience=audience, wrapping=wrapping, codec=codec, audit=audit, errors=errors, logger=logger
     )
-    return LambdaFunction(wire, handlers, now=now, again=again, logger=logger)
+    return LambdaFunction(wire, handlers, now=now, recreate=recreate, logger=logger)
 
 
 def _prepare(handlers: Sequence[Handler[..., Any]], *, kms: bool) -> None:

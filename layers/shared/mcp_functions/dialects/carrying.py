@@ -83,7 +83,7 @@ def opened(place: Place, wire: str, token: str, http: HttpRequest) -> Carried:
         InvalidRequestState: this function did not seal it for this wire, or for somebody else, or it has expired.
 
     """
-    principal = identity.caller(http, place.settings, place.now()).principal
+    principal = identity.identify(http, place.settings, place.now()).principal
     return opened_for(place, wire, token, principal, http.address)
 
 

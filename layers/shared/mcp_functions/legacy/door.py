@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers import catalog
-from mcp_functions.http import events, gateway, identity
+from mcp_functions.http import events, gateway, identity, requests
 from mcp_functions.legacy import eras, finals, lifting, projecting, revisions, sealing, sessions, writing
 from mcp_functions.legacy.codes import NothingAsked, SessionNotFound
 from mcp_functions.legacy.conversations import LATEST_MS, Conversations, kept_seconds
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.dispatch.vault import Vault
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Response
+    from mcp_functions.http.lambda_types import Response
     from mcp_functions.legacy.eras import Kind
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.legacy.words import Why
@@ -118,14 +118,14 @@ class Legacy:
         if http.method != "POST":
             return None
         try:
-            body = json_reader.loads(gateway.body_of(http, self._settings.max_body_bytes))
+            body = json_reader.loads(requests.read_body(http, self._settings.max_body_bytes))
         except McpError:
             return None
         kind = eras.kind(body, header)
         if kind is None:
             return None
         _note(kind, body)
-        gateway.check_media(http)
+        requests.check_media_type(http)
         try:
             exchange = self._exchange(http, event, context, initializing=_initializes(body))
         except PLAIN:
@@ -186,14 +186,16 @@ class Legacy:
     def _exchange(self, http: HttpRequest, event: Mapping[str, Any], context: Any, *, initializing: bool) -> Exchange:  # noqa: ANN401 - Lambda's context object
         now, header = self._now(), http.headers.get("mcp-protocol-version")
         # "MCP Servers MUST NOT use sessions for authentication": who calls is known before any session is read
-        caller = identity.caller(http, self._settings, now)
+        caller = identity.identify(http, self._settings, now)
         principal = principal_digest(caller.principal)
         token = None if initializing else http.headers.get(SESSION_HEADER)
         pays = observability.current().payer = payer(caller.principal, http.address)
         session = None if token is None else self._opened(token, principal, pays)
         revision = revisions.HEADERS[header] if header or not session else session.revision
-        ends = gateway.ends(context, now)
-        return Exchange(http, event, caller, principal, revision, session, gateway.deadline(http, ends, now), ends)
+        ends = requests.lambda_deadline(context, now)
+        return Exchange(
+            http, event, caller, principal, revision, session, requests.gateway_deadline(http, ends, now), ends
+        )
 
     def _opened(self, token: str, principal: str | None, pays: str) -> Session:
         if self._seals is None:

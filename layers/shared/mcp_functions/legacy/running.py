@@ -9,14 +9,13 @@ from mcp_functions import observability
 from mcp_functions.http import gateway
 from mcp_functions.legacy import lifting
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
-from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
+from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
 from mcp_functions.seal.request_state import payer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.identity import Caller
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.protocol.wire_types import JSONRPCRequest, RequestId
 
@@ -38,7 +37,7 @@ class Exchange(NamedTuple):
 
     http: HttpRequest
     event: Mapping[str, Any]
-    caller: Caller
+    caller: Identity
     principal: str | None
     revision: str
     session: Session | None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.http import events
-from mcp_functions.http.gateway import COMMON, JSON, STREAM, fitting
+from mcp_functions.http import events, responses
+from mcp_functions.http.responses import JSON_HEADERS, SECURITY_HEADERS, STREAM_HEADERS, check_size
 from mcp_functions.protocol import json_writer
 from mcp_functions.protocol.errors import McpError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Response
+    from mcp_functions.http.lambda_types import Response
     from mcp_functions.protocol.wire_types import RequestId
 
 
@@ -87,7 +87,7 @@ def replied(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
     else:
         written = json(http, reply.messages[-1], reply.headers)
     try:
-        return fitting(http, written)
+        return check_size(written)
     except McpError as error:  # too large, or not text: the client hears which of its requests that was
         return json(http, refusal(id_, error), reply.headers)
 
@@ -99,7 +99,7 @@ def batched(http: HttpRequest, replies: Sequence[Reply]) -> Response:
         return empty(http, 202)
     more = {name: value for reply in replies for name, value in reply.headers.items()}
     try:
-        return fitting(http, _batch(http, messages, more))
+        return check_size(_batch(http, messages, more))
     except McpError as error:  # too large, or not text: what else was done has its answers
         refused = error
     left = dict(enumerate(messages))
@@ -109,7 +109,7 @@ def batched(http: HttpRequest, replies: Sequence[Reply]) -> Response:
         else:
             del left[at]
         try:
-            return fitting(http, _batch(http, list(left.values()), more))
+            return check_size(_batch(http, list(left.values()), more))
         except McpError as error:
             refused = error
     raise refused
@@ -127,17 +127,17 @@ def _trouble(message: Mapping[str, Any]) -> tuple[bool, int]:
 
 def stream(http: HttpRequest, told: Sequence[Event], more: Mapping[str, str]) -> Response:
     """Write events."""
-    return events.response(http, 200, {**STREAM, **more}, "".join(event.text() for event in told))
+    return responses.response(http, 200, {**STREAM_HEADERS, **more}, "".join(event.text() for event in told))
 
 
 def json(http: HttpRequest, message: object, more: Mapping[str, str]) -> Response:
     """Write one JSON value."""
-    return events.response(http, 200, {**JSON, **more}, json_writer.dumps(message))
+    return responses.response(http, 200, {**JSON_HEADERS, **more}, json_writer.dumps(message))
 
 
 def empty(http: HttpRequest, status: int) -> Response:
     """Write nothing but a status."""
-    return events.response(http, status, dict(COMMON), "")
+    return responses.response(http, status, SECURITY_HEADERS, "")
 
 
 def is_whole(messages: Sequence[Mapping[str, Any]]) -> bool:

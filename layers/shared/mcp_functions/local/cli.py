@@ -18,7 +18,7 @@ from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from mcp_functions.http.identity import NOBODY
+from mcp_functions.http.identity import NO_AUTHENTICATION
 from mcp_functions.local import catalog, following, greeting, keyfile, opening_command, scaffold
 from mcp_functions.local.exchange import HOST
 from mcp_functions.local.harness import STATE_DIR, Harness
@@ -140,7 +140,7 @@ def _tell(invocation: Invocation) -> None:
 
 def _is_news(said: logging.LogRecord) -> bool:
     # the greeting says who may call, and `_tell` that a request was answered
-    return said.msg != NOBODY and not said.getMessage().endswith(ANSWERED)
+    return said.msg != NO_AUTHENTICATION and not said.getMessage().endswith(ANSWERED)
 
 
 def _log(folder: str, line: str) -> None:

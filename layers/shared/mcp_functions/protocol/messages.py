@@ -23,6 +23,13 @@ class Principal(NamedTuple):
     client: str
 
 
+class Identity(NamedTuple):
+    """The principal that calls, None with AuthMode none, and the scopes of its access token."""
+
+    principal: Principal | None = None
+    scopes: frozenset[str] = frozenset()
+
+
 class Request(NamedTuple):
     """A JSON-RPC request that passed the checks of HTTP.
 
