@@ -409,7 +409,7 @@ def test_a_state_that_cannot_be_kept_is_logged_by_its_rule(caplog: pytest.LogCap
 
 
 RULE_AT = {"DeveloperError": 0, "fail": 0, "NotJson": 0, "_Refused": 1}  # what takes a rule, and as which argument
-TYPE_NAMES = {"named", "name", "words.format"}  # functions that return the name of a type
+TYPE_NAMES = {"type_name", "name", "words.format"}  # functions that return the name of a type
 # Names whose values are such rules: checked where they are made, or texts of NotJson.
 CHECKED = {
     "round.py": {"rule"},  # as `fail` was given it
