@@ -1,30 +1,46 @@
 """An author's return value as the result of its method.
 
-Text stays text, and content stays content. Any other value that JSON can carry becomes structured content, with its
-JSON beside it: "For backwards compatibility, a tool that returns structured content SHOULD also return the serialized
-JSON in a TextContent block." Everything else is refused; it never becomes its `str()`.
+Text stays text, and content stays content. Any other value that JSON can hold becomes structured content, with its JSON
+beside it: "For backwards compatibility, a tool that returns structured content SHOULD also return the serialized JSON
+in a TextContent block" (server/tools). Any other value is refused; it never becomes its `str()`.
 """
 
 from __future__ import annotations
 
 import binascii
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import BYTES, NotJson, to_json, type_name
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp_functions.protocol.wire_types import JSONObject, JSONValue
+
 TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 RESOURCE = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
+PLAIN = (dict, list, tuple, str, int, float, bytes, type(None))
 
 
-def call_tool_result(value: Any, *, promised: bool = False, lists: bool = False) -> dict[str, Any]:  # noqa: ANN401
-    """Write what a tool returned as CallToolResult.
+class _WholeResult(Protocol):
+    """A CallToolResult of this toolkit or of the official SDK, or FastMCP's ToolResult."""
+
+    content: str | Sequence[object]
+
+
+class _WithMessages(Protocol):
+    messages: Sequence[object]
+
+
+def call_tool_result(value: object, *, promised: bool = False, lists: bool = False) -> JSONObject:
+    """Return the CallToolResult of a tool's return value.
 
     Args:
-        value: text, content, a list with content in it, or any value that JSON can carry.
-        promised: whether the tool's signature promises structured content, so that it also covers text and None.
-        lists: whether its signature promises lists of content, so that an empty list is one too.
+        value: text, content, a list with content in it, or any value that JSON can hold.
+        promised: whether the tool's signature promises structured content; then text and None are structured too.
+        lists: whether its signature promises lists of content; then an empty list is one.
 
     Raises:
         DeveloperError: the value is none of these.
@@ -35,135 +51,138 @@ def call_tool_result(value: Any, *, promised: bool = False, lists: bool = False)
     if value is None and not promised:
         return _content([])
     if isinstance(value, list | tuple):
-        return _content(_blocks(value)) if lists or _holds_content(value) else _structured(value)
+        return _content(_blocks(value)) if lists or _has_content(value) else _structured(value)
     role = _role(value)
     if role == "result":
-        return _whole(value)
+        return _whole_result(value)
     return _content(_blocks([value])) if role else _structured(value)
 
 
-def tool_error(text: str) -> dict[str, Any]:
-    """Write a failure that the model should see: "tool execution errors" are results, not JSON-RPC errors."""
+def tool_error(text: str) -> JSONObject:
+    """Return a failure that the model should read: a "tool execution error" is a result (server/tools)."""
     return {"content": [_text(text)], "isError": True}
 
 
-def get_prompt_result(value: Any, description: str | None) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    """Write what a prompt returned as GetPromptResult: text, a message, content, a list of these, or the whole result.
+def get_prompt_result(value: object, description: str | None) -> JSONObject:
+    """Return the GetPromptResult of a prompt's return value: text, a message, content, a list, or a whole result.
 
     Raises:
-        DeveloperError: it is none of them.
+        DeveloperError: the value is none of these.
 
     """
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - other functions do not need it
+    from mcp_functions.protocol import content_blocks, foreign_types  # noqa: PLC0415 - only a prompt needs them
 
-    meta: dict[str, Any] = {}
+    meta = None
     if foreign_types.role(value) == foreign_types.RESULT and foreign_types.name(value) == "GetPromptResult":
-        whole = foreign_types.wire(value)
-        description, meta = whole.get("description", description), _members(whole, "_meta")
-        value = value.messages
+        whole = content_blocks.to_wire(value)
+        description, meta = whole.get("description", description), whole.get("_meta")
+        value = cast("_WithMessages", value).messages
     items = value if isinstance(value, list | tuple) else [value]
-    return {
-        **({"description": description} if description else {}),
-        "messages": [message for item in items for message in foreign_types.messages(item)],
-        **meta,
-    }
+    messages = [message for item in items for message in content_blocks.messages(item)]
+    return _present(description=description or None, messages=messages, _meta=meta)
 
 
-def read_resource_contents(value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:  # noqa: ANN401
-    """Write what a resource returned as `contents`: text, bytes, ResourceContents or a list of them, or a JSON value.
+def read_resource_contents(value: object, uri: str, mime_type: str | None) -> list[JSONObject]:
+    """Return the `contents` of a resource's return value: text, bytes, ResourceContents, a list of them, or JSON.
 
     Raises:
-        DeveloperError: it is none of them.
+        DeveloperError: the value is none of these.
 
     """
-    if isinstance(value, list | tuple) and _holds_content(value):
-        return [_contents(item, uri) for item in value]
+    if isinstance(value, list | tuple) and _has_content(value):
+        return _contents(value, uri)
     role = _role(value)
-    if role == "result" and hasattr(value, "contents"):
-        return [_contents(item, uri) for item in value.contents]
     if role:
-        return [_contents(value, uri)]
-    mime = {"mimeType": mime_type} if mime_type else {}
+        is_whole = role == "result" and hasattr(value, "contents")
+        return _contents(value.contents if is_whole else [value], uri)  # type: ignore[attr-defined]
     if isinstance(value, BYTES):
-        return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
+        blob = binascii.b2a_base64(value, newline=False).decode()
+        return [_present(uri=uri, mimeType=mime_type or None, blob=blob)]
     if isinstance(value, str):
-        return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
-    return [{"uri": uri, "mimeType": "application/json", **mime, "text": _json(value, RESOURCE)[1]}]
+        return [{"uri": uri, "mimeType": mime_type or "text/plain", "text": value}]
+    return [{"uri": uri, "mimeType": mime_type or "application/json", "text": _to_json(value, RESOURCE)[1]}]
 
 
 def _role(value: object) -> str:
-    if isinstance(value, dict | list | tuple | str | int | float | bytes | type(None)):
+    if isinstance(value, PLAIN):
         return ""
     from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - plain values do not need it
 
     return foreign_types.role(value)
 
 
-def _holds_content(values: list[Any] | tuple[Any, ...]) -> bool:
+def _has_content(values: Sequence[object]) -> bool:
     return any(_role(item) for item in values)
 
 
-def _text(text: str) -> dict[str, Any]:
+def _present(**members: JSONValue) -> JSONObject:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _text(text: str) -> JSONObject:
     return {"type": "text", "text": text}
 
 
-def _content(blocks: list[dict[str, Any]]) -> dict[str, Any]:
+def _content(blocks: list[JSONObject]) -> JSONObject:
     return {"content": blocks, "isError": False}
 
 
-def _structured(value: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    plain, text = _json(value, TOOL)
+def _structured(value: object) -> JSONObject:
+    plain, text = _to_json(value, TOOL)
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
 
-def _blocks(values: list[Any] | tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Write a list of content. None in it is nothing, and a value beside content is its JSON, as text."""
+def _blocks(values: Sequence[object]) -> list[JSONObject]:
+    """Return content blocks. None is left out, and a value beside content becomes its JSON as text."""
     return [_block(item) for item in values if item is not None]
 
 
-def _block(item: Any) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - whoever returns content has imported it
+def _block(item: object) -> JSONObject:
+    if isinstance(item, str):
+        return _text(item)
+    if not _role(item):
+        return _text(_to_json(item, TOOL)[1])
+    from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
-    if isinstance(item, str) or foreign_types.role(item):
-        return foreign_types.block(item)
-    return _text(_json(item, TOOL)[1])
+    return content_blocks.block(item)
 
 
-def _whole(value: Any) -> dict[str, Any]:  # noqa: ANN401 - a CallToolResult, or FastMCP's ToolResult
+def _whole_result(value: object) -> JSONObject:
     if not hasattr(value, "content"):
         rule = f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL}"
         raise DeveloperError(rule)
-    structured = _given_structure(value)
-    meta = getattr(value, "meta", None)
-    content = [value.content] if isinstance(value.content, str) else value.content
-    return {
-        "content": _blocks(content),
-        **({} if structured is ... else {"structuredContent": _json(structured, TOOL)[0]}),
-        "isError": bool(getattr(value, "is_error", getattr(value, "isError", False))),
-        **({"_meta": _json(dict(meta), TOOL)[0]} if meta else {}),
-    }
+    content = cast("_WholeResult", value).content
+    result = _content(_blocks([content] if isinstance(content, str) else content))
+    result["isError"] = bool(_attribute(value, "is_error", "isError"))
+    structured = _structured_content(value)
+    if structured is not ...:
+        result["structuredContent"] = _to_json(structured, TOOL)[0]
+    meta = _attribute(value, "meta")
+    if meta:
+        result["_meta"] = _to_json(dict(meta), TOOL)[0]
+    return result
 
 
-def _given_structure(value: Any) -> Any:  # noqa: ANN401 - as above; JSON is any value
-    """Take the structured content of a whole result; `...` if there is none, which other toolkits write as None."""
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - whoever returns a result has imported it
+def _structured_content(value: object) -> object:
+    """Return the structured content of a whole result; `...` if it has none, for which other toolkits use None."""
+    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - plain values do not need it
 
-    given = getattr(value, "structured_content", getattr(value, "structuredContent", None))
-    return ... if given is None and not foreign_types.is_ours(type(value)) else given
-
-
-def _members(whole: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: whole[name] for name in names if name in whole}
+    content = _attribute(value, "structured_content", "structuredContent")
+    return ... if content is None and not foreign_types.is_ours(type(value)) else content
 
 
-def _contents(item: Any, uri: str) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - whoever returns contents has imported it
-
-    return foreign_types.contents(item, uri)
+def _attribute(value: object, *names: str) -> Any:  # noqa: ANN401 - what a class of another package has
+    return next((getattr(value, name) for name in names if hasattr(value, name)), None)
 
 
-def _json(value: Any, allowed: str) -> tuple[Any, str]:  # noqa: ANN401 - JSON is any value
-    """Turn a value into plain JSON values, and these into JSON."""
+def _contents(items: Sequence[object], uri: str) -> list[JSONObject]:
+    from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
+
+    return [content_blocks.contents(item, uri) for item in items]
+
+
+def _to_json(value: object, allowed: str) -> tuple[JSONValue, str]:
+    """Return a value as plain JSON values, and as text."""
     try:
         plain = to_json(value)
         return plain, dumps(plain)

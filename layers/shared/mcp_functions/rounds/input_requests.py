@@ -141,7 +141,9 @@ def _said(text: str) -> JSONObject:
 
 def _message(message: Any) -> JSONObject:  # noqa: ANN401 - a dict, or a message of the official SDK
     if foreign_types.role(message) == foreign_types.MESSAGE:
-        message = foreign_types.wire(message)
+        from mcp_functions.protocol.content_blocks import to_wire  # noqa: PLC0415 - few functions ask a model
+
+        message = to_wire(message)
     if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
         return message
     text = f"a message for the model is a SamplingMessage or a dict with role and content, not {type_name(message)}"
