@@ -408,7 +408,12 @@ def test_a_state_that_cannot_be_kept_is_logged_by_its_rule(caplog: pytest.LogCap
     assert lines(caplog)[-1]["reason"].startswith("request_state: a … that holds this cannot be read again")
 
 
-RULE_AT = {"DeveloperError": 0, "fail": 0, "NotJson": 0, "_UnsupportedValue": 1}  # what takes a rule, and as which argument
+RULE_AT = {
+    "DeveloperError": 0,
+    "fail": 0,
+    "NotJson": 0,
+    "_UnsupportedValue": 1,
+}  # name to index of the argument
 TYPE_NAMES = {"type_name", "name", "words.format"}  # functions that return the name of a type
 # Names whose values are such rules: checked where they are made, or texts of NotJson.
 CHECKED = {

@@ -1,6 +1,6 @@
-"""What an author's function may return besides plain values: the specification's content types, as frozen data.
+"""The specification's content types, which an author's function may return, as frozen dataclasses.
 
-Each knows how it looks on the wire (`wire()`); bytes become base64 there.
+`wire()` writes a value as JSON values, with bytes as base64.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import Annotations, Icon, Role
 
 
-def _given(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
-    given = {name: value for name, value in fields.items() if value is not None}
-    if "annotations" in given or "icons" in given:
+def _present(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    present = {name: value for name, value in fields.items() if value is not None}
+    if "annotations" in present or "icons" in present:
         from mcp_functions.protocol import hints  # noqa: PLC0415 - most content has none
 
         checked: dict[str, Any] = {"annotations": hints.read_annotations, "icons": hints.read_icons}
-        given |= {name: check(given[name]) for name, check in checked.items() if name in given}
-    if "_meta" in given:
-        given["_meta"] = to_json(dict(given["_meta"]))
-    return given
+        present |= {name: check(present[name]) for name, check in checked.items() if name in present}
+    if "_meta" in present:
+        present["_meta"] = to_json(dict(present["_meta"]))
+    return present
 
 
 def _encoded(data: bytes) -> str:
@@ -48,7 +48,7 @@ class Text:
 
     def wire(self) -> dict[str, Any]:
         """Write it as TextContent."""
-        return _given(type="text", text=self.text, annotations=self.annotations, _meta=self.meta)
+        return _present(type="text", text=self.text, annotations=self.annotations, _meta=self.meta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Audio:
 
 
 def _media(kind: str, media: Image | Audio) -> dict[str, Any]:
-    return _given(
+    return _present(
         type=kind,
         data=_encoded(media.data),
         mimeType=media.mime_type,
@@ -91,7 +91,7 @@ def _media(kind: str, media: Image | Audio) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ResourceContents:
-    """What a resource holds: text, or bytes (TextResourceContents, BlobResourceContents)."""
+    """The contents of a resource, text or bytes (TextResourceContents, BlobResourceContents)."""
 
     uri: str
     contents: str | bytes
@@ -102,12 +102,12 @@ class ResourceContents:
         """Write it as TextResourceContents or BlobResourceContents."""
         text = self.contents if isinstance(self.contents, str) else None
         blob = _encoded(self.contents) if isinstance(self.contents, bytes) else None
-        return _given(uri=self.uri, mimeType=self.mime_type, text=text, blob=blob, _meta=self.meta)
+        return _present(uri=self.uri, mimeType=self.mime_type, text=text, blob=blob, _meta=self.meta)
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedResource:
-    """A resource's contents inside a result (EmbeddedResource)."""
+    """The contents of a resource inside a result (EmbeddedResource)."""
 
     resource: ResourceContents | Model
     annotations: Annotations | Model | None = None
@@ -116,7 +116,7 @@ class EmbeddedResource:
     def wire(self) -> dict[str, Any]:
         """Write it as EmbeddedResource."""
         resource = content_blocks.contents(self.resource, "")
-        return _given(type="resource", resource=resource, annotations=self.annotations, _meta=self.meta)
+        return _present(type="resource", resource=resource, annotations=self.annotations, _meta=self.meta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class ResourceLink:
 
     def wire(self) -> dict[str, Any]:
         """Write it as ResourceLink."""
-        return _given(
+        return _present(
             type="resource_link",
             uri=self.uri,
             name=self.name,
@@ -163,7 +163,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class CallToolResult:
-    """A tool's whole result, where returning a value does not say enough."""
+    """A whole result of a tool, for structured content, an error or `_meta` beside the content."""
 
     content: str | Sequence[str | Text | Image | Audio | EmbeddedResource | ResourceLink | Model] = ()
     structured_content: Any = ...

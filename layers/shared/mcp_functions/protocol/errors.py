@@ -333,10 +333,7 @@ def is_ctrl_c(error: BaseException) -> bool:
 
 def capability_names(required: Mapping[str, object]) -> list[str]:
     """Name the capabilities of a `ClientCapabilities` object: `["elicitation.url", "sampling"]`."""
-    names = []
+    names: list[str] = []
     for family, members in required.items():
-        if isinstance(members, dict) and members:
-            names += [f"{family}.{member}" for member in members]
-        else:
-            names.append(family)
+        names += [f"{family}.{member}" for member in members] if isinstance(members, dict) and members else [family]
     return names

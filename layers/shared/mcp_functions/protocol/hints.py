@@ -1,7 +1,7 @@
-"""The annotations, icons and `_meta` of a decorator, checked as schema.ts defines them.
+"""Checks of the annotations, icons and `_meta` that an author gives to a decorator (schema.ts).
 
-Each may be a dict, or a model of the official SDK. A misspelt name is refused: clients ignore a hint that they do not
-know, so an author would never hear of it.
+Each may be a dict or a model of the official SDK. A misspelt name is refused, because clients ignore unknown hints and
+the author would not notice.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def read_meta(value: object) -> dict[str, Any] | None:
         message = f"meta is a dict, not {type_name(value)}"
         raise TypeError(message)
     for key in value:
-        if not (isinstance(key, str) and may_be_meta(key)):
+        if not (isinstance(key, str) and _is_meta_key(key)):
             message = f"_meta key {key!r}: letters, digits, . _ - and a prefix/ that is not reserved for MCP"
             raise TypeError(message)
     try:
@@ -147,17 +147,19 @@ def read_meta(value: object) -> dict[str, Any] | None:
     return plain or None
 
 
-def may_be_meta(key: str) -> bool:
-    """Check the name of a member of `_meta`."""
+def _is_meta_key(key: str) -> bool:
+    """Check the name of a `_meta` member (basic, "Request metadata")."""
+    if not key or not re.fullmatch(META_KEY, key):
+        return False
     labels = key.rpartition("/")[0].split(".")
-    return bool(key and re.fullmatch(META_KEY, key)) and not (len(labels) > 1 and labels[1] in RESERVED)
+    return len(labels) == 1 or labels[1] not in RESERVED
 
 
 def _members(subject: str, value: object, known: Members) -> dict[str, Any]:
     """Read one object of the protocol: names may be the protocol's or Python's, `readOnlyHint` or `read_only_hint`."""
     names = {**{name: name for name in known}, **{_snake(name): name for name in known}}
     read: dict[str, Any] = {}
-    for key, member in _given(subject, value, known).items():
+    for key, member in _to_dict(subject, value, known).items():
         name = names.get(key, "")
         if not name or name in read:
             problem = "twice" if name else "which is not known"
@@ -172,7 +174,7 @@ def _members(subject: str, value: object, known: Members) -> dict[str, Any]:
     return read
 
 
-def _given(subject: str, value: Any, known: Members) -> dict[str, Any]:  # noqa: ANN401 - the author's own value
+def _to_dict(subject: str, value: object, known: Members) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return {key: member for key, member in value.items() if member is not None}
     if isinstance(value, type) or not hasattr(value, "model_dump"):
@@ -180,11 +182,11 @@ def _given(subject: str, value: Any, known: Members) -> dict[str, Any]:  # noqa:
             f"{subject}: a dict or a model with these members is needed: {', '.join(known)}; not {type_name(value)}"
         )
         raise TypeError(message)
-    given: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
-    if not given:  # the SDK's models drop a name that they do not know, without a word
+    members: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if not members:  # the SDK's models silently drop an unknown name
         message = f"{subject}: {type_name(value)} says nothing; known are: {', '.join(known)}"
         raise TypeError(message)
-    return given
+    return members
 
 
 def _snake(name: str) -> str:

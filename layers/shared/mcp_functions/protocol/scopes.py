@@ -1,8 +1,8 @@
-"""Scopes: words of an access token that say what it allows. A broader one may include narrower ones.
+"""The hierarchy of scopes, in which a broader scope of an access token includes narrower ones.
 
 "Servers MUST account for scope hierarchies, where a broader scope implies narrower ones, when deciding whether a token
-is sufficient for an operation" (basic/authorization). Scopes are the issuer's words, and no rule reads a hierarchy off
-them: the operator writes it down, `work:admin > work:write > work:read`.
+is sufficient for an operation" (basic/authorization). A hierarchy cannot be derived from the names of scopes, so the
+operator configures it: `work:admin > work:write > work:read`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ SCOPE = r"[!#-\[\]-~]+"  # "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6
 
 
 def hierarchy(text: str) -> dict[str, frozenset[str]]:
-    """Read chains of scopes, in each the broadest first: `admin > work:write > work:read, admin > mail:read`.
+    """Parse chains of scopes, each with its broadest scope first: `admin > work:write > work:read, admin > mail:read`.
 
     Returns:
-        Every scope that includes others, with all that it includes, over any number of steps.
+        Each scope that includes others, with all scopes that it includes directly or indirectly.
 
     Raises:
-        ValueError: a chain is no chain; the message is the chain.
+        ValueError: a chain is malformed. The message is the chain.
 
     """
     direct: dict[str, set[str]] = {}
@@ -40,15 +40,15 @@ def hierarchy(text: str) -> dict[str, frozenset[str]]:
 
 
 def implied(granted: Iterable[str], known: Hierarchy) -> frozenset[str]:
-    """Say all that granted scopes allow: themselves, and what they include."""
-    held = frozenset(granted)
-    return held.union(*(known.get(scope, frozenset()) for scope in held))
+    """Return the granted scopes and all scopes that they include."""
+    scopes = frozenset(granted)
+    return scopes.union(*(known.get(scope, frozenset()) for scope in scopes))
 
 
 def _below(direct: Mapping[str, set[str]], broad: str) -> set[str]:
-    found: set[str] = set()
-    ahead = set(direct[broad])
-    while ahead:  # ends in a circle too: whatever was found is never looked at again
-        found |= ahead
-        ahead = {narrower for scope in ahead for narrower in direct.get(scope, ())} - found
-    return found
+    below: set[str] = set()
+    pending = set(direct[broad])
+    while pending:  # a circle ends too, because no scope is visited twice
+        below |= pending
+        pending = {narrow for scope in pending for narrow in direct.get(scope, ())} - below
+    return below

@@ -1,7 +1,7 @@
-"""URI templates, as far as resources need them: RFC 6570's `{name}` and `{+name}`, matched back from a URI.
+"""URI templates of resources: the expressions `{name}` and `{+name}` of RFC 6570, matched against a URI.
 
-`{name}` stands for one segment and is percent-decoded; `{+name}` may hold reserved characters, slashes included. The
-URI is a stranger's, so no regular expression reads it: what a match costs grows with its length, and no faster.
+`{name}` matches one segment and is percent-decoded. `{+name}` may match reserved characters, including slashes. The URI
+is not trusted, so no regular expression reads it: the cost of a match is linear in the length of the URI.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EXPRESSION = r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
 def variables(template: str) -> tuple[str, ...]:
-    """Name the variables of a URI template, in order.
+    """Return the names of a URI template's variables, in order.
 
     Raises:
         ValueError: the template uses more of RFC 6570 than a server can match back.
@@ -37,10 +37,10 @@ def variables(template: str) -> tuple[str, ...]:
 
 
 def match(template: str, uri: str) -> dict[str, str] | None:
-    """Read the variables of `template` out of `uri`, each as long as it can be, the first before the second.
+    """Read the variables of `template` from `uri`. Each is as long as possible, the first before the second.
 
     Returns:
-        None if it does not fit, or is longer than MAX_URI.
+        None if the URI does not match, or is longer than MAX_URI.
 
     """
     literals, expressions = _parts(template)
@@ -66,13 +66,13 @@ def match(template: str, uri: str) -> dict[str, str] | None:
 
 @lru_cache(maxsize=256)
 def _parts(template: str) -> tuple[tuple[str, ...], tuple[tuple[bool, str], ...]]:
-    """Take a template apart: what stands literally before, between and behind its expressions; and these."""
+    """Split a template into its literals (before, between and after the expressions) and its expressions."""
     pieces = re.split(EXPRESSION, template)
     return tuple(pieces[::3]), tuple((plus == "+", name) for plus, name in zip(pieces[1::3], pieces[2::3], strict=True))
 
 
 def _segments(uri: str) -> list[int]:
-    """Say for each place in a URI where the segment ends that it stands in."""
+    """Return, for each position in a URI, the end of its segment."""
     ends = [len(uri)]
     for place in range(len(uri) - 1, -1, -1):
         ends.append(place if uri[place] in DELIMITERS else ends[-1])
@@ -80,7 +80,7 @@ def _segments(uri: str) -> list[int]:
 
 
 def _latest(template: str, uri: str, stops: Mapping[bool, Sequence[int]]) -> list[list[int]]:
-    """Say for each expression and each place the last place up to there from which the rest fits; -1 for none."""
+    """Return, for each expression and position, the last position up to there from which the rest matches, or -1."""
     literals, expressions = _parts(template)
     last = len(uri) - len(literals[-1])
     rows = [[-1] * last + [last] * (len(uri) + 1 - last)]
