@@ -20,6 +20,8 @@ from tests.support import planted, wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
+    from mcp_functions.http.lambda_types import LambdaContext
+
 ROOT = Path(__file__).parent.parent
 
 # No timed assertions: a slow machine is not a failing one.
@@ -81,7 +83,7 @@ def _judged() -> Iterator[None]:
     """Every message that any test makes a function emit is judged by the official types."""
     answer = LambdaFunction.__call__
 
-    def judged(self: LambdaFunction, event: Mapping[str, Any], context: object) -> dict[str, Any]:
+    def judged(self: LambdaFunction, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
         response = answer(self, event, context)
         if not response:
             return response  # a worker answers nobody

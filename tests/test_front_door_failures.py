@@ -19,8 +19,8 @@ from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.forwarding import IDLE_SECONDS, CachedClient, call_with_timeout, lambda_client
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
-from mcp_functions.protocol import jsonrpc
-from mcp_functions.protocol.errors import NotAnsweredInTime
+from mcp_functions.protocol import json_writer
+from mcp_functions.protocol.errors import OutcomeUnknown
 from mcp_functions.settings import Settings
 from tests.support import wire
 
@@ -256,7 +256,7 @@ def test_even_a_late_call_has_a_moment() -> None:
 
 def test_nobody_waits_for_a_call_that_does_not_end() -> None:
     ends = threading.Event()
-    with pytest.raises(NotAnsweredInTime):
+    with pytest.raises(OutcomeUnknown):
         call_with_timeout(0, ends.wait)
     ends.set()
 
@@ -266,7 +266,7 @@ def test_the_event_goes_on_byte_for_byte_with_the_moment_it_came(invoke: Invoke,
     moment = {"timeEpoch": int(time.time() * 1000) - 5000, "requestId": "JKJaXmPLvHcESHA="}
     event = wire.event(wire.message("tools/call", CALL, meta={"com.example/ż": "żółw"}), context=moment)
     assert door.send(event) == GOOD
-    assert invoke.asked == [("/2015-03-31/functions/shop-add/invocations", jsonrpc.dumps(event).encode())]
+    assert invoke.asked == [("/2015-03-31/functions/shop-add/invocations", json_writer.dumps(event).encode())]
 
 
 def test_a_connection_is_kept_from_call_to_call(invoke: Invoke, door: Door) -> None:

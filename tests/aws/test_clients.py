@@ -831,7 +831,7 @@ from mcp_functions.aws.clients import LambdaClient
 from mcp_functions.tasks import WorkerInvoker
 from mcp_functions.settings import Settings
 from mcp_functions.dispatch.seal_factory import SealFactory
-vault = SealFactory(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
+seal_factory = SealFactory(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
 target = aws.find_endpoint({environment!r}, "lambda")
 made = []
 def make():

@@ -408,15 +408,20 @@ def test_a_state_that_cannot_be_kept_is_logged_by_its_rule(caplog: pytest.LogCap
     assert lines(caplog)[-1]["reason"].startswith("request_state: a … that holds this cannot be read again")
 
 
-RULE_AT = {"DeveloperError": 0, "fail": 0, "NotJson": 0, "_Refused": 1}  # what takes a rule, and as which argument
-TYPE_NAMES = {"named", "name", "words.format"}  # functions that return the name of a type
+RULE_AT = {
+    "DeveloperError": 0,
+    "fail": 0,
+    "NotJson": 0,
+    "_UnsupportedValue": 1,
+}  # name to index of the argument
+TYPE_NAMES = {"type_name", "name", "words.format"}  # functions that return the name of a type
 # Names whose values are such rules: checked where they are made, or texts of NotJson.
 CHECKED = {
     "round.py": {"rule"},  # as `fail` was given it
     "results.py": {"reason", "allowed"},  # str(NotJson); TOOL or RESOURCE
     "forms.py": {"reason"},  # constants that `_refuse` is given
     "input_requests.py": {"error"},  # NotJson
-    "plain_values.py": {"refused.reason"},  # of _Refused
+    "plain_values.py": {"error.reason"},  # of _UnsupportedValue
 }
 
 

@@ -206,14 +206,14 @@ def carried(request: Sent) -> dict[str, dict[str, Any]]:
 @example(of_2025("tools/list", wire.message("tools/list")))  # an envelope inside `_meta` is none
 def test_every_gateway_and_both_placements_bring_the_same_answer(request: Sent) -> None:
     events = carried(request)
-    assert "REST API, all binary" in events
-    expected = answer(deployed("direct"), events["REST API, all binary"])
+    assert "HTTP API, base64" in events
+    expected = answer(deployed("direct"), events["HTTP API, base64"])
     status, message = expected
     assert status < 500, message
     for name, event in events.items():
         assert answer(deployed("direct"), event) == expected, name
     for placement in PLACEMENTS:
-        assert answer(deployed(placement), events["REST API, all binary"]) == expected, placement
+        assert answer(deployed(placement), events["HTTP API, base64"]) == expected, placement
 
 
 @settings(max_examples=250, suppress_health_check=SLOW)
@@ -248,5 +248,5 @@ def test_a_wounded_event_is_answered_or_is_no_http_request(data: st.DataObject) 
 @settings(max_examples=50, suppress_health_check=SLOW)
 @given(wounded(), st.sampled_from(PLACEMENTS))
 def test_the_same_wounded_request_has_the_same_answer_every_time(request: Sent, placement: str) -> None:
-    event = GATEWAYS["REST API, all binary"](request)
+    event = GATEWAYS["HTTP API, base64"](request)
     assert answer(deployed(placement), event) == answer(deployed(placement), event)

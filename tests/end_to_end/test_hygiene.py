@@ -475,7 +475,7 @@ def test_half_a_pair_in_the_event_itself_is_a_parse_error(function: LambdaFuncti
 
 def produced(placed: LambdaFunction, size: int, unit: str = "x", **options: Any) -> dict[str, Any]:  # noqa: ANN401
     sent = wire.message("tools/call", {"name": "produce", "arguments": {"size": size, "unit": unit}}, **options)
-    response = placed(options.get("writes", gateways.http_api)(gateways.sent(sent)), wire.Context("local-all"))
+    response = placed(gateways.http_api(gateways.sent(sent)), wire.Context("local-all"))
     assert len(json.dumps(response).encode()) <= LAMBDA_BYTES
     return response
 
@@ -516,12 +516,3 @@ def test_a_stream_is_measured_as_a_whole(placement: str) -> None:
     assert response["headers"]["content-type"] == "text/event-stream"
     response = produced(place(placement, produce), 6_300_000, meta=meta)
     assert wire.read(response, "tools/call")["error"] == TOO_LARGE
-
-
-@pytest.mark.parametrize("writes", [gateways.load_balancer, gateways.multi_value_load_balancer])
-def test_a_load_balancer_carries_only_one_megabyte(writes: Callable[[Sent], Event]) -> None:
-    """Elastic Load Balancing: "The maximum size of the response JSON that the Lambda function can send is 1 MB"."""
-    response = produced(place("direct", produce), 1_100_000, writes=writes)
-    assert len(json.dumps(response)) <= 1024 * 1024
-    assert "error" in wire.read(response, "tools/call")
-    assert produced(place("direct", produce), 900_000, writes=writes)["statusCode"] == 200

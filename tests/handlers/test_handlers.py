@@ -40,7 +40,7 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.handlers.base import Handler
-from mcp_functions.protocol.errors import DeveloperError, InvalidParams, Unanswered
+from mcp_functions.protocol.errors import DeveloperError, HandlerError, InvalidParams
 from mcp_functions.rounds.round import InputRequired, Round, RoundRequest
 
 
@@ -693,7 +693,7 @@ def test_a_prompt_that_cannot_go_on_says_why(failure: Exception) -> None:
     def failing() -> str:
         raise failure
 
-    with pytest.raises(Unanswered, match="Nobody there"):
+    with pytest.raises(HandlerError, match="Nobody there"):
         call(failing)
 
 

@@ -26,14 +26,14 @@ GOOD: dict[str, Any] = {
 def refused(**changed: object) -> str | None:
     claims = {name: value for name, value in (GOOD | changed).items() if value is not ...}
     try:
-        access_tokens.read(claims, FOUND, NOW)
+        access_tokens.check(claims, FOUND, NOW)
     except Unauthorized as error:
         return error.reason
     return None
 
 
 def test_a_good_token_is_its_principals_and_says_what_it_allows() -> None:
-    found = access_tokens.read({**GOOD, "scope": "work:read work:write"}, FOUND, NOW)
+    found = access_tokens.check({**GOOD, "scope": "work:read work:write"}, FOUND, NOW)
     assert found.principal == Principal("https://id.example", "ann", "app")
     assert found.scopes == {"work:read", "work:write"}
 
@@ -88,9 +88,7 @@ def test_a_token_for_access_may_say_so(claim: dict[str, str]) -> None:
     assert refused(**claim) is None
 
 
-@pytest.mark.parametrize(
-    "exp", ["1785000001", "1.785000001e+09", 1785000001, 1785000000.5, "Sat Jul 25 17:20:01 UTC 2026"]
-)
+@pytest.mark.parametrize("exp", ["1785000001", "1.785000001e+09", 1785000001, 1785000000.5])
 def test_a_token_is_good_until_it_expires(exp: object) -> None:
     assert refused(exp=exp) is None
 
@@ -108,7 +106,7 @@ def test_a_token_that_expired_or_never_says_when_is_refused(exp: object) -> None
 
 def test_what_is_wrong_is_told_to_the_log_alone() -> None:
     with pytest.raises(Unauthorized) as caught:
-        access_tokens.read({**GOOD, "aud": "hunter2"}, FOUND, NOW)
+        access_tokens.check({**GOOD, "aud": "hunter2"}, FOUND, NOW)
     error = caught.value
     assert (error.code, error.status, error.message) == (-32600, 401, "Invalid access token")
     assert error.data == {"reason": "invalid_token"}

@@ -18,7 +18,7 @@ from mcp_functions import Elicit, observability, resource, serve, serve_catalog,
 from mcp_functions import store as tables
 from mcp_functions.http import forwarding
 from mcp_functions.local.environment import TABLE
-from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.schemas import validation
 from mcp_functions.testing import MemoryTable, deployed
@@ -298,7 +298,7 @@ def test_no_collection_runs_while_a_body_is_read() -> None:
 
     gc.callbacks.append(watch)
     try:
-        jsonrpc.loads(many("[]", SIZE))
+        json_reader.loads(many("[]", SIZE))
     finally:
         gc.callbacks.remove(watch)
     assert gc.isenabled()
@@ -308,14 +308,14 @@ def test_no_collection_runs_while_a_body_is_read() -> None:
 @pytest.mark.parametrize("body", ["[", '{"a":1,"a":2}', "[1e999]"])
 def test_collections_go_on_after_a_body_that_was_refused(body: str) -> None:
     with pytest.raises(ParseError):
-        jsonrpc.loads(body)
+        json_reader.loads(body)
     assert gc.isenabled()
 
 
 def test_who_turned_collections_off_finds_them_off() -> None:
     gc.disable()
     try:
-        jsonrpc.loads("[]")
+        json_reader.loads("[]")
         assert not gc.isenabled()
     finally:
         gc.enable()

@@ -16,7 +16,7 @@ from mcp_functions import Header, Progress, tool
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.http.gateway import Endpoint, LambdaFunction
 from mcp_functions.protocol.errors import TemporarilyUnavailable
-from mcp_functions.protocol.messages import Answer, Forwarded, Request
+from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
 from mcp_functions.settings import Settings
 from tests.support import wire
 
@@ -99,7 +99,7 @@ def test_a_notification_is_accepted_without_a_body() -> None:
 
 
 def test_a_notification_reaches_nobody() -> None:
-    def never(_request: Request) -> Answer:
+    def never(_request: Request) -> Result:
         pytest.fail("a notification was handled")
 
     sent = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "add"}}
@@ -264,7 +264,7 @@ def test_checks_come_in_the_order_of_the_specification() -> None:
 # What never leaves
 
 
-def broken(request: Request) -> Answer:
+def broken(request: Request) -> Result:
     message = f"hunter2 {request.params}"  # the worst that could happen
     raise LookupError(message)
 
@@ -295,21 +295,21 @@ def test_a_refusal_is_logged_by_code_and_reason_alone(caplog: pytest.LogCaptureF
 
 
 def test_what_json_cannot_carry_is_an_internal_error() -> None:
-    def answer(_request: Request) -> Answer:
-        return Answer({"resultType": "complete", "content": object()})
+    def answer(_request: Request) -> Result:
+        return Result({"resultType": "complete", "content": object()})
 
     assert error(send(wire.event(call()), answer)) == (200, -32603)
 
 
 def test_a_result_that_lambda_would_not_carry_is_an_error_and_not_a_crash() -> None:
-    def answer(_request: Request) -> Answer:
-        return Answer({"resultType": "complete", "content": [{"type": "text", "text": "ż" * 4_000_000}]})
+    def answer(_request: Request) -> Result:
+        return Result({"resultType": "complete", "content": [{"type": "text", "text": "ż" * 4_000_000}]})
 
     assert error(send(wire.event(call()), answer)) == (200, -32603)
 
 
 def test_trouble_that_passes_says_when_to_come_back(caplog: pytest.LogCaptureFixture) -> None:
-    def answer(_request: Request) -> Answer:
+    def answer(_request: Request) -> Result:
         raise TemporarilyUnavailable("kms_throttled", retry_after=7)  # noqa: EM101 - an enumerated word
 
     response = send(wire.event(call()), answer)
@@ -351,10 +351,10 @@ def test_a_function_is_wired_once_with_its_physical_name() -> None:
 def seen(event: dict[str, Any], context: wire.Context | None = None, settings: Settings = SETTINGS) -> Request:
     requests: list[Request] = []
 
-    def answer(request: Request) -> Answer:
+    def answer(request: Request) -> Result:
         requests.append(request)
         meta = {"_meta": {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}}}
-        return Answer({"resultType": "complete", "content": [], **meta})
+        return Result({"resultType": "complete", "content": [], **meta})
 
     response = function(answer, settings)(event, context or wire.Context())
     assert response["statusCode"] == 200
@@ -404,7 +404,7 @@ def test_the_event_is_kept_for_a_front_door() -> None:
 
 def test_another_functions_response_is_passed_on_unchanged() -> None:
     inner = send(wire.event(call()))
-    response = send(wire.event(call()), lambda _request: Forwarded({**inner, "cookies": ["kept"]}))
+    response = send(wire.event(call()), lambda _request: ForwardedResponse({**inner, "cookies": ["kept"]}))
     assert response == {**inner, "cookies": ["kept"]}
 
 
@@ -464,14 +464,14 @@ def test_a_client_that_takes_anything_gets_a_stream(accepted: str | None) -> Non
 
 
 def test_lines_of_a_message_do_not_break_a_stream() -> None:
-    def answer(_request: Request) -> Answer:
+    def answer(_request: Request) -> Result:
         told = {
             "jsonrpc": "2.0",
             "method": "notifications/message",
             "params": {"level": "info", "data": "a\n\ndata: b\r"},
         }
         meta = {"_meta": {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}}}
-        return Answer({"resultType": "complete", "content": [], **meta}, (told,))
+        return Result({"resultType": "complete", "content": [], **meta}, (told,))
 
     told, _result = wire.messages(send(wire.event(call()), answer))
     assert told["params"]["data"] == "a\n\ndata: b\r"
@@ -489,7 +489,7 @@ def test_no_body_makes_a_healthy_function_fail(body: bytes) -> None:
 def test_a_state_stands_in_json_whoever_sealed_it(token: str) -> None:
     told = {"io.modelcontextprotocol/serverInfo": {"name": "shop", "version": "0"}}
     result = {"resultType": "input_required", "inputRequests": {}, "requestState": token, "_meta": told}
-    endpoint = Endpoint(Settings("shop", auth_mode="none"), lambda _request: Answer(result))
+    endpoint = Endpoint(Settings("shop", auth_mode="none"), lambda _request: Result(result))
     event = wire.event(wire.message("tools/call", {"name": "ask", "arguments": {}}))
     response = LambdaFunction(lambda _name: endpoint)(event, wire.Context())
     assert json.loads(response["body"])["result"] == result

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_functions.http.gateway import LambdaFunction
-    from mcp_functions.http.identity import Caller
+    from mcp_functions.protocol.messages import Identity
 
 Mode = Literal["iam", "jwt", "none"]
 
@@ -36,10 +36,10 @@ CLAIMS = {
 }
 
 
-def caller(authorizer: Any, mode: Mode, **sent: str) -> Caller:  # noqa: ANN401 - whatever stands there
+def caller(authorizer: Any, mode: Mode, **sent: str) -> Identity:  # noqa: ANN401 - whatever stands there
     event = wire.event("{}", context={"authorizer": authorizer}, headers=sent)
     found = settings.read({"MCP_STACK": "shop", **JWT, "MCP_AUTH_MODE": mode})
-    return identity.caller(events.read(event), found, NOW)
+    return identity.identify(events.read(event), found, NOW)
 
 
 def of(authorizer: Any, mode: Mode, **sent: str) -> Principal | None:  # noqa: ANN401 - whatever stands there
@@ -154,7 +154,7 @@ def said(
 def test_a_container_says_once_what_it_means_that_anybody_may_call(
     function: LambdaFunction, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = "AuthMode is none: anybody may call, and states are bound to nobody: who holds a requestState may use it"
+    expected = "AuthMode is none: anyone may call, and anyone who holds a requestState may use it"
     assert said(function, caplog, "none", monkeypatch) == [expected]
 
 

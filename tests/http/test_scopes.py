@@ -182,7 +182,7 @@ def test_signed_callers_have_no_scopes_so_the_operator_must_act(
     function = serve(close, look)
     event = gateways.by_iam(gateways.http_api(gateways.sent(wire.message(*CLOSE))), "ann")
     assert function(event, wire.Context("local-all"))["statusCode"] == 500
-    expected = "close needs scopes, which only tokens have: deploy with AuthMode jwt, or take its scopes away"
+    expected = "close needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
     assert expected in caplog.text
     event = gateways.by_iam(gateways.http_api(gateways.sent(wire.message("tools/call", {"name": "look"}))), "ann")
     assert function(event, wire.Context("local-all"))["statusCode"] == 200

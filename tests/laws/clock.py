@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mcp_functions.http.gateway import LambdaFunction
+    from mcp_functions.http.lambda_types import LambdaContext
 
 
 class Clock:
@@ -39,7 +40,7 @@ class OnTheClock:
         self.clock, self._function = clock, function
         self.handlers = function.handlers
 
-    def __call__(self, event: dict[str, Any], context: object) -> dict[str, Any]:
+    def __call__(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         began = self.clock.now
         event["requestContext"]["timeEpoch"] = int(began * 1000)
         try:

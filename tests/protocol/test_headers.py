@@ -209,12 +209,12 @@ def test_parameters_that_say_what_the_arguments_say_are_admitted() -> None:
         "mcp-param-zone": "b",
         "mcp-param-unknown": "left alone",
     }
-    headers.check_declared(headers.declared(SCHEMA), arguments, sent)
+    headers.check_parameters(headers.declared(SCHEMA), arguments, sent)
 
 
 @pytest.mark.parametrize("written", ["42", "42.0", "42.000", " 42 "])
 def test_integers_are_compared_as_numbers(written: str) -> None:
-    headers.check_declared(headers.declared(SCHEMA), {"limit": 42}, {"mcp-param-limit": written})
+    headers.check_parameters(headers.declared(SCHEMA), {"limit": 42}, {"mcp-param-limit": written})
 
 
 @pytest.mark.parametrize(
@@ -236,16 +236,16 @@ def test_integers_are_compared_as_numbers(written: str) -> None:
 )
 def test_parameters_that_say_something_else_are_refused(arguments: dict[str, Any], sent: dict[str, str]) -> None:
     with pytest.raises(HeaderMismatch, match=r"^The header mcp-param-"):
-        headers.check_declared(headers.declared(SCHEMA), arguments, sent)
+        headers.check_parameters(headers.declared(SCHEMA), arguments, sent)
 
 
 def test_an_argument_that_is_null_or_absent_needs_no_header() -> None:
-    headers.check_declared(headers.declared(SCHEMA), {"region": None}, {})
+    headers.check_parameters(headers.declared(SCHEMA), {"region": None}, {})
 
 
 def test_a_refusal_quotes_neither_header_nor_argument() -> None:
     with pytest.raises(HeaderMismatch) as caught:
-        headers.check_declared(headers.declared(SCHEMA), {"region": "hunter2"}, {"mcp-param-region": "hunter3"})
+        headers.check_parameters(headers.declared(SCHEMA), {"region": "hunter2"}, {"mcp-param-region": "hunter3"})
     assert "hunter" not in f"{caught.value} {caught.value.data} {caught.value.reason}"
 
 

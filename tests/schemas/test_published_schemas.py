@@ -25,7 +25,7 @@ from pydantic import Field, TypeAdapter, create_model
 from pydantic import ValidationError as NotValid
 
 from mcp_functions import serve, tool
-from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol import json_reader
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -386,7 +386,7 @@ def test_what_a_schema_allows_is_bound_and_what_it_forbids_is_refused(data: st.D
     Draft202012Validator.check_schema(schema)
     called = serve(handler)
     for sent in data.draw(st.lists(arguments(written), min_size=2, max_size=3)):
-        given_ = jsonrpc.loads(json.dumps(sent))
+        given_ = json_reader.loads(json.dumps(sent))
         request = wire.message("tools/call", {"name": "written", "arguments": given_})
         result = wire.read(called(wire.event(request), wire.Context()), "tools/call")["result"]
         bound = not result["isError"]

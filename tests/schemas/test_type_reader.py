@@ -31,7 +31,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from typing_extensions import ReadOnly
 
-from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol import json_reader, json_writer
 from mcp_functions.schemas.json_types import Number
 from mcp_functions.schemas.parameters import to_camel_case
 from mcp_functions.schemas.type_reader import read_type
@@ -228,7 +228,7 @@ def shown(value: Any) -> str:  # noqa: ANN401 - what an annotation allows
 
 def pydantic_reads(annotation: Any, value: object) -> str | None:  # noqa: ANN401 - an annotation
     try:
-        return shown(TypeAdapter(annotation).validate_json(jsonrpc.dumps(value), strict=True))
+        return shown(TypeAdapter(annotation).validate_json(json_writer.dumps(value), strict=True))
     except ValidationError:
         return None
 
@@ -250,14 +250,14 @@ def native_reads(annotation: Any, value: object) -> str | None:  # noqa: ANN401 
 @settings(max_examples=200)
 @given(pairs(PLAIN))
 def test_the_native_check_and_pydantic_agree(pair: tuple[Any, Any]) -> None:
-    annotation, value = pair[0], jsonrpc.loads(json.dumps(pair[1]))  # a number without a fraction is an int
+    annotation, value = pair[0], json_reader.loads(json.dumps(pair[1]))  # a number without a fraction is an int
     assert native_reads(annotation, value) == pydantic_reads(annotation, value)
 
 
 @settings(max_examples=200)
 @given(pairs(CONFUSED))
 def test_a_schema_accepts_what_the_check_accepts(pair: tuple[Any, Any]) -> None:
-    annotation, value = pair[0], jsonrpc.loads(json.dumps(pair[1]))
+    annotation, value = pair[0], json_reader.loads(json.dumps(pair[1]))
     schema = read_type(annotation).schema
     Draft202012Validator.check_schema(schema)
     accepted, valid = native_reads(annotation, value) is not None, Draft202012Validator(schema).is_valid(value)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidParams
-from mcp_functions.protocol.jsonrpc import loads
+from mcp_functions.protocol.json_reader import loads
 from mcp_functions.seal.request_state import bind_request
 
 FILE = Path(__file__).parent / "vectors" / "arguments.txt"

@@ -1,4 +1,4 @@
-"""One HTTP request as it reaches a Lambda: by API Gateway, function URL or load balancer, of AWS or of `sam local`.
+"""One HTTP request as it reaches a Lambda: from an HTTP API or a function URL, of AWS or of `sam local`.
 
 Written from AWS's documentation and the SAM CLI's source, and from nothing of the package. Where they differ, and what
 of it a reader has to bear, is said beside each.
@@ -31,12 +31,6 @@ JWT = {  # what the template sets for AuthMode jwt
     "MCP_JWT_AUDIENCE": "https://mcp.example/mcp",
     "MCP_RESOURCE_URL": "https://mcp.example/mcp",
 }
-NOBODY = dict.fromkeys(
-    [
-        *("accessKey", "accountId", "caller", "cognitoAuthenticationProvider", "cognitoAuthenticationType"),
-        *("cognitoIdentityId", "cognitoIdentityPoolId", "principalOrgId", "user", "userArn"),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -66,9 +60,6 @@ def sent(message: Mapping[str, Any]) -> Sent:
     return Sent(json.dumps(message).encode(), (("Host", API_HOST), ("User-Agent", "client/1"), *headers))
 
 
-# --- payload 2.0 --------------------------------------------------------------------------------------------------
-
-
 def http_api(request: Sent) -> Event:
     """AWS, HTTP API: names in lower case, milliseconds, no key for what is empty, base64 for what is not plain text."""
     return {
@@ -77,16 +68,22 @@ def http_api(request: Sent) -> Event:
         "rawPath": "/mcp",
         "rawQueryString": "",
         "headers": _joined(_lower(request), _forwarded()),
-        "requestContext": {**_context_2(request, API_HOST), "routeKey": "ANY /mcp"},
+        "requestContext": {**_context(request, API_HOST), "routeKey": "ANY /mcp"},
         **({"body": _body(request)} if request.body else {}),
         "isBase64Encoded": _is_binary(request),
     }
 
 
+def binary_http_api(request: Sent) -> Event:
+    """AWS, HTTP API, of a body that it does not take for text: base64."""
+    body = base64.b64encode(request.body).decode()
+    return {**http_api(replace(request, body=b"")), "body": body, "isBase64Encoded": True}
+
+
 def function_url(request: Sent) -> Event:
     """AWS, function URL: payload 2.0 with the words of a route that there is not; anonymous unless signed."""
     event = http_api(request)
-    context = {**_context_2(request, URL_HOST), "accountId": "anonymous", "routeKey": "$default"}
+    context = {**_context(request, URL_HOST), "accountId": "anonymous", "routeKey": "$default"}
     return {**event, "routeKey": "$default", "rawPath": "/", "requestContext": context}
 
 
@@ -126,110 +123,11 @@ def sam_http_api(request: Sent) -> Event:
     }
 
 
-# --- payload 1.0 --------------------------------------------------------------------------------------------------
-
-
-def rest_api(request: Sent) -> Event:
-    """AWS, REST API: names as the client spelt them, and all values; a stage in the context's path."""
-    return {
-        "resource": "/mcp",
-        "path": "/mcp",
-        "httpMethod": request.method,
-        "headers": _last(_forwarded(request.headers)),
-        "multiValueHeaders": _many(_forwarded(request.headers)),
-        "queryStringParameters": None,
-        "multiValueQueryStringParameters": None,
-        "pathParameters": None,
-        "stageVariables": None,
-        "requestContext": _context_1(request, stage="prod", path="/prod/mcp"),
-        "body": request.body.decode() if request.body else None,
-        "isBase64Encoded": False,
-    }
-
-
-def binary_rest_api(request: Sent) -> Event:
-    """AWS, REST API with BinaryMediaTypes `*/*`, as some stages have them: every body is base64."""
-    encoded = base64.b64encode(request.body).decode()
-    return {**rest_api(replace(request, body=b"")), "body": encoded, "isBase64Encoded": True}
-
-
-def http_api_1(request: Sent) -> Event:
-    """AWS, HTTP API with payload format 1.0: it says so."""
-    body = {"body": _body(request) if request.body else None, "isBase64Encoded": _is_binary(request)}
-    context = _context_1(request, stage="$default", path="/mcp")
-    return {"version": "1.0", **rest_api(request), "requestContext": {**context, "resourceId": "ANY /mcp"}, **body}
-
-
-def sam_rest_api(request: Sent) -> Event:
-    """`sam local`, REST API: a few fields of `identity` alone, the time of its own start, one value for a header."""
-    headers = _joined(_title(request), _sam_forwarded())
-    names = ("apiKey", "userArn", "cognitoAuthenticationType", "caller", "user", "cognitoIdentityPoolId", "accountId")
-    identity = dict.fromkeys((*names, "cognitoAuthenticationProvider"))
-    context = {
-        "resourceId": "123456",
-        "apiId": "1234567890",
-        "resourcePath": "/mcp",
-        "httpMethod": request.method,
-        "requestId": "4a1f4c2e-0f43-4a53-a8a5-4a5b1c7a9d10",
-        "accountId": "123456789012",
-        "stage": "Prod",
-        "identity": {**identity, "userAgent": "Custom User Agent String", "sourceIp": "127.0.0.1"},
-        "extendedRequestId": None,
-        "path": "/mcp",
-        "protocol": "HTTP/1.1",
-        "domainName": "127.0.0.1:3000",
-        "requestTimeEpoch": int(time.time() * 1000) - 3_600_000,
-        "requestTime": TIME,
-    }
-    return {
-        **rest_api(request),
-        "requestContext": context,
-        "headers": headers,
-        "multiValueHeaders": {name: [value] for name, value in headers.items()},
-    }
-
-
-def sam_http_api_1(request: Sent) -> Event:
-    """`sam local`, HTTP API with payload format 1.0: the same, and no stage."""
-    event = sam_rest_api(request)
-    return {**event, "requestContext": {**event["requestContext"], "stage": None}, "version": "1.0"}
-
-
-# --- load balancer ------------------------------------------------------------------------------------------------
-
-
-def load_balancer(request: Sent) -> Event:
-    """AWS, ALB: names in lower case, of a header that comes twice the last value, no word about the caller."""
-    arn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/mcp/73e2d6bc24d8a067"
-    return {
-        "requestContext": {"elb": {"targetGroupArn": arn}},
-        "httpMethod": request.method,
-        "path": "/mcp",
-        "queryStringParameters": {},
-        "headers": _last(_forwarded(_lower(request))),
-        "body": _body(request),
-        "isBase64Encoded": _is_binary(request),
-    }
-
-
-def multi_value_load_balancer(request: Sent) -> Event:
-    """AWS, ALB with multi-value headers on: `multiValueHeaders` instead of `headers`."""
-    event = load_balancer(request)
-    several = {"multiValueHeaders": _many(_forwarded(_lower(request))), "multiValueQueryStringParameters": {}}
-    return {key: value for key, value in event.items() if key not in ("headers", "queryStringParameters")} | several
-
-
 GATEWAYS: dict[str, Callable[[Sent], Event]] = {
     "HTTP API": http_api,
     "HTTP API, sam local": sam_http_api,
     "function URL": function_url,
-    "HTTP API, 1.0": http_api_1,
-    "HTTP API, 1.0, sam local": sam_http_api_1,
-    "REST API": rest_api,
-    "REST API, all binary": binary_rest_api,
-    "REST API, sam local": sam_rest_api,
-    "load balancer": load_balancer,
-    "load balancer, multi-value": multi_value_load_balancer,
+    "HTTP API, base64": binary_http_api,
 }
 
 
@@ -238,27 +136,23 @@ GATEWAYS: dict[str, Callable[[Sent], Event]] = {
 
 def by_iam(event: Event, name: str, account: str = "123456789012") -> Event:
     """Say, where IAM says it, that an assumed role calls; `name` is its session."""
-    arn, user = f"arn:aws:sts::{account}:assumed-role/reader/{name}", f"AROAEXAMPLE:{name}"
-    if event.get("version") == "2.0":
-        iam = {
-            "accessKey": "ASIAEXAMPLE",
-            "accountId": account,
-            "callerId": user,
-            "cognitoIdentity": None,
-            "principalOrgId": "o-1",
-            "userArn": arn,
-            "userId": user,
-        }
-        return _in_context(event, {"authorizer": {"iam": iam}})
-    known = {**event["requestContext"]["identity"], "accountId": account, "caller": user, "user": user, "userArn": arn}
-    return _in_context(event, {"identity": known})
+    user = f"AROAEXAMPLE:{name}"
+    iam = {
+        "accessKey": "ASIAEXAMPLE",
+        "accountId": account,
+        "callerId": user,
+        "cognitoIdentity": None,
+        "principalOrgId": "o-1",
+        "userArn": f"arn:aws:sts::{account}:assumed-role/reader/{name}",
+        "userId": user,
+    }
+    return _in_context(event, {"authorizer": {"iam": iam}})
 
 
 def by_jwt(event: Event, **claims: Any) -> Event:  # noqa: ANN401 - JSON values
-    """Say, where an HTTP API's JWT authorizer (or a REST API's Cognito one) says it, whose token it was."""
+    """Say, where the JWT authorizer says it, whose token it was."""
     good = {"aud": JWT["MCP_JWT_AUDIENCE"], "exp": str(int(time.time()) + 300)}  # claims are text there
-    verified = {"claims": good | claims, "scopes": None}
-    return _in_context(event, {"authorizer": {"jwt": verified} if event.get("version") == "2.0" else verified})
+    return _in_context(event, {"authorizer": {"jwt": {"claims": good | claims, "scopes": None}}})
 
 
 def _in_context(event: Event, more: Mapping[str, Any]) -> Event:
@@ -268,7 +162,7 @@ def _in_context(event: Event, more: Mapping[str, Any]) -> Event:
 # --- the parts ----------------------------------------------------------------------------------------------------
 
 
-def _context_2(request: Sent, host: str) -> Event:
+def _context(request: Sent, host: str) -> Event:
     http = {
         "method": request.method,
         "path": "/mcp",
@@ -286,26 +180,6 @@ def _context_2(request: Sent, host: str) -> Event:
         "stage": "$default",
         "time": TIME,
         "timeEpoch": int(time.time() * 1000),
-    }
-
-
-def _context_1(request: Sent, *, stage: str, path: str) -> Event:
-    return {
-        "accountId": "123456789012",
-        "apiId": "abc123",
-        "domainName": API_HOST,
-        "domainPrefix": "abc123",
-        "extendedRequestId": "JKJaXmPLvHcESHA=",
-        "httpMethod": request.method,
-        "identity": {**NOBODY, "sourceIp": ADDRESS, "userAgent": request.header("user-agent")},
-        "path": path,
-        "protocol": "HTTP/1.1",
-        "requestId": "c6af9ac6-7b61-11e6-9a41-93e8deadbeef",
-        "requestTime": TIME,
-        "requestTimeEpoch": int(time.time() * 1000),
-        "resourceId": "123456",
-        "resourcePath": "/mcp",
-        "stage": stage,
     }
 
 

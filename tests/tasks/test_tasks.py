@@ -13,7 +13,7 @@ from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog, lists
 from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
-from mcp_functions.protocol.messages import Forwarded, Request
+from mcp_functions.protocol.messages import ForwardedResponse, Request
 from mcp_functions.settings import Settings
 from mcp_functions.store import item_envelope
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
@@ -544,7 +544,7 @@ def test_the_endpoint_hands_a_task_to_the_function_that_keeps_it() -> None:
         event = wire.event(sent)
         return door.answer(Request(sent, event["headers"], None, "", time.time() + 20, event))  # type: ignore[arg-type]
 
-    assert isinstance(ask("books.0123456789abcdef012345"), Forwarded)
+    assert isinstance(ask("books.0123456789abcdef012345"), ForwardedResponse)
     assert lambdas.invoked == ["local-books"]
     for task_id in ("greet.0123456789abcdef012345", "mcp.x", "../books.x", ""):
         with pytest.raises(UnknownTask):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import aws, observability
 from mcp_functions.handlers import lists, lookup
 from mcp_functions.http import forwarding, identity, metadata
-from mcp_functions.http.gateway import Endpoint, LambdaFunction, once
+from mcp_functions.http.gateway import Endpoint, LambdaFunction, lazy_value
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, TASKS
 from mcp_functions.settings import read as read_settings
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Response
+    from mcp_functions.http.lambda_types import Response
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
-    from mcp_functions.protocol.messages import Answer, Forwarded, Request
+    from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
     from mcp_functions.settings import Settings
 
 
@@ -78,7 +78,7 @@ def _legacy(
 ) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
     """Return the answerer of clients of 2025; it is made when the first of them calls."""
 
-    @once
+    @lazy_value
     def legacy() -> LegacyServer:
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
         from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
@@ -105,7 +105,7 @@ class FrontDoor:
         self._catalog, self._settings, self._client, self._now = catalog, settings, client, now
         self._lists = lists.Lists(catalog, settings, instructions)
 
-    def answer(self, request: Request) -> Answer | Forwarded:
+    def answer(self, request: Request) -> Result | ForwardedResponse:
         """Answer a list or discovery, and forward every other request.
 
         Raises:
@@ -132,7 +132,7 @@ class FrontDoor:
         observability.current().handler = lookup.name_of(self._catalog, target)
         return target
 
-    def forward(self, function: str, request: Request) -> Forwarded:
+    def forward(self, function: str, request: Request) -> ForwardedResponse:
         """Forward a request, unchanged, to a function of the catalog.
 
         Raises:

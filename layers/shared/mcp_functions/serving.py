@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http import identity, metadata
-from mcp_functions.http.gateway import Endpoint, LambdaFunction, once
+from mcp_functions.http.gateway import Endpoint, LambdaFunction, lazy_value
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.protocol.jsonrpc import no_collection
+from mcp_functions.protocol.json_reader import gc_paused
 from mcp_functions.settings import read as read_settings
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Response
+    from mcp_functions.http.lambda_types import Response
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
     from mcp_functions.rounds.round import AuditRecord
@@ -77,7 +77,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     """
     offer = Offer(_with_errors(handlers, errors), audience, wrapping, codec, audit)
     offer.check()
-    with no_collection():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
+    with gc_paused():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
         _import_needed(offer)
 
     def make(now: Callable[[], float]) -> LambdaFunction:
@@ -87,7 +87,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
             identity.announce(settings)
             return deployment.endpoint()
 
-        return LambdaFunction(endpoint, offer.handlers, now=now, again=make, logger=logger)
+        return LambdaFunction(endpoint, offer.handlers, now=now, recreate=make, logger=logger)
 
     return make(now)
 
@@ -224,7 +224,7 @@ class Deployment:
     def _legacy(self, dispatcher: Dispatcher) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
         """Return the answerer of clients of 2025; it is made when the first of them calls."""
 
-        @once
+        @lazy_value
         def legacy() -> LegacyServer:
             from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.dialects.dialect import Dialect
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Endpoint, Said, Turn
-    from mcp_functions.protocol.messages import Forwarded, Request
+    from mcp_functions.http.gateway import Continuation, Endpoint
+    from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
 
 __all__ = ["DialectContext", "add_to_front_door", "add_to_function"]
 
@@ -43,7 +43,7 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
 
 
 def add_to_front_door(
-    endpoint: Endpoint, offered: Mapping[str, Any], forward: Callable[[str, Request], Forwarded]
+    endpoint: Endpoint, offered: Mapping[str, Any], forward: Callable[[str, Request], ForwardedResponse]
 ) -> Endpoint:
     """Return the endpoint of a front door that forwards the deployment's dialects.
 
@@ -63,14 +63,16 @@ def add_to_front_door(
 class FunctionDialects:
     """The dialects of a function."""
 
-    def __init__(self, dialects: list[Dialect], context: DialectContext, answer: Callable[[Request], Said]) -> None:
+    def __init__(
+        self, dialects: list[Dialect], context: DialectContext, answer: Callable[[Request], AnyResult]
+    ) -> None:
         """Use some dialects; `answer` answers a request of the released revision."""
         self._dialects, self._context = dialects, context
         for dialect in dialects:
             answer = partial(dialect.answer, context, then=answer)
         self.answer = answer
 
-    def turn(self, http: HttpRequest, body: Any) -> Turn | None:  # noqa: ANN401 - parsed JSON
+    def turn(self, http: HttpRequest, body: Any) -> Continuation | None:  # noqa: ANN401 - parsed JSON
         """Return the request that a body continues; None if the body belongs to no dialect.
 
         Raises:
@@ -90,8 +92,8 @@ class FrontDoorDialects:
         self,
         dialects: list[Dialect],
         offered: Mapping[str, Any],
-        answer: Callable[[Request], Said],
-        forward: Callable[[str, Request], Forwarded],
+        answer: Callable[[Request], AnyResult],
+        forward: Callable[[str, Request], ForwardedResponse],
     ) -> None:
         """Use some dialects.
 
@@ -105,7 +107,7 @@ class FrontDoorDialects:
         self._dialects, self._offered, self._answer, self._forward = dialects, offered, answer, forward
         self._functions = {folder for listed in offered["functions"].values() for folder in listed.values()}
 
-    def answer(self, request: Request) -> Said:
+    def answer(self, request: Request) -> AnyResult:
         """Answer a request, or forward it.
 
         Raises:
@@ -120,7 +122,7 @@ class FrontDoorDialects:
                 return self._forward(lookup.task_function(self._offered, "tasks/get", {"taskId": task_id}), request)
         return self._answer(request)
 
-    def turn(self, http: HttpRequest, body: Any) -> Turn | None:  # noqa: ANN401 - parsed JSON
+    def turn(self, http: HttpRequest, body: Any) -> Continuation | None:  # noqa: ANN401 - parsed JSON
         """Return a message for the function that continues a body; None if the body belongs to no dialect.
 
         The message has the id null, which no client's request can have, so `answer` forwards it.

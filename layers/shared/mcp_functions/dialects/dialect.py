@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from mcp_functions.protocol.constants import CALLS, META_EARLIER
-from mcp_functions.protocol.jsonrpc import dumps
-from mcp_functions.protocol.messages import Answer
+from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.messages import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Said, Turn
-    from mcp_functions.protocol.messages import Request
+    from mcp_functions.http.gateway import Continuation
+    from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
 
-Next: TypeAlias = "Callable[[Request], Said]"  # the next dialect, or the handler of the released revision
+Next: TypeAlias = "Callable[[Request], AnyResult]"  # the next dialect, or the handler of the released revision
 
 
 class DialectContext(NamedTuple):
@@ -47,11 +47,11 @@ class DialectContext(NamedTuple):
 class Answering(Protocol):
     """Answers the requests whose clients declare the dialect, and passes all others to `then`."""
 
-    def __call__(self, context: DialectContext, request: Request, *, then: Next) -> Said:
+    def __call__(self, context: DialectContext, request: Request, *, then: Next) -> AnyResult:
         """Answer a request."""
 
 
-def _no_turn(_context: DialectContext, _http: HttpRequest, _body: object) -> Turn | None:
+def _no_turn(_context: DialectContext, _http: HttpRequest, _body: object) -> Continuation | None:
     return None
 
 
@@ -77,7 +77,7 @@ class Dialect:
 
     answer: Answering
     token: Callable[[HttpRequest, Any], str | None] = _no_token
-    turn: Callable[[DialectContext, HttpRequest, Any], Turn | None] = _no_turn
+    turn: Callable[[DialectContext, HttpRequest, Any], Continuation | None] = _no_turn
     task: Callable[[Request], str | None] = _no_task
 
 
@@ -93,9 +93,9 @@ def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
     return declared if isinstance(declared, dict) else None
 
 
-def is_unfinished(request: Request, answer: Said) -> bool:
+def is_unfinished(request: Request, answer: AnyResult) -> bool:
     """Return whether a call needs another round, with or without questions."""
-    if not isinstance(answer, Answer) or request.message["method"] not in CALLS:
+    if not isinstance(answer, Result) or request.message["method"] not in CALLS:
         return False
     return answer.result.get("resultType") == "input_required"
 

@@ -17,16 +17,16 @@ from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import Dialect, declaration, is_unfinished, stream_event
 from mcp_functions.dialects.turn_state import TurnQuestion, TurnState
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, StateTooLarge
-from mcp_functions.protocol.jsonrpc import dumps
-from mcp_functions.protocol.messages import Answer, Body
+from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.messages import ResponseBody, Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dialects.dialect import DialectContext, Next
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Said, Turn
-    from mcp_functions.protocol.messages import Request
+    from mcp_functions.http.gateway import Continuation
+    from mcp_functions.protocol.messages import AnyResult, Request
 
 NAME = "sep-1685"
 SEALED = "sealed"  # the member of a state that is an object
@@ -45,7 +45,7 @@ class Options(NamedTuple):
     has_objects: bool
 
 
-def answer(context: DialectContext, request: Request, *, then: Next) -> Said:
+def answer(context: DialectContext, request: Request, *, then: Next) -> AnyResult:
     """Answer a request; a call that asks a client of this dialect becomes a turn.
 
     Raises:
@@ -60,7 +60,7 @@ def answer(context: DialectContext, request: Request, *, then: Next) -> Said:
     if options.option:
         request = _modern_retry(context, request, options)
     modern = then(request)
-    if not is_unfinished(request, modern) or not isinstance(modern, Answer):
+    if not is_unfinished(request, modern) or not isinstance(modern, Result):
         return modern
     write = _write_round if options.option else _write_request
     try:
@@ -84,7 +84,7 @@ def token(_http: HttpRequest, body: object) -> str | None:
     return _unpack(body["state"]) if "state" in body else str(body["id"])
 
 
-def continue_turn(context: DialectContext, http: HttpRequest, body: Any) -> Turn:  # noqa: ANN401 - parsed JSON
+def continue_turn(context: DialectContext, http: HttpRequest, body: Any) -> Continuation:  # noqa: ANN401 - parsed JSON
     """Return the call that a response continues.
 
     Raises:
@@ -101,7 +101,7 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: Any) -> Turn
     return turn_state.repeat_call(http, turn, _without_ping(answers))
 
 
-def _write_request(context: DialectContext, request: Request, modern: Answer, options: Options) -> Answer:
+def _write_request(context: DialectContext, request: Request, modern: Result, options: Options) -> Result:
     """Write the first question as a request of the server, and end the stream.
 
     Each response is a separate POST, and no server joins two of them. So the other questions follow in later turns.
@@ -113,10 +113,12 @@ def _write_request(context: DialectContext, request: Request, modern: Answer, op
     sealed = turn_state.seal_turn(context, NAME, request, turn)
     # "The `state` field is a top-level field of the JSON-RPC message rather than a sub-field of `params`"
     message = {"jsonrpc": "2.0", "id": sealed, "state": _pack(sealed, options), **question}
-    return modern._replace(body=Body("".join(map(stream_event, (*modern.notifications, message))), is_stream=True))
+    return modern._replace(
+        body=ResponseBody("".join(map(stream_event, (*modern.notifications, message))), is_stream=True)
+    )
 
 
-def _write_round(context: DialectContext, request: Request, modern: Answer, options: Options) -> Answer:
+def _write_round(context: DialectContext, request: Request, modern: Result, options: Options) -> Result:
     """Write all questions of a round as one message, with one state or with a state for each question."""
     requests: Mapping[str, Any] = modern.result["inputRequests"]
     if options.option == SHARED:
@@ -130,12 +132,14 @@ def _write_round(context: DialectContext, request: Request, modern: Answer, opti
             dependent["requests"].append({"state": state, **question})
     message = {"jsonrpc": "2.0", "id": request.message["id"], "dependent_requests": dependent}
     if modern.notifications:
-        return modern._replace(body=Body("".join(map(stream_event, (*modern.notifications, message))), is_stream=True))
-    return modern._replace(body=Body(dumps(message), is_stream=False))
+        return modern._replace(
+            body=ResponseBody("".join(map(stream_event, (*modern.notifications, message))), is_stream=True)
+        )
+    return modern._replace(body=ResponseBody(dumps(message), is_stream=False))
 
 
 def _round_state(
-    context: DialectContext, request: Request, modern: Answer, options: Options, asked: list[TurnQuestion]
+    context: DialectContext, request: Request, modern: Result, options: Options, asked: list[TurnQuestion]
 ) -> str | dict[str, str]:
     numbered = {str(number): question for number, question in enumerate(asked)}
     turn = TurnState(modern.result["requestState"], numbered, {})

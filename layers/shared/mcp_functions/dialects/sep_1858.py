@@ -14,13 +14,13 @@ from mcp_functions.dialects.dialect import Dialect, declaration, is_unfinished, 
 from mcp_functions.dialects.turn_state import TurnQuestion, TurnState
 from mcp_functions.protocol.errors import InvalidRequest, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.protocol.messages import Answer, Body
+from mcp_functions.protocol.messages import ResponseBody, Result
 
 if TYPE_CHECKING:
     from mcp_functions.dialects.dialect import DialectContext, Next
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Said, Turn
-    from mcp_functions.protocol.messages import Request
+    from mcp_functions.http.gateway import Continuation
+    from mcp_functions.protocol.messages import AnyResult, Request
 
 NAME = "sep-1858"
 HEADER = "last-event-id"
@@ -33,10 +33,10 @@ TOO_LARGE = (
 MISSING_HEADER = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
 
 
-def answer(context: DialectContext, request: Request, *, then: Next) -> Said:
+def answer(context: DialectContext, request: Request, *, then: Next) -> AnyResult:
     """Answer a request; a call that asks a client of this dialect becomes a turn."""
     modern = then(request)
-    if declaration(request, NAME) is None or not is_unfinished(request, modern) or not isinstance(modern, Answer):
+    if declaration(request, NAME) is None or not is_unfinished(request, modern) or not isinstance(modern, Result):
         return modern
     prefix = base64url(context.rand(NONCE_BYTES))
     requests = {f"{prefix}-{number}": one for number, one in enumerate(modern.result["inputRequests"].items(), start=1)}
@@ -53,7 +53,7 @@ def answer(context: DialectContext, request: Request, *, then: Next) -> Said:
         stream.append(stream_event({"jsonrpc": "2.0", "id": id_, **question}, id_=id_))
     # "The server then sends its requests … followed by an `input_required` SSE event, and disconnects."
     stream.append(stream_event(name="input_required", id_=event_id))
-    return modern._replace(body=Body("".join(stream), is_stream=True))
+    return modern._replace(body=ResponseBody("".join(stream), is_stream=True))
 
 
 def token(http: HttpRequest, body: object) -> str | None:
@@ -70,7 +70,7 @@ def token(http: HttpRequest, body: object) -> str | None:
     return http.headers.get(HEADER)
 
 
-def continue_turn(context: DialectContext, http: HttpRequest, body: Any) -> Turn:  # noqa: ANN401 - parsed JSON
+def continue_turn(context: DialectContext, http: HttpRequest, body: Any) -> Continuation:  # noqa: ANN401 - parsed JSON
     """Return the call that an array of responses continues.
 
     Raises:

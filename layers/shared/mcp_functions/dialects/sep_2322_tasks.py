@@ -20,15 +20,14 @@ from mcp_functions.protocol.errors import (
     MissingRequiredClientCapability,
     UnknownName,
 )
-from mcp_functions.protocol.messages import Answer
+from mcp_functions.protocol.messages import Result
 from mcp_functions.seal.request_state import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dialects.dialect import DialectContext, Next
-    from mcp_functions.http.gateway import Said
-    from mcp_functions.protocol.messages import Request
+    from mcp_functions.protocol.messages import AnyResult, Request
 
 NAME = "sep-2322-tasks"
 RELATED = "io.modelcontextprotocol/related-task"
@@ -63,7 +62,7 @@ class TaskFailed(McpError):
         self.code = error["code"]  # type: ignore[misc]  # differs for each error
 
 
-def answer(context: DialectContext, request: Request, *, then: Next) -> Said:
+def answer(context: DialectContext, request: Request, *, then: Next) -> AnyResult:
     """Answer a request of a client that declares this dialect.
 
     Raises:
@@ -83,7 +82,7 @@ def task(request: Request) -> str | None:
     return _task_id(request)
 
 
-def _call(request: Request, then: Next) -> Said:
+def _call(request: Request, then: Next) -> AnyResult:
     """Call a tool, as a task if the client asks for a task and the tool supports it.
 
     "it can start using the ephemeral workflow and then switch to the persistent workflow": rounds ask the questions
@@ -95,27 +94,27 @@ def _call(request: Request, then: Next) -> Said:
         except MissingRequiredClientCapability as error:
             raise (InvalidParams(TASK_REQUIRED) if _lacks_tasks(error) else error) from None
     modern = then(_with_extension(request, request.capabilities)._replace(task_ttl=_ttl(request.params["task"])))
-    if not isinstance(modern, Answer) or modern.result.get("resultType") != "task":
+    if not isinstance(modern, Result) or modern.result.get("resultType") != "task":
         return modern
     task = _status(modern.result)
     task.setdefault("statusMessage", CREATED.format(request.params["name"]))
-    return Answer({"task": task, "_meta": dict(modern.result["_meta"])})
+    return Result({"task": task, "_meta": dict(modern.result["_meta"])})
 
 
-def _get(_context: DialectContext, request: Request, then: Next) -> Answer:
+def _get(_context: DialectContext, request: Request, then: Next) -> Result:
     """Return a task's status, without questions and result: "the `tasks/get` call should have a consistent latency"."""
     # The result shows no question, so the client's capabilities do not matter.
     result = _modern(request, then, "tasks/get", _task_id(request), declaring=ANYTHING)
-    return Answer({**_status(result), "_meta": dict(result["_meta"])})
+    return Result({**_status(result), "_meta": dict(result["_meta"])})
 
 
-def _cancel(context: DialectContext, request: Request, then: Next) -> Answer:
+def _cancel(context: DialectContext, request: Request, then: Next) -> Result:
     """Request the cancellation of a task, and return its status."""
     _modern(request, then, "tasks/cancel", _task_id(request))
     return _get(context, request, then)
 
 
-def _result(context: DialectContext, request: Request, then: Next) -> Answer:
+def _result(context: DialectContext, request: Request, then: Next) -> Result:
     """Return the questions or the result of a task. It never waits, because a Lambda cannot wait that long.
 
     Raises:
@@ -130,10 +129,10 @@ def _result(context: DialectContext, request: Request, then: Next) -> Answer:
             # "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
             # `input_required`."; "Servers MAY include a requestState field"
             asked = {"inputRequests": modern["inputRequests"], "requestState": _seal(context, request, task_id, modern)}
-            return Answer({"resultType": "input_required", **asked, "_meta": _about(task_id, modern)})
+            return Result({"resultType": "input_required", **asked, "_meta": _about(task_id, modern)})
         case "completed":
             result = modern["result"]
-            return Answer({**result, "_meta": {**result.get("_meta", {}), **_about(task_id, modern)}})
+            return Result({**result, "_meta": {**result.get("_meta", {}), **_about(task_id, modern)}})
         case "failed":
             raise TaskFailed(modern["error"])
         case "cancelled":
@@ -141,7 +140,7 @@ def _result(context: DialectContext, request: Request, then: Next) -> Answer:
     raise UnknownName(WORKING, {"task": _status(modern)})
 
 
-def _input_response(context: DialectContext, request: Request, then: Next) -> Answer:
+def _input_response(context: DialectContext, request: Request, then: Next) -> Result:
     """Receive answers; the acknowledgement does not depend on their content.
 
     "since the response is missing required information, the server does not proceed with processing the task and leaves
@@ -159,7 +158,7 @@ def _input_response(context: DialectContext, request: Request, then: Next) -> An
     given = {key: responses[key] for key in open_ if key in responses and _fits(open_[key], responses[key])}
     if given:
         _modern(request, then, "tasks/update", task_id, more={"inputResponses": given})
-    return Answer({"_meta": _about(task_id, modern)})
+    return Result({"_meta": _about(task_id, modern)})
 
 
 def _modern(  # noqa: PLR0913 - a request of the extension
@@ -190,7 +189,7 @@ def _modern(  # noqa: PLR0913 - a request of the extension
     modern = then(
         extended._replace(message=sent, headers={**request.headers, "mcp-method": method, "mcp-name": task_id})
     )
-    assert isinstance(modern, Answer)  # noqa: S101 - the extension's methods have results
+    assert isinstance(modern, Result)  # noqa: S101 - the extension's methods have results
     return modern.result
 
 

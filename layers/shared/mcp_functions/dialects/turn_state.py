@@ -12,8 +12,8 @@ from mcp_functions import observability
 from mcp_functions.http import identity
 from mcp_functions.protocol import headers, results
 from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
-from mcp_functions.protocol.errors import InvalidRequest, InvalidRequestState, Unanswered
-from mcp_functions.protocol.messages import Answer, complete
+from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
+from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.seal.request_state import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.dialects.dialect import DialectContext
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Turn
+    from mcp_functions.http.gateway import Continuation
     from mcp_functions.protocol.errors import StateTooLarge
     from mcp_functions.protocol.messages import Principal, Request
     from mcp_functions.protocol.wire_types import JSONRPCRequest
@@ -79,7 +79,7 @@ def seal_turn(context: DialectContext, wire: str, request: Request, turn: TurnSt
 
 def open_turn(context: DialectContext, wire: str, token: str, http: HttpRequest) -> TurnState:
     """Return the turn in a token; see `open_turn_for`."""
-    principal = identity.caller(http, context.settings, context.now()).principal
+    principal = identity.identify(http, context.settings, context.now()).principal
     return open_turn_for(context, wire, token, principal, http.address)
 
 
@@ -119,7 +119,7 @@ def call_parts(request: Request) -> dict[str, Any]:
     }
 
 
-def repeat_call(http: HttpRequest, turn: TurnState, answers: Mapping[str, Any]) -> Turn:
+def repeat_call(http: HttpRequest, turn: TurnState, answers: Mapping[str, Any]) -> Continuation:
     """Return the original call with answers and state, as a client of the released revision sends it.
 
     A header of the answering request is kept, so a header that contradicts the call is refused.
@@ -132,7 +132,7 @@ def repeat_call(http: HttpRequest, turn: TurnState, answers: Mapping[str, Any]) 
     return http._replace(headers=repeated), message
 
 
-def too_large(context: DialectContext, request: Request, error: StateTooLarge) -> Answer:
+def too_large(context: DialectContext, request: Request, error: StateTooLarge) -> Result:
     """Return the result for a turn whose token is too large; the log has the remedy for the author.
 
     Raises:
@@ -141,8 +141,8 @@ def too_large(context: DialectContext, request: Request, error: StateTooLarge) -
     """
     observability.current().reason = error.reason
     if request.message["method"] != "tools/call":
-        raise Unanswered(TOO_LARGE, reason=error.reason)
-    return Answer(complete(results.tool_error(TOO_LARGE), context.settings.server_info))
+        raise HandlerError(TOO_LARGE, reason=error.reason)
+    return Result(complete(results.tool_error(TOO_LARGE), context.settings.server_info))
 
 
 def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict
     if isinstance(result, dict) and "error" not in response:
         return result
     if isinstance(error, dict) and "result" not in response:
-        raise Unanswered(CLIENT_ERROR.format(question.method))
+        raise HandlerError(CLIENT_ERROR.format(question.method))
     raise InvalidRequest(NOT_A_RESPONSE)
 
 

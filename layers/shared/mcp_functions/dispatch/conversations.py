@@ -13,7 +13,7 @@ from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
 from mcp_functions.protocol.constants import META_EARLIER
 from mcp_functions.protocol.errors import Crash, DeveloperError, Misconfigured, StateTooLarge
-from mcp_functions.protocol.messages import Answer, complete
+from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.rounds.input_requests import check_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.seal.request_state import RoundBudgetExceeded, start_round
@@ -72,7 +72,7 @@ class Conversations:
         self._now, self._audit, self._tasks = now, audit, tasks
         self._server_info = server_info
 
-    def run_round(self, request: Request, handler: Handler[..., Any]) -> Answer:
+    def run_round(self, request: Request, handler: Handler[..., Any]) -> Result:
         """Run the round that a request asks for.
 
         Raises:
@@ -86,7 +86,7 @@ class Conversations:
             result = self._run_once(turn, state) if handler.single_use and state else self._run(turn)
         except Crash as crash:  # the claim was released and no answer recorded, so the same request may run again
             result = crash_result(handler, crash)
-        return Answer(complete(result, self._server_info), tuple(turn.round.notifications))
+        return Result(complete(result, self._server_info), tuple(turn.round.notifications))
 
     def _turn(self, request: Request, handler: Handler[..., Any]) -> _Turn:
         """Verify the state before the handler runs, because authors may change the arguments."""

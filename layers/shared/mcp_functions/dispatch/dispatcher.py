@@ -15,8 +15,7 @@ from mcp_functions.handlers.runner import crash_result, run_round
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 from mcp_functions.protocol.errors import Crash, InvalidParams
-from mcp_functions.protocol.jsonrpc import LONGEST_ID, is_id
-from mcp_functions.protocol.messages import Answer, complete
+from mcp_functions.protocol.messages import MAX_ID, Result, complete, is_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +66,7 @@ class Dispatcher:
         self._settings, self._audience, self._states, self._table = settings, audience, states, table
         self._now, self._audit, self._tasks = now, audit, tasks
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked.
 
         Raises:
@@ -85,10 +84,10 @@ class Dispatcher:
             return self._complete(self._complete_argument(request))
         return self._lists.answer(method, request.params)
 
-    def _complete(self, result: Mapping[str, Any]) -> Answer:
-        return Answer(complete(result, self._settings.server_info))
+    def _complete(self, result: Mapping[str, Any]) -> Result:
+        return Result(complete(result, self._settings.server_info))
 
-    def _call(self, request: Request) -> Answer:
+    def _call(self, request: Request) -> Result:
         method, params = request.message["method"], request.params
         handler = self._admit(request, lookup.find(self._catalog, method, params))
         lookup.check_headers(handler.header_arguments, params, request.headers)
@@ -110,7 +109,7 @@ class Dispatcher:
             access_tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
         return handler
 
-    def _run(self, request: Request, handler: Handler[..., Any]) -> Answer:
+    def _run(self, request: Request, handler: Handler[..., Any]) -> Result:
         if "requestState" in request.params or not handler.only_returns:
             return self._conversations.run_round(request, handler)
         observability.current().round = 1
@@ -169,7 +168,7 @@ def _check_params(method: str, params: Mapping[str, Any]) -> None:
     elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
     elif "progressToken" in meta and not is_id(meta["progressToken"]):
-        text = f"_meta.progressToken must be a string of at most {LONGEST_ID} characters, or an integer"
+        text = f"_meta.progressToken must be a string of at most {MAX_ID} characters, or an integer"
     else:
         return
     raise InvalidParams(text)

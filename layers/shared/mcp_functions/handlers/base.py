@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, Ty
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
-from mcp_functions.protocol.errors import DeveloperError, NotAnswered, ToolError, Unanswered
-from mcp_functions.protocol.jsonrpc import fresh
+from mcp_functions.protocol.errors import DeveloperError, HandlerError, NotAnswered, ToolError
+from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.scopes import SCOPE
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.headers import Declared
+    from mcp_functions.protocol.headers import HeaderParameters
     from mcp_functions.protocol.wire_types import Icon
     from mcp_functions.rounds.round import Round
 
@@ -66,7 +66,7 @@ class Handler(Generic[P, R]):
     """
 
     kind: ClassVar[str]
-    header_arguments: Declared = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
+    header_arguments: HeaderParameters = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
     task: object = None
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description
@@ -217,7 +217,7 @@ class Handler(Generic[P, R]):
             Unanswered: a prompt or a resource has no result that reports an error.
 
         """
-        raise Unanswered(text) from None
+        raise HandlerError(text) from None
 
     def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
@@ -243,7 +243,7 @@ class Handler(Generic[P, R]):
         answers = self.ask_declared(arguments, round_)
         capabilities = self._injection.make(round_) if self._injection else {}
         # The function gets copies: the next round compares the arguments with those that the client sent.
-        return {**fresh(arguments), **answers, **capabilities}
+        return {**copy_json(arguments), **answers, **capabilities}
 
     def ask_declared(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Ask the questions that the signature declares; return the answers by parameter.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from mcp_functions.handlers.base import Handler, P, R, run_coroutine
 from mcp_functions.handlers.signatures import locating_errors
 from mcp_functions.protocol.errors import DeveloperError, InvalidArguments, InvalidParams
-from mcp_functions.protocol.plain_values import named
+from mcp_functions.protocol.plain_values import type_name
 from mcp_functions.schemas import arguments
 from mcp_functions.schemas.arguments import InvalidArgument
 
@@ -85,7 +85,7 @@ class CompletableHandler(Handler[P, R]):
         if isinstance(completed, CoroutineType):
             completed = run_coroutine(completed)
         if isinstance(completed, str | Mapping):
-            rule = f"a completer returns a list of texts, and this one returned {named(completed)}"
+            rule = f"a completer returns a list of texts, and this one returned {type_name(completed)}"
             raise DeveloperError(rule)
         values = [_text(each) for each in completed]
         more = len(values) > MAX_COMPLETIONS
@@ -109,6 +109,6 @@ def _text(value: object) -> str:
     if isinstance(value, Enum):
         value = value.value
     if not isinstance(value, str | int | float) or isinstance(value, bool):
-        rule = f"a completer returns a list of texts, and this one holds {named(value)}"
+        rule = f"a completer returns a list of texts, and this one holds {type_name(value)}"
         raise DeveloperError(rule)
     return str(value)

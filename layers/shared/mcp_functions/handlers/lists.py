@@ -8,8 +8,8 @@ from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, LIST_NAMES
 from mcp_functions.handlers.lookup import check_advertised
 from mcp_functions.protocol.constants import EXTENSION_TASKS, LISTS, SUPPORTED_VERSIONS
 from mcp_functions.protocol.errors import MethodNotFound, UnknownName
-from mcp_functions.protocol.jsonrpc import dumps
-from mcp_functions.protocol.messages import Answer, complete
+from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.messages import Result, complete
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,9 +23,9 @@ class Lists:
     def __init__(self, catalog: Mapping[str, Any], settings: Settings, instructions: str | None = None) -> None:
         """Store the catalog, and the instructions that tell a model how to use the server."""
         self._catalog, self._settings, self._instructions = catalog, settings, instructions
-        self._answers: dict[str, Answer] = {}  # by method
+        self._answers: dict[str, Result] = {}  # by method
 
-    def answer(self, method: str, params: Mapping[str, Any]) -> Answer:
+    def answer(self, method: str, params: Mapping[str, Any]) -> Result:
         """Answer `server/discover` or a list.
 
         Raises:
@@ -39,9 +39,9 @@ class Lists:
             self._answers[method] = self._write(method, params)
         return self._answers[method]
 
-    def _write(self, method: str, params: Mapping[str, Any]) -> Answer:
+    def _write(self, method: str, params: Mapping[str, Any]) -> Result:
         result = complete(self._result(method, params), self._settings.server_info)
-        return Answer(result, text=dumps(result))
+        return Result(result, text=dumps(result))
 
     def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         settings = self._settings

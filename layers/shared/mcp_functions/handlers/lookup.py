@@ -12,7 +12,7 @@ from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, Resourc
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.protocol.headers import Declared
+    from mcp_functions.protocol.headers import HeaderParameters
 
 URI_KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}
 
@@ -112,13 +112,13 @@ def name_of(catalog: Mapping[str, Any], target: Target) -> str:
     return next(str(entry["name"]) for entry in catalog[target.list_name] if entry[uri_key] == target.key)
 
 
-def header_arguments(catalog: Mapping[str, Any], name: object) -> Declared:
+def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParameters:
     """Find the arguments of one tool that clients must repeat in `Mcp-Param-*` headers."""
     schemas = (entry["inputSchema"] for entry in catalog["tools"] if entry["name"] == name)
     return headers.declared(next(schemas, {}))
 
 
-def check_headers(declared: Declared, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
+def check_headers(declared: HeaderParameters, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
     """Compare the `Mcp-Param-*` headers of a call with its arguments.
 
     Raises:
@@ -127,7 +127,7 @@ def check_headers(declared: Declared, params: Mapping[str, Any], received: Mappi
     """
     if declared:
         arguments = params.get("arguments")
-        headers.check_declared(declared, arguments if isinstance(arguments, dict) else {}, received)
+        headers.check_parameters(declared, arguments if isinstance(arguments, dict) else {}, received)
 
 
 def header_names(catalog: Mapping[str, Any]) -> list[str]:

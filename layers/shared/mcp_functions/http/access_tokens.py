@@ -1,37 +1,30 @@
-"""The claims of an access token, looked at again behind the authorizer that verified it, and what they allow.
+"""Checks of an access token's claims, after API Gateway's authorizer has verified the token.
 
-API Gateway has checked signature, issuer, audience and time before a Lambda runs. It takes an ID token for an access
-token, and an authorizer attached by hand may know another audience; so all that can be read is checked here once more.
-Claims arrive as text: numbers as digits, lists as `[a b]`.
+The authorizer checks signature, issuer, audience and time. But it accepts an ID token in place of an access token, and
+an authorizer that was attached by hand may expect another audience. So this module checks every claim again. API
+Gateway writes claims as text: a number as digits, a list as `[a b]`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.http import metadata
 from mcp_functions.protocol import scopes
 from mcp_functions.protocol.errors import InsufficientScope, Misconfigured, Unauthorized
-from mcp_functions.protocol.messages import Principal
+from mcp_functions.protocol.messages import Identity, Principal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcp_functions.settings import Settings
 
-CLIENT = ("client_id", "azp", "cid", "appid")  # RFC 9068 and Cognito; OpenID Connect; Okta; Entra ID
-NOT_FOR_ACCESS = {"id", "refresh", "offline"}  # Cognito's token_use and Keycloak's typ
+CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")  # RFC 9068 and Cognito; OpenID Connect; Okta; Entra ID
+OTHER_TOKENS = {"id", "refresh", "offline"}  # values of Cognito's token_use and Keycloak's typ
 
 
-class Token(NamedTuple):
-    """What an access token says: whose it is, and what it allows."""
-
-    principal: Principal
-    scopes: frozenset[str]
-
-
-def read(claims: Mapping[str, Any], settings: Settings, now: float) -> Token:
-    """Check the claims of a verified token.
+def check(claims: Mapping[str, Any], settings: Settings, now: float) -> Identity:
+    """Check the claims of a verified access token, and return whose it is and what it allows.
 
     "MCP servers MUST validate that access tokens were issued specifically for them as the intended audience"; "Invalid
     or expired tokens MUST receive a HTTP 401 response" (basic/authorization).
@@ -42,44 +35,34 @@ def read(claims: Mapping[str, Any], settings: Settings, now: float) -> Token:
         now: unix seconds.
 
     Raises:
-        Unauthorized: the token is none for this server, or has expired.
+        Unauthorized: the token is not valid for this server.
 
     """
-    match claims:
-        case {"iss": str(iss), **_more} if iss != settings.jwt_issuer:
-            reason = "token_issuer"
-        case _ if not _audiences(claims) & set(settings.jwt_audiences):
-            reason = "token_audience"
-        case _ if {str(claims.get(name)).lower() for name in ("token_use", "typ")} & NOT_FOR_ACCESS:
-            reason = "token_use"
-        case _ if not _expires(claims.get("exp")) > now:
-            reason = "token_expired"
-        case {"iss": str(iss), "sub": str(sub), **_more} if sub:
-            client = next((str(claims[name]) for name in CLIENT if claims.get(name)), "")
-            return Token(Principal(iss, sub, client), _granted(claims))
-        case _:
-            reason = "token_without_subject"
-    raise Unauthorized(reason, metadata.challenge(settings, error="invalid_token"))
+    reason = _invalid(claims, settings, now)
+    if reason:
+        raise Unauthorized(reason, metadata.challenge(settings, error="invalid_token"))
+    client = next((str(claims[name]) for name in CLIENT_CLAIMS if claims.get(name)), "")
+    return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims))
 
 
 def permit(name: str, needed: Sequence[str], granted: frozenset[str], settings: Settings) -> None:
-    """Let a caller through to a handler that needs scopes.
+    """Check that a token has the scopes that a handler needs.
 
     Args:
         name: of the handler.
-        needed: all of them.
-        granted: by the caller's token.
+        needed: the handler's scopes; the token must have all of them.
+        granted: the token's scopes.
         settings: of the deployment.
 
     Raises:
-        InsufficientScope: the token lacks one.
-        Misconfigured: callers sign here, so no token could ever have one.
+        InsufficientScope: the token lacks a scope.
+        Misconfigured: callers sign with IAM here, so they have no token.
 
     """
     if not needed or settings.auth_mode == "none":
         return
     if settings.auth_mode == "iam":
-        message = f"{name} needs scopes, which only tokens have: deploy with AuthMode jwt, or take its scopes away"
+        message = f"{name} needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
         raise Misconfigured(message)
     if not set(needed) <= scopes.expand(granted, settings.scope_hierarchy):
         # "servers SHOULD include all scopes required for the current operation in a single challenge"
@@ -87,35 +70,44 @@ def permit(name: str, needed: Sequence[str], granted: frozenset[str], settings: 
         raise InsufficientScope(scope, metadata.challenge(settings, error="insufficient_scope", scope=scope))
 
 
+def _invalid(claims: Mapping[str, Any], settings: Settings, now: float) -> str | None:
+    """Return the reason for the log if a claim is invalid."""
+    issuer, subject = claims.get("iss"), claims.get("sub")
+    if isinstance(issuer, str) and issuer != settings.jwt_issuer:
+        return "token_issuer"
+    if not _audiences(claims) & set(settings.jwt_audiences):
+        return "token_audience"
+    if {str(claims.get(name)).lower() for name in ("token_use", "typ")} & OTHER_TOKENS:
+        return "token_use"
+    if not _expiry(claims) > now:  # not `<=`: a claim may say NaN
+        return "token_expired"
+    if not (isinstance(issuer, str) and isinstance(subject, str) and subject):
+        return "token_without_subject"
+    return None
+
+
 def _audiences(claims: Mapping[str, Any]) -> set[str]:
-    # "API Gateway validates client_id only if aud is not present": Cognito's access tokens have no aud
-    return set(_listed(claims["aud"] if "aud" in claims else claims.get("client_id")))
+    # "API Gateway validates client_id only if aud is not present": an access token of Cognito has no aud.
+    return set(_list(claims["aud"] if "aud" in claims else claims.get("client_id")))
 
 
-def _granted(claims: Mapping[str, Any]) -> frozenset[str]:
-    said = claims["scope"] if "scope" in claims else claims.get("scp")  # Okta and Entra ID say scp
-    return frozenset(scope for entry in _listed(said) for scope in entry.split())
-
-
-def _listed(claim: object) -> list[str]:
-    match claim:
-        case str() if claim.startswith("[") and claim.endswith("]"):
-            return claim[1:-1].split()
-        case str():
-            return [claim]
-        case list():
-            return [entry for entry in claim if isinstance(entry, str)]
-    return []
-
-
-def _expires(claim: object) -> float:
+def _expiry(claims: Mapping[str, Any]) -> float:
     try:
-        return float(str(claim))
+        return float(str(claims.get("exp")))
     except ValueError:
-        pass
-    from datetime import UTC, datetime  # noqa: PLC0415 - an HTTP API writes digits
+        return 0.0
 
-    try:  # how a REST API writes it
-        return datetime.strptime(str(claim), "%a %b %d %H:%M:%S UTC %Y").replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        return 0.0  # no time at all: it has expired
+
+def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
+    claim = claims["scope"] if "scope" in claims else claims.get("scp")  # Okta and Entra ID use scp
+    return frozenset(scope for entry in _list(claim) for scope in entry.split())
+
+
+def _list(claim: object) -> list[str]:
+    if isinstance(claim, list):
+        return [entry for entry in claim if isinstance(entry, str)]
+    if not isinstance(claim, str):
+        return []
+    if claim.startswith("[") and claim.endswith("]"):
+        return claim[1:-1].split()
+    return [claim]

@@ -1,7 +1,7 @@
-"""Which pages in a browser may call: those of the origins that the operator lists, and by default none.
+"""CORS: the web pages that may call this server. They are those of `AllowedOrigins`, by default none.
 
-A page is no different from any client once it is allowed: it brings its own token, and never a cookie; so credentials
-are not allowed, and `*` would not even cover the Authorization header. Clients that are no browsers send no Origin.
+An allowed page is a client like any other: it sends its own access token, and never a cookie. So credentials are not
+allowed. `*` would not even cover the Authorization header, so every header is listed. Only browsers send an Origin.
 """
 
 from __future__ import annotations
@@ -14,41 +14,44 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.settings import AuthMode
 
-SENT = (
+REQUEST_HEADERS = (
     "accept", "authorization", "content-type", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version",
     "mcp-session-id",
 )  # fmt: skip
-SIGNED = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")  # by a page that signs
-READ = "mcp-session-id, retry-after, www-authenticate"
-KEEP_SECONDS = 600  # a browser may remember the answer to a preflight
+SIGNATURE_HEADERS = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")  # AWS Signature Version 4
+RESPONSE_HEADERS = "mcp-session-id, retry-after, www-authenticate"
+MAX_AGE = 600  # seconds for which a browser may cache a preflight response
 
 
-def granted(origin: str | None, allowed: Collection[str]) -> dict[str, str]:
-    """Write the headers that every response to a page of `origin` carries (None: to no page)."""
+def response_headers(origin: str | None, allowed: Collection[str]) -> dict[str, str]:
+    """Return the headers of every response to a page of `origin` (None: the request is not a page's)."""
     if not allowed:
         return {}
-    shared = {"access-control-allow-origin": origin, "access-control-expose-headers": READ} if origin in allowed else {}
-    return {"vary": "Origin", **{name: value for name, value in shared.items() if value is not None}}
+    headers = {"vary": "Origin"}
+    if origin is not None and origin in allowed:
+        headers["access-control-allow-origin"] = origin
+        headers["access-control-expose-headers"] = RESPONSE_HEADERS
+    return headers
 
 
 def is_preflight(request: HttpRequest) -> bool:
-    """Tell whether a browser asks if its page may send what it wants to send; it never brings a token."""
-    asking = {"origin", "access-control-request-method"}
-    return request.method == "OPTIONS" and asking <= request.headers.keys()
+    """Check whether a browser asks if its page may send a request. A preflight never has a token."""
+    required = {"origin", "access-control-request-method"}
+    return request.method == "OPTIONS" and required <= request.headers.keys()
 
 
-def preflight(method: str, auth_mode: AuthMode, parameters: Iterable[str]) -> dict[str, str]:
-    """Answer a preflight, beside what `granted` says.
+def preflight(methods: str, auth_mode: AuthMode, parameters: Iterable[str]) -> dict[str, str]:
+    """Return the headers of a preflight response, in addition to `response_headers`.
 
     Args:
-        method: that may be sent.
-        auth_mode: how callers prove who they are.
-        parameters: the `Mcp-Param-*` headers of the tools here, which must be named one by one.
+        methods: that a page may use.
+        auth_mode: of the deployment.
+        parameters: the `Mcp-Param-*` headers of the tools.
 
     """
-    names = (*SENT, *(SIGNED if auth_mode == "iam" else ()), *parameters)
+    signature = SIGNATURE_HEADERS if auth_mode == "iam" else ()
     return {
-        "access-control-allow-methods": method,
-        "access-control-allow-headers": ", ".join(sorted(names)),
-        "access-control-max-age": str(KEEP_SECONDS),
+        "access-control-allow-methods": methods,
+        "access-control-allow-headers": ", ".join(sorted((*REQUEST_HEADERS, *signature, *parameters))),
+        "access-control-max-age": str(MAX_AGE),
     }

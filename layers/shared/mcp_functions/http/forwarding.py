@@ -10,19 +10,19 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcp_functions import aws
-from mcp_functions.http.gateway import once
+from mcp_functions.http.gateway import lazy_value
 from mcp_functions.protocol.errors import (
     Busy,
     ContentTooLarge,
     InternalError,
     McpError,
     Misconfigured,
-    NotAnsweredInTime,
+    OutcomeUnknown,
     ResultTooLarge,
     TemporarilyUnavailable,
 )
-from mcp_functions.protocol.json_writer import dumps, encoded, parts
-from mcp_functions.protocol.messages import Forwarded
+from mcp_functions.protocol.json_writer import chunks, dumps, dumps_utf8
+from mcp_functions.protocol.messages import ForwardedResponse
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
@@ -80,12 +80,12 @@ class CachedClient:
     def __init__(self, make: Callable[[], Any], now: Callable[[], float] = time.monotonic) -> None:
         """Store the function that makes the client, and a clock in seconds."""
         self._make, self._now = make, now
-        self._client, self._used = once(make), now()
+        self._client, self._used = lazy_value(make), now()
         register_for_reset(self)
 
     def reset(self) -> None:
         """Drop the client: its connections, locks and credentials belong to the process that made them."""
-        self._client = once(self._make)
+        self._client = lazy_value(self._make)
 
     def __call__(self) -> Any:  # noqa: ANN401 - a LambdaClient; boto3 has no types
         """Return the client."""
@@ -98,7 +98,7 @@ class CachedClient:
 
 def forward(
     client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
-) -> Forwarded:
+) -> ForwardedResponse:
     """Invoke a function with an event, and return its HTTP response.
 
     Args:
@@ -125,7 +125,7 @@ def forward(
         raise _invoke_error(error) from None
     if failed:
         raise _function_error(response)
-    return Forwarded(_response(response))
+    return ForwardedResponse(_response(response))
 
 
 def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
@@ -152,7 +152,7 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
         raise errors[0]
     if not results:
         reason = "invoke_deadline"
-        raise NotAnsweredInTime(reason=reason)
+        raise OutcomeUnknown(reason=reason)
     return results[0]
 
 
@@ -171,10 +171,10 @@ def _payload(event: Mapping[str, Any]) -> bytes:
 def _member(value: object) -> Iterator[bytes]:
     """Write a member of an event; a text in parts, because one emoji makes the whole text four times as large."""
     if not isinstance(value, str):
-        yield encoded(value, "backslashreplace")
+        yield dumps_utf8(value, "backslashreplace")
         return
     yield b'"'
-    for part in parts(value):
+    for part in chunks(value):
         yield dumps(part)[1:-1].encode("utf-8", "backslashreplace")
     yield b'"'
 
@@ -203,9 +203,9 @@ def _function_error(payload: bytes) -> McpError:
     """Return the error for a function that raised, or that Lambda ended. The function's text stays in its own log."""
     match _json(payload):
         case {"errorType": str(error)} if error == TIMED_OUT:
-            return NotAnsweredInTime(reason="function_timed_out")
+            return OutcomeUnknown(reason="function_timed_out")
         case {"errorType": str(error)} if error in ENDED:
-            return NotAnsweredInTime(ENDED_EARLY, reason="function_ended")
+            return OutcomeUnknown(ENDED_EARLY, reason="function_ended")
         case {"errorType": str(error)} if error == TOO_LARGE:
             return ResultTooLarge(MEGABYTES)
     return InternalError(reason="function_error")
@@ -223,5 +223,5 @@ def _invoke_error(error: Exception) -> McpError:
     if code == "RequestTooLargeException":
         return ContentTooLarge(reason=reason)
     if any(part in code for part in SILENT):
-        return NotAnsweredInTime(reason=reason)
+        return OutcomeUnknown(reason=reason)
     return Misconfigured(reason)

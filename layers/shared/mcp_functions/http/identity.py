@@ -1,15 +1,16 @@
-"""Who calls: read only from where AuthMode and payload version say, never from a header of the client.
+"""The caller's identity, which only the authorizer's output in `requestContext` proves, never a header of the client.
 
-Bound as issuer, subject and client, never as the token, so that a refreshed token goes on with its conversation.
+A principal is the issuer, the subject and the client of a token, not the token itself. So a conversation goes on when
+the client refreshes its token.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.protocol.messages import Principal
+from mcp_functions.protocol.messages import Identity, Principal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,69 +20,50 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-NOBODY = "AuthMode is none: anybody may call, and states are bound to nobody: who holds a requestState may use it"
-
-
-class Caller(NamedTuple):
-    """Who calls, and what the caller's token allows; nobody has neither."""
-
-    principal: Principal | None = None
-    scopes: frozenset[str] = frozenset()
-
-
-ANYBODY = Caller()
+NO_AUTHENTICATION = "AuthMode is none: anyone may call, and anyone who holds a requestState may use it"
 
 
 def announce(settings: Settings) -> None:
-    """Say in the log, once for each container, what it means that everybody may call."""
+    """Warn in the log, once for each container, if callers need no authentication."""
     if settings.auth_mode == "none":
-        log.warning(NOBODY)
+        log.warning(NO_AUTHENTICATION)
 
 
-def caller(request: HttpRequest, settings: Settings, now: float) -> Caller:
-    """Read the caller that the gateway's authorizer vouches for.
+def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
+    """Read the caller from the output of API Gateway's authorizer.
 
     Args:
-        request: as the gateway handed it on.
-        settings: of the deployment: which authorizer every route carries, and what tokens must say.
+        request: as the gateway passed it on.
+        settings: of the deployment. `auth_mode` names the authorizer of every route.
         now: unix seconds.
 
     Raises:
-        Misconfigured: the route let a request through without its authorizer.
-        Unauthorized: the token is none for this server.
+        Misconfigured: the route has no authorizer.
+        Unauthorized: the token is not valid for this server.
 
     """
-    match settings.auth_mode:
-        case "none":
-            return ANYBODY
-        case "jwt" if (claims := _claims(request)) is not None:
-            from mcp_functions.http import access_tokens  # noqa: PLC0415 - only where callers bring one
+    if settings.auth_mode == "none":
+        return Identity()
+    authorizer = request.context.get("authorizer")
+    output = authorizer.get(settings.auth_mode) if isinstance(authorizer, dict) else None
+    if isinstance(output, dict) and settings.auth_mode == "iam":
+        principal = _iam_principal(output)
+        if principal:
+            return Identity(principal)
+    if isinstance(output, dict) and settings.auth_mode == "jwt" and isinstance(output.get("claims"), dict):
+        from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
 
-            return Caller(*access_tokens.read(claims, settings, now))
-        case "iam" if (signed := _signature(request)) is not None:
-            return Caller(signed)
+        return access_tokens.check(output["claims"], settings, now)
     message = f"AuthMode is {settings.auth_mode}, but the event carries no such caller: the route has no authorizer"
     raise Misconfigured(message)
 
 
-def _claims(request: HttpRequest) -> Mapping[str, Any] | None:
-    match (request.source, request.context.get("authorizer")):
-        case ("2.0", {"jwt": {"claims": dict(claims)}}) | ("1.0", {"claims": dict(claims)}):
-            return claims
-    return None
-
-
-def _signature(request: HttpRequest) -> Principal | None:
-    match (request.source, request.context.get("authorizer"), request.context.get("identity")):
-        # userId, not userArn: it cannot be taken over by a role or user that is made again under the same name
-        case ("2.0", {"iam": {"accountId": str(account), "userId": str(user), **more}}, _) if account and user:
-            pool = more.get("cognitoIdentity")
-            return _signed(account, user, pool.get("identityId") if isinstance(pool, dict) else None)
-        case ("1.0", _, {"accountId": str(account), "user": str(user), **more}) if account and user:
-            return _signed(account, user, more.get("cognitoIdentityId"))
-    return None
-
-
-def _signed(account: str, user: str, person: object) -> Principal:
-    # All the people of an identity pool sign as one session of one role; only the identity tells them apart.
-    return Principal("aws:iam", f"{account}/{user}/{person}" if person else f"{account}/{user}", "")
+def _iam_principal(iam: Mapping[str, Any]) -> Principal | None:
+    # userId and not userArn: a role or user that is created again under the same name has another userId.
+    account, user = iam.get("accountId"), iam.get("userId")
+    if not (account and isinstance(account, str) and user and isinstance(user, str)):
+        return None
+    # All users of a Cognito identity pool share one role and one session name. Only the identity tells them apart.
+    pool = iam.get("cognitoIdentity")
+    identity = pool.get("identityId") if isinstance(pool, dict) else None
+    return Principal("aws:iam", f"{account}/{user}/{identity}" if identity else f"{account}/{user}", "")

@@ -1,7 +1,7 @@
-"""What clients read before they have a token: where to get one (RFC 9728), and the challenge that points there.
+"""Protected resource metadata (RFC 9728), which tells a client where to get an access token.
 
-Everything is written from the configuration: a Host header is the client's word, and whoever could choose it would
-choose where clients get their tokens.
+All of it comes from the configuration and none from the Host header: an attacker who could choose the Host header could
+choose the authorization server.
 """
 
 from __future__ import annotations
@@ -18,17 +18,14 @@ ROOT = "/.well-known/oauth-protected-resource"
 
 
 def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Write the metadata of this server for both paths at which clients look for it.
+    """Return the metadata under both paths at which clients look for it; nothing if callers need no token.
 
-    "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata"; clients try the path of the endpoint first, then
-    the root (basic/authorization, "Authorization server discovery").
+    "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path of
+    the endpoint first, then the root ("Authorization server discovery").
 
     Args:
-        settings: of the deployment.
-        scopes: that its handlers need, unless the operator names others to ask for.
-
-    Returns:
-        Path to document; none without tokens.
+        settings: of the deployment. Its `scopes_supported` replace the handlers' scopes.
+        scopes: that the handlers need.
 
     """
     if settings.auth_mode != "jwt":
@@ -39,23 +36,21 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
         "bearer_methods_supported": ["header"],
         "resource_name": settings.server_name,
     }
-    if asked := list(settings.scopes_supported) or sorted(scopes):
-        document["scopes_supported"] = asked
-    return dict.fromkeys((ROOT, ROOT + _path(settings)), document)
+    supported = list(settings.scopes_supported) or sorted(scopes)
+    if supported:
+        document["scopes_supported"] = supported
+    path = _resource_url(settings).path.rstrip("/")
+    return dict.fromkeys((ROOT, ROOT + path), document)
 
 
 def challenge(settings: Settings, **parameters: str) -> str:
-    """Write a `WWW-Authenticate` header (RFC 6750, section 3), which names the metadata (RFC 9728, section 5.1)."""
-    url = _parsed(settings)
-    said = {**parameters, "resource_metadata": f"{url.scheme}://{url.netloc}{ROOT}{_path(settings)}"}
-    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in said.items())
+    """Return a `WWW-Authenticate` header (RFC 6750, section 3) that names the metadata (RFC 9728, section 5.1)."""
+    url = _resource_url(settings)
+    parameters["resource_metadata"] = f"{url.scheme}://{url.netloc}{ROOT}{url.path.rstrip('/')}"
+    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())
 
 
-def _path(settings: Settings) -> str:
-    return _parsed(settings).path.rstrip("/")
-
-
-def _parsed(settings: Settings) -> SplitResult:
-    from urllib.parse import urlsplit  # noqa: PLC0415 - only tokens have a resource
+def _resource_url(settings: Settings) -> SplitResult:
+    from urllib.parse import urlsplit  # noqa: PLC0415 - only a deployment with tokens has a resource
 
     return urlsplit(settings.resource_url)

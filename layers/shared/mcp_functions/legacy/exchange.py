@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.http import gateway, identity
+from mcp_functions.http import identity, requests
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.legacy.sessions import open_session
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.identity import Caller
+    from mcp_functions.http.lambda_types import LambdaContext
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.legacy.token_seals import TokenSeals
+    from mcp_functions.protocol.messages import Identity
     from mcp_functions.settings import Settings
 
 SESSION_HEADER = "mcp-session-id"
@@ -41,7 +42,7 @@ class Exchange(NamedTuple):
 
     http: HttpRequest
     event: Mapping[str, Any]
-    caller: Caller
+    caller: Identity
     principal: str | None
     revision: str
     session: Session | None
@@ -61,7 +62,9 @@ class ExchangeReader:
         """Use the deployment's settings, its seals if it has a key, and a clock (unix seconds)."""
         self._settings, self._seals, self._now = settings, seals, now
 
-    def read(self, http: HttpRequest, event: Mapping[str, Any], context: object, *, initializing: bool) -> Exchange:
+    def read(
+        self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, *, initializing: bool
+    ) -> Exchange:
         """Return the exchange of a request.
 
         Raises:
@@ -73,12 +76,12 @@ class ExchangeReader:
         now = self._now()
         # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the
         # caller is known before the session is read.
-        caller = identity.caller(http, self._settings, now)
+        caller = identity.identify(http, self._settings, now)
         principal = principal_digest(caller.principal)
         charged = observability.current().payer = caller_id(caller.principal, http.address)
         token = None if initializing else http.headers.get(SESSION_HEADER)
         session = None if token is None else self._session(token, principal, charged)
-        ends = gateway.ends(context, now)
+        ends = requests.lambda_deadline(context, now)
         return Exchange(
             http=http,
             event=event,
@@ -86,7 +89,7 @@ class ExchangeReader:
             principal=principal,
             revision=_revision(http.headers.get(VERSION_HEADER), session),
             session=session,
-            deadline=gateway.deadline(http, ends, now),
+            deadline=requests.gateway_deadline(http, ends, now),
             ends=ends,
         )
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mcp_functions.legacy import response_translation, responses, revisions
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import (
+    HandlerError,
     MissingRequiredClientCapability,
     ResourceNotFound,
-    Unanswered,
     capability_names,
 )
 from mcp_functions.rounds.input_requests import describe_request
@@ -110,7 +110,7 @@ def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code:
     text = explanation(questions, why, code=code)
     if call.method == "tools/call":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
-    return responses.error_message(call.id, Unanswered(text))
+    return responses.error_message(call.id, HandlerError(text))
 
 
 def explanation(questions: Iterable[str], why: Why, *, code: int | None = None) -> str:

@@ -15,7 +15,7 @@ from mcp_functions.protocol.errors import Busy, McpError, MethodNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.http.gateway import Response
+    from mcp_functions.http.lambda_types import Response
     from mcp_functions.legacy.conversations import Conversations
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.message_kinds import Kind

@@ -15,7 +15,7 @@ from mcp_functions.protocol.constants import (
     META_PROTOCOL_VERSION,
     PROTOCOL_VERSION,
 )
-from mcp_functions.protocol.json_writer import encoded
+from mcp_functions.protocol.json_writer import dumps_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,6 +114,6 @@ def modern_event(
         **kept,
         "headers": dict(written),
         "requestContext": context,
-        "body": encoded(message).decode(),
+        "body": dumps_utf8(message).decode(),
         "isBase64Encoded": False,
     }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.legacy.revisions import supports
 from mcp_functions.protocol.constants import LISTS, META_SERVER_INFO
-from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

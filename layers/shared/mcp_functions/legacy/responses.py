@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.http import events
-from mcp_functions.http.gateway import COMMON, JSON, STREAM, fitting
-from mcp_functions.protocol import jsonrpc
+from mcp_functions.http import events, responses
+from mcp_functions.http.responses import JSON_HEADERS, SECURITY_HEADERS, STREAM_HEADERS, check_size
+from mcp_functions.protocol import json_writer
 from mcp_functions.protocol.errors import McpError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Response
+    from mcp_functions.http.lambda_types import Response
     from mcp_functions.protocol.wire_types import RequestId
 
 
@@ -40,7 +40,7 @@ class StreamEvent(NamedTuple):
         """Return the event as a stream carries it."""
         id_ = f"id: {self.id}\n" if self.id else ""
         retry = f"retry: {self.retry}\n" if self.retry else ""
-        data = "" if self.message is None else jsonrpc.dumps(self.message)
+        data = "" if self.message is None else json_writer.dumps(self.message)
         return f"{id_}{retry}event: message\ndata: {data}\n\n"
 
 
@@ -88,7 +88,7 @@ def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
     else:
         response = json_response(http, reply.messages[-1], reply.headers)
     try:
-        return fitting(http, response)
+        return check_size(response)
     except McpError as error:  # too large or invalid Unicode: the client must learn which request caused it
         return json_response(http, error_message(id_, error), reply.headers)
 
@@ -100,7 +100,7 @@ def batch_response(http: HttpRequest, replies: Sequence[Reply]) -> Response:
         return empty_response(http, 202)
     headers = {name: value for reply in replies for name, value in reply.headers.items()}
     try:
-        return fitting(http, _batch(http, messages, headers))
+        return check_size(_batch(http, messages, headers))
     except McpError as error:
         return _reduced_batch(http, messages, headers, error)
 
@@ -116,7 +116,7 @@ def _reduced_batch(
         else:
             del kept[index]
         try:
-            return fitting(http, _batch(http, list(kept.values()), headers))
+            return check_size(_batch(http, list(kept.values()), headers))
         except McpError as again:
             error = again
     raise error
@@ -129,28 +129,28 @@ def _batch(http: HttpRequest, messages: Sequence[Mapping[str, Any]], headers: Ma
 
 
 def _severity(message: Mapping[str, Any]) -> tuple[bool, int]:
-    return not is_unicode([message]), len(jsonrpc.dumps(message))
+    return not is_unicode([message]), len(json_writer.dumps(message))
 
 
 def stream_response(http: HttpRequest, stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:
     """Return an event stream."""
-    return events.response(http, 200, {**STREAM, **headers}, "".join(event.text() for event in stream))
+    return responses.response(http, 200, {**STREAM_HEADERS, **headers}, "".join(event.text() for event in stream))
 
 
 def json_response(http: HttpRequest, message: object, headers: Mapping[str, str]) -> Response:
     """Return one JSON value."""
-    return events.response(http, 200, {**JSON, **headers}, jsonrpc.dumps(message))
+    return responses.response(http, 200, {**JSON_HEADERS, **headers}, json_writer.dumps(message))
 
 
 def empty_response(http: HttpRequest, status: int) -> Response:
     """Return a status without a body."""
-    return events.response(http, status, dict(COMMON), "")
+    return responses.response(http, status, dict(SECURITY_HEADERS), "")
 
 
 def is_unicode(messages: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether messages can be encoded: an author's text may hold half of a surrogate pair."""
     try:
-        jsonrpc.dumps(list(messages)).encode()
+        json_writer.dumps(list(messages)).encode()
     except UnicodeEncodeError:
         return False
     return True

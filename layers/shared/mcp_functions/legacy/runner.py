@@ -9,7 +9,7 @@ from mcp_functions import observability
 from mcp_functions.http import gateway
 from mcp_functions.legacy import request_translation
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
-from mcp_functions.protocol.messages import Answer, Forwarded, Request
+from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ class ModernServer(NamedTuple):
 
     """
 
-    answer: Callable[[Request], Answer | Forwarded]
+    answer: Callable[[Request], Result | ForwardedResponse]
     catalog: Mapping[str, Any]
     forwards: bool = True
 
@@ -210,8 +210,8 @@ def _note_outcome(outcome: Outcome) -> None:
         notes.tool_error = (outcome.result or {}).get("isError") is True
 
 
-def _outcome(answer: Answer | Forwarded, *, pass_auth: bool) -> Outcome:
-    if isinstance(answer, Answer):
+def _outcome(answer: Result | ForwardedResponse, *, pass_auth: bool) -> Outcome:
+    if isinstance(answer, Result):
         return Outcome(answer.result, notifications=answer.notifications)
     response = answer.response
     if pass_auth and response["statusCode"] in (UNAUTHORIZED, FORBIDDEN):

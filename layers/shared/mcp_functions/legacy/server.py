@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
-from mcp_functions.http import gateway
+from mcp_functions.http import gateway, requests
 from mcp_functions.legacy import responses, revisions
 from mcp_functions.legacy.conversations import Conversations
 from mcp_functions.legacy.exchange import SESSION_HEADER, VERSION_HEADER, ExchangeReader
@@ -21,7 +21,7 @@ from mcp_functions.legacy.request_handler import HTTP_ERRORS, RequestHandler
 from mcp_functions.legacy.runner import Runner
 from mcp_functions.legacy.stream_events import MAX_POLL_MS
 from mcp_functions.legacy.token_seals import FETCH_SECONDS, make_token_seals
-from mcp_functions.protocol import headers, jsonrpc
+from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, METHODS
 from mcp_functions.protocol.errors import HeaderMismatch, McpError, TemporarilyUnavailable
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Response
+    from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.legacy.message_kinds import Kind
     from mcp_functions.legacy.runner import ModernServer
     from mcp_functions.settings import Settings
@@ -80,7 +80,7 @@ class LegacyServer:
         policy = QuestionPolicy(self._conversations, settings.questions_since)
         self._messages = MessageHandler(RequestHandler(runner, policy, handshake), self._conversations, now)
 
-    def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: object) -> Response | None:
+    def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Answer one HTTP request; None if the modern path must answer or refuse it.
 
         Raises:
@@ -95,16 +95,16 @@ class LegacyServer:
             return self._post(http, event, context)
         return None
 
-    def _post(self, http: HttpRequest, event: Mapping[str, Any], context: object) -> Response | None:
+    def _post(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         try:
-            body = jsonrpc.loads(gateway.body_of(http, self._settings.max_body_bytes))
+            body = json_reader.loads(requests.read_body(http, self._settings.max_body_bytes))
         except McpError:  # the modern path refuses it
             return None
         kind = message_kind(body, http.headers.get(VERSION_HEADER))
         if kind is None:
             return None
         _note_method(kind, body)
-        gateway.check_media(http)
+        requests.check_media_type(http)
         initializing = kind == "request" and body["method"] == "initialize"
         try:
             exchange = self._exchanges.read(http, event, context, initializing=initializing)
@@ -121,7 +121,7 @@ class LegacyServer:
         observability.current().revision = exchange.revision
         return self._messages.response(exchange, kind, body)
 
-    def _resume(self, http: HttpRequest, event: Mapping[str, Any], context: object) -> Response | None:
+    def _resume(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Resume a stream; None if this server offers no stream.
 
         2025-11-25, basic/transports, "Listening for Messages from the Server": "or else return HTTP 405".
@@ -160,7 +160,7 @@ class LegacyServer:
         if message.get("method") == "tools/call" and isinstance(params, dict):
             arguments = params.get("arguments")
             declared = lookup.header_arguments(self._catalog, params.get("name"))
-            headers.check_sent(declared, arguments if isinstance(arguments, dict) else {}, received)
+            headers.check_sent_parameters(declared, arguments if isinstance(arguments, dict) else {}, received)
 
 
 def _mailbox(
@@ -168,7 +168,7 @@ def _mailbox(
 ) -> Callable[[], Mailbox]:
     """Return a function that makes the mailbox when it is first needed."""
     seconds = settings.question_seconds + FETCH_SECONDS
-    return gateway.once(lambda: Mailbox(vault.table(seconds), seconds=seconds, now=now, sleep=sleep))
+    return gateway.lazy_value(lambda: Mailbox(vault.table(seconds), seconds=seconds, now=now, sleep=sleep))
 
 
 def _note_method(kind: Kind, body: Any) -> None:  # noqa: ANN401 - parsed JSON

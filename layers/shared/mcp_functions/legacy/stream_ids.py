@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.legacy.runner import Call
 from mcp_functions.protocol.errors import InvalidRequestState
-from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.json_writer import base64url, dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from mcp_functions.legacy import stream_ids
 from mcp_functions.legacy.errors import QuestionExpired, SessionNotFound
 from mcp_functions.legacy.round_records import WaitingCall
 from mcp_functions.legacy.stream_events import DELIVERABLE, MAX_POLL_MS, MIN_POLL_MS, StreamEvents, error_events
-from mcp_functions.protocol.errors import InvalidRequestState, McpError, NotAnsweredInTime, TemporarilyUnavailable
+from mcp_functions.protocol.errors import InvalidRequestState, McpError, OutcomeUnknown, TemporarilyUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,7 +83,7 @@ class StreamResumer:
         if self._now() < until:
             return self._events.poll_again(position, MIN_POLL_MS)
         observability.current().reason = "runner_died"
-        return error_events(position.stream.request, NotAnsweredInTime())
+        return error_events(position.stream.request, OutcomeUnknown())
 
     def _run(
         self, exchange: Exchange, position: StreamPosition, stored: StoredRecord, call: Call

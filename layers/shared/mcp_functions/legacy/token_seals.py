@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from mcp_functions.http.identity import NOBODY
+from mcp_functions.http.identity import NO_AUTHENTICATION
 from mcp_functions.local import banner, catalog, next_event, scaffold
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
@@ -141,7 +141,7 @@ def _report(invocation: Invocation) -> None:
 
 def _is_news(record: logging.LogRecord) -> bool:
     # the banner explains authentication, and `_report` writes a line for every answer
-    return record.msg != NOBODY and not record.getMessage().endswith(ANSWERED)
+    return record.msg != NO_AUTHENTICATION and not record.getMessage().endswith(ANSWERED)
 
 
 def _log(folder: str, line: str) -> None:

@@ -1,4 +1,4 @@
-"""The names that the specification fixes: revision, `_meta` keys, and the methods that call a handler."""
+"""Constants of the specification: the revision, the keys of `_meta`, and the methods."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ META_PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 META_CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 META_CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
-META_EARLIER = "mcp-functions/earlier"  # our own: a client of this earlier revision is behind the request
+META_EARLIER = "mcp-functions/earlier"  # the toolkit's own: the earlier revision of the client that sent the request
 META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
-# The requests that name a handler, and the parameter that holds the name: also what `Mcp-Name` repeats.
+# The methods that call a handler, and the parameter with its name, which the header `Mcp-Name` repeats.
 # "Servers MUST NOT send InputRequiredResult responses on any other client requests."
 CALLS = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
 
-# Extension io.modelcontextprotocol/tasks: all of its methods name a task, and `Mcp-Name` repeats it.
+# Extension io.modelcontextprotocol/tasks: the parameter with the id of the task, which `Mcp-Name` repeats.
 EXTENSION_TASKS = "io.modelcontextprotocol/tasks"
 TASKS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
 
-RESUME = "turns/resume"  # how the endpoint names to itself what goes on in a dialect; no request has this method
+RESUME = "turns/resume"  # internal: a message of a dialect continues a call; no request has this method
 
-WORKER = "-worker"  # what the name of a worker's Lambda has behind that of its function
+WORKER = "-worker"  # suffix of the name of a worker's Lambda function
 
 LISTS = {
     "tools/list": "tools",
@@ -31,7 +31,7 @@ LISTS = {
     "resources/templates/list": "resourceTemplates",
 }
 
-# Every method that a client of this or an older revision may send. A line in the log names these and no others.
+# Every method that a client of this or an older revision may send. A log line names no other method.
 METHODS = frozenset({
     *CALLS, *LISTS, "server/discover", "completion/complete", "subscriptions/listen", "initialize", "ping",
     "logging/setLevel", "resources/subscribe", "resources/unsubscribe", *TASKS, "tasks/list", "tasks/result",

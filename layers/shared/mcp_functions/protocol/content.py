@@ -9,7 +9,7 @@ import base64
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mcp_functions.protocol import foreign_types
+from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.plain_values import BYTES, to_json
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class EmbeddedResource:
 
     def wire(self) -> dict[str, Any]:
         """Write it as EmbeddedResource."""
-        resource = foreign_types.contents(self.resource, "")
+        resource = content_blocks.contents(self.resource, "")
         return _write(self, "resource", resource=resource)
 
 
@@ -150,7 +150,7 @@ class PromptMessage:
 
     def wire(self) -> dict[str, Any]:
         """Write it as PromptMessage."""
-        return foreign_types.messages(self)[0]
+        return content_blocks.messages(self)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
-"""Every error that reaches the wire, with its code and its HTTP status.
+"""Every JSON-RPC error that a client can receive, with its code, its HTTP status and its message.
 
-An error is raised where it is known, and nobody maps it later: `gateway` reads `code` and `status` off it. One sentence
-goes to the wire; `reason`, an enumerated word, goes to the log. Codes and statuses are those of the specification's
-transport page. Where it leaves the status open, that is 200: the official TypeScript client reads JSON-RPC errors at
-200 and 400 only.
+Codes and statuses are those of the specification (basic/transports). Where it leaves the status open, the status is
+200, because the official TypeScript client reads JSON-RPC errors at 200 and 400 only. The message goes to the client;
+`reason`, a constant, goes to the log.
 """
 
 from __future__ import annotations
@@ -14,19 +13,20 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LONGEST_QUOTE = 200  # characters of what a client sent that an error may repeat
-
-
-def shortened(text: str) -> str:
-    """Return what an error may repeat of a text: a client may have sent megabytes."""
-    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…"
+MAX_QUOTE = 200  # characters of a client's text that an error may repeat
+PLACEHOLDER = r"\{[^{}]*\}"
 
 
 class McpError(Exception):
-    """A JSON-RPC error: `code`, HTTP `status`, one sentence, and `data` if the specification asks for it.
+    """A JSON-RPC error.
 
     Attributes:
-        ours: whether the server failed; otherwise the client asked for what it cannot have, and nobody is paged.
+        code: of JSON-RPC.
+        status: of the HTTP response.
+        sentence: the default message.
+        ours: whether the server failed, so that an alarm counts it; otherwise the request was refused.
+        headers: of the HTTP response.
+        id: of the request, if the error knows it.
 
     """
 
@@ -41,19 +41,23 @@ class McpError(Exception):
         data: object = None,
         *,
         reason: str | None = None,
-        id: str | int | None = None,  # noqa: A002 - the wire's word
+        id: str | int | None = None,  # noqa: A002 - the name in JSON-RPC
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Remember what goes to the wire (`message`, `data`, `id` if it was read) and to the log (`reason`)."""
+        """Keep what goes to the client, and `reason` for the log (default: the name of the class)."""
         super().__init__(message or self.sentence)
-        self.headers: dict[str, str] = {}  # of the HTTP response that says it
-        self.id = id
         self.message = message or self.sentence
         self.data = data
         self.reason = reason or type(self).__name__
+        self.id = id
+        self.headers = headers or {}
+
+
+# ---- The request is not valid
 
 
 class ParseError(McpError):
-    """The body is not JSON that this server reads."""
+    """The body is not JSON, or is ambiguous JSON."""
 
     code, status, sentence = -32700, 400, "Parse error"
 
@@ -65,258 +69,271 @@ class InvalidRequest(McpError):
 
 
 class ContentTooLarge(InvalidRequest):
-    """The body is over the size limit; nothing of it was read."""
+    """The body is over the size limit. Nothing of it was read."""
 
     status, sentence = 413, "Request body too large"
 
 
 class UnsupportedMediaType(InvalidRequest):
-    """The body is something else than plain JSON."""
+    """The body is not plain JSON."""
 
     status, sentence = 415, "The body must be application/json, not compressed"
 
 
-class Unauthorized(InvalidRequest):
-    """The access token is none for this server; which check it failed, only the log knows (`reason`)."""
-
-    status, sentence = 401, "Invalid access token"
-
-    def __init__(self, reason: str, challenge: str) -> None:
-        """Take an enumerated `reason` for the log, and the `WWW-Authenticate` that says where tokens come from."""
-        super().__init__(data={"reason": "invalid_token"}, reason=reason)
-        self.headers = {"www-authenticate": challenge}
-
-
-class InsufficientScope(InvalidRequest):
-    """The access token is good and allows too little. The body names the scopes too: API Gateway renames the header."""
-
-    status, sentence = 403, "The access token lacks a scope"
-
-    def __init__(self, scope: str, challenge: str) -> None:
-        """Take all scopes that this needs, and the `WWW-Authenticate` that asks for them."""
-        super().__init__(data={"reason": "insufficient_scope", "scope": scope})
-        self.headers = {"www-authenticate": challenge}
-
-
 class MethodNotFound(McpError):
-    """The method does not exist, or its capability was not advertised: HTTP 404 with a JSON-RPC body."""
+    """The method does not exist, or the server did not advertise its capability."""
 
     code, status, sentence = -32601, 404, "Method not found"
 
 
 class InvalidParams(McpError):
-    """The params do not have the shape that the method asks for."""
+    """The params do not have the shape that the method requires."""
 
     code, status, sentence = -32602, 400, "Invalid params"
 
 
-class UnknownName(InvalidParams):
-    """A well-formed request names a tool, prompt or cursor that is not here: the protocol worked, so HTTP says 200."""
-
-    status = 200
-
-
-class InvalidArguments(InvalidParams):
-    """An argument of a prompt or a variable of a URI is missing or does not fit; the protocol itself worked."""
-
-    status = 200
-
-
-class UnknownTask(UnknownName):
-    """There is no such task, or no longer, or it is somebody else's: nobody can tell these apart."""
-
-    sentence = "Unknown task"
-
-
-class Unanswered(InvalidParams):
-    """The user declined a question without whose answer a prompt or resource cannot go on."""
-
-    status = 200
-
-
-class ResourceNotFound(UnknownName):
-    """No resource has this URI. "Servers SHOULD return … -32602", with the `uri` in `data`."""
-
-    def __init__(self, uri: str) -> None:
-        """Name the URI the client asked for."""
-        super().__init__("Resource not found", {"uri": shortened(uri)})
-
-
-class InvalidRequestState(InvalidParams):
-    """One frozen answer for every `requestState` that is no good; why, only the log knows (`reason`)."""
-
-    sentence = "Invalid or expired requestState"
-
-    def __init__(self, reason: str) -> None:
-        """Take an enumerated `reason` for the log; the wire always gets the same bytes."""
-        super().__init__(data={"reason": "invalid_request_state"}, reason=reason)
-
-
 class HeaderMismatch(McpError):
-    """A header is missing, malformed, or says something else than the body."""
+    """A header is missing, is malformed, or differs from the body."""
 
     code, status, sentence = -32020, 400, "Header mismatch"
 
 
 class MissingRequiredClientCapability(McpError):
-    """The client did not declare on this request what this request needs."""
+    """The client does not declare a capability that this request requires."""
 
     code, status, sentence = -32021, 400, "The client lacks a required capability"
 
     def __init__(
         self, required: Mapping[str, object], asks: Mapping[str, str] | None = None, *, earlier: bool = False
     ) -> None:
-        """Say what is missing, and what would have been asked.
+        """Name the missing capabilities and the questions that the server would have asked.
 
         Args:
             required: the `ClientCapabilities` object that would have been enough.
-            asks: key of each question to its words, as `input_requests.describe_request` writes them.
-            earlier: whether `data` holds the questions too, for the door that writes to clients of 2025.
+            asks: text of each question, by its key.
+            earlier: whether the client is of 2025, so that `data` must hold the questions too.
 
         """
         message = f"{self.sentence}: {', '.join(capability_names(required))}"
+        data: dict[str, object] = {"requiredCapabilities": required}
         if asks:
             message += f". The server would have asked: {' / '.join(asks.values())}"
-        super().__init__(message, {"requiredCapabilities": required, **({"asks": asks} if asks and earlier else {})})
+        if asks and earlier:
+            data["asks"] = asks
+        super().__init__(message, data)
 
 
 class UnsupportedProtocolVersion(McpError):
-    """The request asks for a revision that this server does not speak."""
+    """The server does not implement the requested revision."""
 
     code, status, sentence = -32022, 400, "Unsupported protocol version"
 
     def __init__(self, requested: str, supported: tuple[str, ...]) -> None:
-        """Take the version asked for and those that would do."""
+        """Name the requested revision and the supported ones."""
         super().__init__(data={"supported": list(supported), "requested": shortened(requested)})
 
 
+# ---- The caller may not do this
+
+
+class Unauthorized(InvalidRequest):
+    """The access token is not valid for this server. Only the log has the check that failed (`reason`)."""
+
+    status, sentence = 401, "Invalid access token"
+
+    def __init__(self, reason: str, challenge: str) -> None:
+        """Keep the reason for the log, and the `WWW-Authenticate` header for the client."""
+        super().__init__(data={"reason": "invalid_token"}, reason=reason, headers={"www-authenticate": challenge})
+
+
+class InsufficientScope(InvalidRequest):
+    """The access token lacks a scope. The body has the scopes too, because API Gateway renames the header."""
+
+    status, sentence = 403, "The access token lacks a scope"
+
+    def __init__(self, scope: str, challenge: str) -> None:
+        """Keep all required scopes, and the `WWW-Authenticate` header that asks for them."""
+        super().__init__(data={"reason": "insufficient_scope", "scope": scope}, headers={"www-authenticate": challenge})
+
+
+# ---- The request is well formed, but cannot be fulfilled
+
+
+class InvalidRequestState(InvalidParams):
+    """The `requestState` is not valid. The client gets the same bytes for every cause; the log has the reason."""
+
+    sentence = "Invalid or expired requestState"
+
+    def __init__(self, reason: str) -> None:
+        """Keep the reason for the log."""
+        super().__init__(data={"reason": "invalid_request_state"}, reason=reason)
+
+
+class UnknownName(InvalidParams):
+    """No tool, prompt or cursor has this name."""
+
+    status = 200
+
+
+class UnknownTask(UnknownName):
+    """The task does not exist, has expired, or belongs to another caller. A client cannot tell these cases apart."""
+
+    sentence = "Unknown task"
+
+
+class ResourceNotFound(UnknownName):
+    """No resource has this URI. "Servers SHOULD return … -32602", with the `uri` in `data` (server/resources)."""
+
+    def __init__(self, uri: str) -> None:
+        """Name the URI."""
+        super().__init__("Resource not found", {"uri": shortened(uri)})
+
+
+class InvalidArguments(InvalidParams):
+    """An argument of a prompt, or a variable of a URI, is missing or invalid."""
+
+    status = 200
+
+
+class HandlerError(InvalidParams):
+    """A prompt or resource cannot return a result, and says why. A tool returns `isError` instead."""
+
+    status = 200
+
+
+# ---- The server failed
+
+
 class InternalError(McpError):
-    """Something here is broken; the log says what."""
+    """The server failed. The log says why."""
 
     ours = True
 
 
 class Crash(InternalError):
-    """An author's function raised what nobody expected, or broke a rule. A tool's becomes a result (`isError`)."""
+    """An author's function raised an unexpected exception, or broke a rule of the toolkit."""
 
     def __init__(self, message: str, cause: BaseException) -> None:
-        """Take words that name the handler, and what it raised, whose text must not leave this process."""
+        """Keep a message that names the handler, and the exception, whose text must not leave this process."""
         super().__init__(message, reason=type(cause).__name__)
         self.cause = cause
 
 
-class NotAnsweredInTime(InternalError):
-    """The function did not answer; whether it acted, nobody knows. So this is not an invitation to try again."""
+class OutcomeUnknown(InternalError):
+    """The function did not respond. It may have acted, so the error does not invite the client to retry."""
 
     sentence = "The function did not answer in time"
 
 
 class ResultTooLarge(InternalError):
-    """The result is over what Lambda can return; the client learns why instead of a gateway's 502."""
+    """The result is over the size that Lambda can return. Without this error the client would only see a 502."""
 
     def __init__(self, megabytes: int) -> None:
-        """Take the limit."""
+        """Name the limit."""
         super().__init__(f"The result is larger than this server can send ({megabytes} MB)")
 
 
-class Misconfigured(InternalError):
-    """The operator has to act: a missing setting, a denied key, a state too large. `reason` goes to the log."""
-
-    status = 500
-
-    def __init__(self, reason: str) -> None:
-        """Take what the operator must know; the wire only hears "Internal error"."""
-        super().__init__(reason=reason)
-
-
-class StateTooLarge(Misconfigured):
-    """The state does not fit into a token that this server would accept; `reason` says what to do about it."""
-
-
 class TaskResultTooLarge(InternalError):
-    """The result does not fit into the item that keeps a task."""
+    """The result does not fit into the table item of its task."""
 
     sentence = "The result is larger than a task can keep (about 290 KB)"
 
 
 class WorkerGaveUp(InternalError):
-    """Worker after worker died at the same place; what killed them, the log of the worker's function says."""
+    """Several workers in succession ended at the same step. The log of the worker's function has the cause."""
 
     sentence = "The task was begun again and again, and never came further"
 
 
+class Misconfigured(InternalError):
+    """The operator must act: a setting is missing, a key is denied, a state is too large."""
+
+    status = 500
+
+    def __init__(self, reason: str) -> None:
+        """Keep the reason for the log. The client only receives "Internal error"."""
+        super().__init__(reason=reason)
+
+
+class StateTooLarge(Misconfigured):
+    """The state does not fit into a token that this server would accept."""
+
+
 class TemporarilyUnavailable(McpError):
-    """KMS or a table cannot answer now. The client keeps its state and tries again; nothing is lost."""
+    """KMS or a table cannot answer now. Nothing is lost, and the client may retry with the same state."""
 
     code, status, sentence = -32603, 503, "Temporarily unavailable"
     ours = True
 
     def __init__(self, reason: str, *, retry_after: int = 2) -> None:
-        """Take an enumerated `reason` for the log and the seconds for `Retry-After`."""
-        super().__init__(data={"retryable": True}, reason=reason)
+        """Keep the reason for the log, and the seconds of `Retry-After`."""
+        super().__init__(data={"retryable": True}, reason=reason, headers={"retry-after": str(retry_after)})
         self.retry_after = retry_after
-        self.headers = {"retry-after": str(retry_after)}
 
 
 class Busy(TemporarilyUnavailable):
-    """The client itself has to slow down, or to wait for its own other request: nothing here is in trouble."""
+    """The client must slow down, or wait for its own other request. The server has not failed."""
 
     ours = False
 
 
+# ---- Exceptions of an author's function, and signals
+
+
 class ToolError(Exception):
-    """Raised by an author's function: the tool failed, and this text is what the model should know about it."""
+    """Raised by an author's tool: the tool failed, and the model should read this text."""
 
 
 class NotAnswered(Exception):
-    """The user gave no answer: `Declined` or `Cancelled`. Uncaught, it is a tool error that the model can act on."""
+    """The user gave no answer: `Declined` or `Cancelled`. If a tool does not catch it, the model reads its text."""
 
     did = "did not answer"
 
     def __init__(self, key: str, message: str) -> None:
-        """Take the question's key and the message the user saw."""
+        """Keep the question's key, and the message that the user saw."""
         super().__init__(f"The user {self.did}: {message}")
         self.key = key
 
 
 class InputRequired(BaseException):
-    """Ends a round: the client has to answer something first. `except Exception` lets it pass."""
+    """Ends a round, because the client must answer first. `except Exception` does not catch it."""
 
 
 class DeveloperError(Exception):
-    """An author's function breaks a rule of the toolkit.
+    """An author's function broke a rule of the toolkit.
 
-    `str()` of it names keys and values. They are made of arguments and answers, so it is not logged: only the author
-    who runs the function locally is shown it.
+    Its text may quote keys and values of arguments or answers. So it is not logged; only an author who runs the
+    function locally sees it.
 
     Attributes:
-        rule: a text of the toolkit, with "…" in the place of each value: it may be logged.
+        rule: the text with "…" in place of each value. It may be logged.
 
     """
 
     def __init__(self, rule: str, **values: object) -> None:
-        """Take the rule as a constant text, and a value for each `{name}` in it; without values braces are braces."""
+        """Format the rule, a constant, with a value for each `{name}` in it; without values it is used as it is."""
         super().__init__(rule.format(**values) if values else rule)
         self.rule = re.sub(PLACEHOLDER, "…", rule) if values else rule
 
 
-def is_ctrl_c(error: BaseException) -> bool:
-    """Tell the interrupt of a terminal, which ends the process, from a KeyboardInterrupt that an author's code raises.
+def shortened(text: str) -> str:
+    """Shorten a client's text for an error, because it may have megabytes."""
+    return text if len(text) <= MAX_QUOTE else f"{text[:MAX_QUOTE]}…"
 
-    Python raises it without a text. On Lambda there is no terminal.
+
+def is_ctrl_c(error: BaseException) -> bool:
+    """Recognize Ctrl-C, which ends a local process, and not a KeyboardInterrupt that an author's code raises.
+
+    Python raises Ctrl-C without a text. Lambda has no terminal.
     """
-    import os  # noqa: PLC0415 - only for what nobody expected
+    import os  # noqa: PLC0415 - only for an unexpected exception
 
     return isinstance(error, KeyboardInterrupt) and not error.args and "AWS_LAMBDA_RUNTIME_API" not in os.environ
 
 
-PLACEHOLDER = r"\{[^{}]*\}"
-
-
 def capability_names(required: Mapping[str, object]) -> list[str]:
-    """Name what a `ClientCapabilities` object declares: `["elicitation.url", "sampling"]`."""
-    return [
-        f"{family}.{member}" if member else family
-        for family, members in required.items()
-        for member in (list(members) if isinstance(members, dict) and members else [""])
-    ]
+    """Name the capabilities of a `ClientCapabilities` object: `["elicitation.url", "sampling"]`."""
+    names: list[str] = []
+    for family, members in required.items():
+        names += [f"{family}.{member}" for member in members] if isinstance(members, dict) and members else [family]
+    return names

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_functions.protocol.jsonrpc import dumps
-from mcp_functions.protocol.plain_values import NotJson, named, to_json
+from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.plain_values import NotJson, to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +101,7 @@ def read_icons(value: object) -> list[dict[str, Any]] | None:
     if value is None:
         return None
     if not isinstance(value, Sequence) or isinstance(value, str):
-        message = f'icons is a list, as in icons=[{{"src": "https://…"}}], not {named(value)}'
+        message = f'icons is a list, as in icons=[{{"src": "https://…"}}], not {type_name(value)}'
         raise TypeError(message)
     icons = [_members("an icon", icon, ICON) for icon in value]
     if not all("src" in icon for icon in icons):
@@ -120,7 +120,7 @@ def read_meta(value: object) -> dict[str, Any] | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        message = f"meta is a dict, not {named(value)}"
+        message = f"meta is a dict, not {type_name(value)}"
         raise TypeError(message)
     for key in value:
         if not (isinstance(key, str) and _is_meta_key(key)):
@@ -166,11 +166,13 @@ def _given(subject: str, value: object, known: Members) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return {key: member for key, member in value.items() if member is not None}
     if isinstance(value, type) or not hasattr(value, "model_dump"):
-        message = f"{subject}: a dict or a model with these members is needed: {', '.join(known)}; not {named(value)}"
+        message = (
+            f"{subject}: a dict or a model with these members is needed: {', '.join(known)}; not {type_name(value)}"
+        )
         raise TypeError(message)
     given: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
     if not given:  # the SDK's models drop unknown names silently
-        message = f"{subject}: {named(value)} says nothing; known are: {', '.join(known)}"
+        message = f"{subject}: {type_name(value)} says nothing; known are: {', '.join(known)}"
         raise TypeError(message)
     return given
 

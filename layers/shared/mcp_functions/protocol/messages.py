@@ -1,38 +1,60 @@
-"""The two types that pass every door: `Request` on the way in, `Answer` on the way out."""
+"""JSON-RPC messages, and the types that pass between HTTP and the handlers: `Request` in, `Result` out."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 from mcp_functions.protocol.constants import EXTENSION_TASKS, META_CLIENT_CAPABILITIES, META_SERVER_INFO
-from mcp_functions.protocol.errors import MissingRequiredClientCapability
+from mcp_functions.protocol.errors import InvalidRequest, MissingRequiredClientCapability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.protocol.wire_types import JSONRPCRequest
+    from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue
+
+MAX_ID = 8192  # characters: each response repeats the id of its request, and many messages may repeat a progress token
 
 
 class Principal(NamedTuple):
-    """Who calls, as API Gateway's authorizer says: never a token, never a header of the client."""
+    """The authenticated caller. Only API Gateway's authorizer says who that is, never a header of the client."""
 
     iss: str
     sub: str
     client: str
 
 
+class Identity(NamedTuple):
+    """The principal that calls, None with AuthMode none, and the scopes of its access token."""
+
+    principal: Principal | None = None
+    scopes: frozenset[str] = frozenset()
+
+
 class Request(NamedTuple):
-    """One JSON-RPC request as it arrived over HTTP."""
+    """A JSON-RPC request that passed the checks of HTTP.
+
+    Attributes:
+        message: the JSON-RPC request.
+        headers: of the HTTP request, names in lower case.
+        principal: the caller; None with AuthMode none.
+        address: the caller's IP address as the gateway saw it. Failed attempts without a principal count against it.
+        deadline: unix seconds; after it the gateway has stopped waiting for the response.
+        event: the API Gateway event, which the endpoint forwards unchanged.
+        scopes: of the caller's access token.
+        ends: unix seconds at which Lambda ends this function; 0 if unknown.
+        task_ttl: milliseconds for which a dialect's client wants a task kept; 0 means the tool's own time.
+
+    """
 
     message: JSONRPCRequest
-    headers: Mapping[str, str]  # names in lower case
+    headers: Mapping[str, str]
     principal: Principal | None
-    address: str  # of who calls, as the gateway saw it: whom to charge for failed attempts, if there is no principal
-    deadline: float  # unix seconds; after it nobody waits for the answer
-    event: Mapping[str, Any]  # what API Gateway sent, for a front door to pass on unchanged
-    scopes: frozenset[str] = frozenset()  # that the caller's token grants
-    ends: float = 0.0  # unix seconds at which Lambda ends this function; 0 where nobody knows
-    task_ttl: int = 0  # milliseconds for which a client of a dialect wants a task to be kept; 0: as the tool says
+    address: str
+    deadline: float
+    event: Mapping[str, Any]
+    scopes: frozenset[str] = frozenset()
+    ends: float = 0.0
+    task_ttl: int = 0
 
     @property
     def params(self) -> dict[str, Any]:
@@ -41,51 +63,106 @@ class Request(NamedTuple):
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """What the client declared on this very request: "servers MUST NOT infer capabilities from prior requests"."""
+        """The capabilities on this request: "servers MUST NOT infer capabilities from prior requests" (basic)."""
         declared = self.params["_meta"][META_CLIENT_CAPABILITIES]
         return declared if isinstance(declared, dict) else {}
 
     @property
     def takes_tasks(self) -> bool:
-        """Whether the client declared on this very request that it knows tasks."""
+        """Whether the client declares the tasks extension on this request."""
         extensions = self.capabilities.get("extensions")
         return isinstance(extensions, dict) and isinstance(extensions.get(EXTENSION_TASKS), dict)
 
     def must_take_tasks(self) -> None:
-        """Refuse a request that only a client that knows tasks may make.
+        """Refuse a request that needs the tasks extension.
 
         Raises:
-            MissingRequiredClientCapability: it did not say so on this very request.
+            MissingRequiredClientCapability: the client does not declare the extension on this request.
 
         """
         if not self.takes_tasks:
             raise MissingRequiredClientCapability({"extensions": {EXTENSION_TASKS: {}}})
 
 
-class Body(NamedTuple):
-    """The body of a response in a dialect, whose messages this revision does not have."""
+class ResponseBody(NamedTuple):
+    """A body that a dialect has already written, because this revision lacks its messages."""
 
     text: str
     is_stream: bool
 
 
-class Answer(NamedTuple):
-    """A result, and the notifications that go before it. The gateway writes both, unless a dialect did."""
+class Result(NamedTuple):
+    """The result of a request.
+
+    Attributes:
+        result: the JSON-RPC result.
+        notifications: go to the client before the result.
+        body: replaces both, if a dialect wrote the response.
+        text: the result as JSON, if it is the same for every request, so that a list is serialized once.
+
+    """
 
     result: Mapping[str, Any]
     notifications: tuple[Mapping[str, Any], ...] = ()
-    body: Body | None = None
-    text: str = ""  # the result as JSON, if it is the same for every request: a list is written once
+    body: ResponseBody | None = None
+    text: str = ""
 
 
-class Forwarded(NamedTuple):
-    """Another Lambda's HTTP response, to be passed on unchanged."""
+class ForwardedResponse(NamedTuple):
+    """The HTTP response of another Lambda, which the endpoint returns unchanged."""
 
     response: Mapping[str, Any]
 
 
+AnyResult: TypeAlias = Result | ForwardedResponse
+
+
 def complete(result: Mapping[str, Any], server: Mapping[str, str]) -> dict[str, Any]:
-    """Stamp a result: "every result MUST include a resultType", and the server SHOULD name itself in `_meta`."""
-    named = {META_SERVER_INFO: server}
-    meta = {**result["_meta"], **named} if "_meta" in result else named
+    """Add the members of every result: its `resultType`, and the server's name and version in `_meta`."""
+    meta = {**result.get("_meta", {}), META_SERVER_INFO: server}
     return {"resultType": "complete", **result, "_meta": meta}
+
+
+def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
+    """Check that a JSON value is one JSON-RPC request or notification (basic, "Messages").
+
+    Raises:
+        InvalidRequest: it is neither.
+
+    """
+    if isinstance(value, list):
+        text = "Batches are not part of this revision: send one request"
+        raise InvalidRequest(text)
+    if not isinstance(value, dict):
+        raise InvalidRequest
+    if value.get("jsonrpc") != "2.0" or not isinstance(value.get("method"), str):
+        _refuse_other_message(value)
+    # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
+    id_ = value.get("id")
+    if "id" in value and not is_id(id_):
+        too_long = f"The request id is longer than {MAX_ID} characters"
+        raise InvalidRequest(too_long if isinstance(id_, str) else "The request id must be a string or an integer")
+    if not isinstance(value.setdefault("params", {}), dict):
+        text = "params must be an object"
+        raise InvalidRequest(text, id=id_)
+    return cast("JSONRPCRequest | JSONRPCNotification", value)
+
+
+def is_request(message: JSONRPCRequest | JSONRPCNotification) -> TypeGuard[JSONRPCRequest]:
+    """Tell a request from a notification: "Notifications MUST NOT include an ID" (basic)."""
+    return "id" in message
+
+
+def is_id(value: object) -> bool:
+    """Check a request id or a progress token: an integer, or a string of at most MAX_ID characters."""
+    if type(value) is str:
+        return len(value) <= MAX_ID
+    return type(value) is int
+
+
+def _refuse_other_message(value: dict[str, Any]) -> None:
+    if value.get("jsonrpc") == "2.0" and ("result" in value or "error" in value):
+        text = "A server of this revision sends no requests, so it takes no responses"
+        raise InvalidRequest(text)
+    id_ = value.get("id")
+    raise InvalidRequest(id=id_ if is_id(id_) else None)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import binascii
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.jsonrpc import dumps
-from mcp_functions.protocol.plain_values import BYTES, NotJson, named, to_json
+from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.plain_values import BYTES, NotJson, to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,14 +68,14 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     meta: dict[str, Any] = {}
     is_result = foreign_types.role(value) == foreign_types.RESULT and foreign_types.name(value) == "GetPromptResult"
     if is_result and hasattr(value, "messages"):
-        whole = foreign_types.wire(value)
+        whole = content_blocks.to_wire(value)
         description = whole.get("description", description)
         meta = {"_meta": whole["_meta"]} if "_meta" in whole else {}
         value = value.messages
     items = value if isinstance(value, list | tuple) else [value]
     return {
         **({"description": description} if description else {}),
-        "messages": [message for item in items for message in foreign_types.messages(item)],
+        "messages": [message for item in items for message in content_blocks.messages(item)],
         **meta,
     }
 
@@ -95,9 +96,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
     if _role(value) == "result" and hasattr(value, "contents"):
         items = value.contents
     if _role(value) or _holds_content(items):
-        from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - the author of contents has imported it
-
-        return [foreign_types.contents(item, uri) for item in items]
+        return [content_blocks.contents(item, uri) for item in items]
     mime = {"mimeType": mime_type} if mime_type else {}
     if isinstance(value, BYTES):
         return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
@@ -133,10 +132,8 @@ def _structured(value: object) -> dict[str, Any]:
 
 def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
     """Write a list of content. None in it is left out, and a value beside content becomes its JSON, as text."""
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - the author of content has imported it
-
     return [
-        foreign_types.block(item) if isinstance(item, str) or _role(item) else _text(_json(item, TOOL)[1])
+        content_blocks.block(item) if isinstance(item, str) or _role(item) else _text(_json(item, TOOL)[1])
         for item in values
         if item is not None
     ]
@@ -147,7 +144,7 @@ def _whole_result(value: object) -> dict[str, Any]:
     from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - the author of a result has imported it
 
     if not hasattr(value, "content"):
-        rule = f"JSON cannot carry what the function returned ({named(value)}): {TOOL}"
+        rule = f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL}"
         raise DeveloperError(rule)
     content = [value.content] if isinstance(value.content, str) else value.content
     result = {
@@ -172,8 +169,8 @@ def _json(value: object, allowed: str) -> tuple[Any, str]:
     except NotJson as error:
         reason = str(error)
     except TypeError:
-        reason = named(value)
+        reason = type_name(value)
     except ValueError:
-        reason = f"{named(value)} with NaN, Infinity or too many digits"
+        reason = f"{type_name(value)} with NaN, Infinity or too many digits"
     rule = f"JSON cannot carry what the function returned ({reason}): {allowed}"
     raise DeveloperError(rule)

@@ -1,7 +1,6 @@
-"""The specification's words (schema.ts of 2026-07-28), as far as this server says or reads them.
+"""TypedDicts of the specification (schema.ts of 2026-07-28), as far as this server reads or writes them.
 
-Messages are plain dicts; these TypedDicts only type them, mirror the schema by name, and are imported for typing alone.
-What code needs while running, the names of `_meta` keys and methods, stands in `names.py`.
+Messages are plain dicts. These types have the names of the schema and are imported for type checking alone.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 RequestId: TypeAlias = "str | int"
-ProgressToken: TypeAlias = "str | int"
 JSONValue: TypeAlias = Any
 JSONObject: TypeAlias = "dict[str, Any]"
 Role: TypeAlias = Literal["user", "assistant"]
@@ -32,25 +30,6 @@ class JSONRPCNotification(TypedDict):
     params: JSONObject
 
 
-class Error(TypedDict):
-    """What went wrong: a code, one sentence, and data the sender defines."""
-
-    code: int
-    message: str
-    data: NotRequired[JSONValue]
-
-
-class Implementation(TypedDict):
-    """The name and version of a client or server."""
-
-    name: str
-    version: str
-    title: NotRequired[str]
-    description: NotRequired[str]
-    websiteUrl: NotRequired[str]
-    icons: NotRequired[list[Icon]]
-
-
 class Icon(TypedDict):
     """An image that a client may show beside a name."""
 
@@ -69,73 +48,13 @@ class Annotations(TypedDict, total=False):
 
 
 class ToolAnnotations(TypedDict, total=False):
-    """Hints about what a tool does; a client does not have to believe them."""
+    """Hints about what a tool does. A client need not trust them."""
 
     title: str
     readOnlyHint: bool
     destructiveHint: bool
     idempotentHint: bool
     openWorldHint: bool
-
-
-class Tool(TypedDict):
-    """A tool, as `tools/list` describes it."""
-
-    name: str
-    inputSchema: JSONObject
-    title: NotRequired[str]
-    description: NotRequired[str]
-    outputSchema: NotRequired[JSONObject]
-    annotations: NotRequired[ToolAnnotations]
-    icons: NotRequired[list[Icon]]
-    _meta: NotRequired[JSONObject]
-
-
-class PromptArgument(TypedDict):
-    """An argument of a prompt; its value is always a string."""
-
-    name: str
-    title: NotRequired[str]
-    description: NotRequired[str]
-    required: NotRequired[bool]
-
-
-class Prompt(TypedDict):
-    """A prompt, as `prompts/list` describes it."""
-
-    name: str
-    title: NotRequired[str]
-    description: NotRequired[str]
-    arguments: NotRequired[list[PromptArgument]]
-    icons: NotRequired[list[Icon]]
-    _meta: NotRequired[JSONObject]
-
-
-class Resource(TypedDict):
-    """A resource, as `resources/list` describes it."""
-
-    uri: str
-    name: str
-    title: NotRequired[str]
-    description: NotRequired[str]
-    mimeType: NotRequired[str]
-    size: NotRequired[int]
-    annotations: NotRequired[Annotations]
-    icons: NotRequired[list[Icon]]
-    _meta: NotRequired[JSONObject]
-
-
-class ResourceTemplate(TypedDict):
-    """A family of resources, as `resources/templates/list` describes it."""
-
-    uriTemplate: str
-    name: str
-    title: NotRequired[str]
-    description: NotRequired[str]
-    mimeType: NotRequired[str]
-    annotations: NotRequired[Annotations]
-    icons: NotRequired[list[Icon]]
-    _meta: NotRequired[JSONObject]
 
 
 class ElicitRequestFormParams(TypedDict):
@@ -176,58 +95,3 @@ class ListRootsRequest(TypedDict):
 
 
 InputRequest: TypeAlias = "ElicitRequest | CreateMessageRequest | ListRootsRequest"
-InputRequests: TypeAlias = "dict[str, InputRequest]"
-
-
-class ElicitResult(TypedDict):
-    """What the user did with a question."""
-
-    action: Literal["accept", "decline", "cancel"]
-    content: NotRequired[JSONObject]
-
-
-class Result(TypedDict):
-    """Every result says what kind it is."""
-
-    resultType: str
-    _meta: NotRequired[JSONObject]
-
-
-class InputRequiredResult(Result):
-    """Not finished: the client answers `inputRequests`, echoes `requestState`, and sends its request again."""
-
-    inputRequests: NotRequired[InputRequests]
-    requestState: NotRequired[str]
-
-
-class CallToolResult(Result):
-    """What a tool answered."""
-
-    content: list[JSONObject]
-    structuredContent: NotRequired[JSONValue]
-    isError: NotRequired[bool]
-
-
-class GetPromptResult(Result):
-    """The messages of a prompt."""
-
-    messages: list[JSONObject]
-    description: NotRequired[str]
-
-
-class ReadResourceResult(Result):
-    """The contents of a resource, and how long they may be kept."""
-
-    contents: list[JSONObject]
-    ttlMs: int
-    cacheScope: Literal["public", "private"]
-
-
-class DiscoverResult(Result):
-    """What this server speaks and offers."""
-
-    supportedVersions: list[str]
-    capabilities: JSONObject
-    ttlMs: int
-    cacheScope: Literal["public", "private"]
-    instructions: NotRequired[str]

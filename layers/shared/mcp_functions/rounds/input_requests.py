@@ -8,11 +8,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.protocol import foreign_types
+from mcp_functions.protocol import content_blocks, foreign_types
 from mcp_functions.protocol.errors import DeveloperError, MissingRequiredClientCapability
-from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.protocol.jsonrpc import in_order
-from mcp_functions.protocol.plain_values import NotJson, named, to_json
+from mcp_functions.protocol.json_writer import base64url, dumps_sorted
+from mcp_functions.protocol.plain_values import NotJson, to_json, type_name
 from mcp_functions.schemas import forms
 
 if TYPE_CHECKING:
@@ -141,10 +140,10 @@ def _can_be_opened(url: str) -> bool:
 
 def _message(message: object) -> JSONObject:
     if foreign_types.role(message) == foreign_types.MESSAGE:
-        message = foreign_types.wire(message)
+        message = content_blocks.to_wire(message)
     if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
         return message
-    text = f"a message for the model is a SamplingMessage or a dict with role and content, not {named(message)}"
+    text = f"a message for the model is a SamplingMessage or a dict with role and content, not {type_name(message)}"
     raise DeveloperError(text)
 
 
@@ -189,7 +188,7 @@ def form_request(message: str, form: forms.Form) -> wire_types.InputRequest:
 
 def fingerprint(request: wire_types.InputRequest) -> str:
     """Return the digest of a question, 22 characters: an answer counts only for the same fingerprint."""
-    return base64url(hashlib.sha256(in_order(request).encode()).digest()[:16])
+    return base64url(hashlib.sha256(dumps_sorted(request).encode()).digest()[:16])
 
 
 def repeat_request(request: wire_types.InputRequest, reason: str) -> wire_types.InputRequest:

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.constants import LOG_LEVELS, META_LOG_LEVEL
-from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import to_json
 from mcp_functions.rounds.capabilities import Capability
 

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
-from mcp_functions.protocol.jsonrpc import fresh
+from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.input_requests import fingerprint, repeat_request
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -85,7 +85,7 @@ class Questions:
             return self._open(key, request)
         response = answers[name]
         try:
-            answer = question.read(fresh(response))
+            answer = question.read(copy_json(response))
         except InvalidAnswer as invalid:
             self._forget(key, name)
             return self._open(key, repeat_request(request, str(invalid)))

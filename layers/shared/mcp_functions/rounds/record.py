@@ -6,7 +6,8 @@ from threading import Condition
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.jsonrpc import dumps, fresh
+from mcp_functions.protocol.json_reader import copy_json
+from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,12 +81,12 @@ class Record:
         answers = list(self.answers.get(key, EMPTY).values())
         if not answers:
             raise KeyError(key)
-        answer: JSONObject = fresh(answers[-1])
+        answer: JSONObject = copy_json(answers[-1])
         return answer
 
     def step_result(self, key: str) -> object:
         """Return a copy of what a recorded step returned."""
-        return fresh(self.steps[key][1])
+        return copy_json(self.steps[key][1])
 
     def longest_step(self) -> float:
         """Return the duration of the longest step so far, in seconds."""

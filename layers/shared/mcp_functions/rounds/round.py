@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError, ToolError
 from mcp_functions.protocol.errors import InputRequired as InputRequired  # noqa: PLC0414 - callers catch it from here
-from mcp_functions.protocol.jsonrpc import fresh
+from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.questions import Questions, check_text, message_of
 from mcp_functions.rounds.questions import WireQuestion as WireQuestion  # noqa: PLC0414 - part of `Round.ask`
 from mcp_functions.rounds.record import EMPTY, Record, write_state
@@ -162,7 +162,7 @@ class Round:
     def unproven_responses(self) -> dict[str, JSONObject]:
         """Responses to questions that the sealed state does not contain."""
         answered = self.record.answered_keys()
-        return {key: fresh(response) for key, response in self.request.responses.items() if key not in answered}
+        return {key: copy_json(response) for key, response in self.request.responses.items() if key not in answered}
 
     @property
     def started_at(self) -> int:

@@ -18,8 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, get_type_hints
 from uuid import UUID
 
-from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.protocol.plain_values import NotJson, to_json
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.round import RunningStep, running_step

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mcp_functions.protocol.errors import ParseError
-from mcp_functions.protocol.jsonrpc import dumps, loads
+from mcp_functions.protocol.json_reader import loads
+from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable

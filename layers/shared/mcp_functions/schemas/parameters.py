@@ -8,7 +8,7 @@ from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
 
-from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import to_json
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from pydantic_core import PydanticUndefined, SchemaError, ValidationError
 from pydantic_core.core_schema import any_schema
 
 from mcp_functions.protocol.errors import shortened
-from mcp_functions.protocol.jsonrpc import for_pydantic
+from mcp_functions.protocol.json_reader import check_size
+from mcp_functions.protocol.json_writer import dumps_utf8
 from mcp_functions.schemas.json_types import JsonType
 from mcp_functions.schemas.validation import TIMES, compile_schema, with_python_patterns
 
@@ -106,7 +107,8 @@ def read_type(annotation: object) -> JsonType:
     enforce = _enforcement(schema, adapter.core_schema)
 
     def read(value: object) -> object:
-        text = for_pydantic(value)
+        check_size(value)
+        text = dumps_utf8(value)
         try:
             result = adapter.validate_json(text, strict=True)
         except ValidationError as error:

@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import shortened
-from mcp_functions.protocol.json_writer import dumps, in_order
-from mcp_functions.protocol.jsonrpc import by_level, check_size, is_deeper
+from mcp_functions.protocol.json_reader import by_level, check_size, is_deeper
+from mcp_functions.protocol.json_writer import dumps, dumps_sorted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -119,7 +119,7 @@ def _unique_items(_validator: object, unique: object, value: object, _schema: ob
     """Find a member that comes twice; `jsonschema` would compare all pairs of members that it cannot sort."""
     from jsonschema import ValidationError  # noqa: PLC0415 - `jsonschema` calls this function
 
-    if unique and isinstance(value, list) and len({in_order(member) for member in value}) < len(value):
+    if unique and isinstance(value, list) and len({dumps_sorted(member) for member in value}) < len(value):
         yield ValidationError("has a member twice")
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.json_writer import PART, in_ascii, parts
-from mcp_functions.protocol.jsonrpc import CONTAINERS
+from mcp_functions.protocol.json_reader import CONTAINERS
+from mcp_functions.protocol.json_writer import CHUNK, chunks, dumps_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,12 +67,12 @@ def _write(value: object, write: Callable[[str], object], levels: int) -> None:
 
 
 def _write_string(text: str, write: Callable[[str], object]) -> None:
-    if len(text) <= PART:
-        write(in_ascii(text))
+    if len(text) <= CHUNK:
+        write(dumps_ascii(text))
         return
     write('"')
-    for part in parts(text):
-        write(in_ascii(part)[1:-1])
+    for part in chunks(text):
+        write(dumps_ascii(part)[1:-1])
     write('"')
 
 
@@ -106,7 +106,7 @@ def _scalars(values: Sequence[Any]) -> str:
     """Write numbers, booleans and nulls with commas between them; an integral float is written as an integer."""
     exact = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
     try:
-        return in_ascii(exact)[1:-1]
+        return dumps_ascii(exact)[1:-1]
     except ValueError:
         message = "not a JSON value"
         raise ValueError(message) from None

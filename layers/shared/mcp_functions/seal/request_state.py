@@ -24,8 +24,8 @@ from mcp_functions.protocol.errors import (
     Misconfigured,
     TemporarilyUnavailable,
 )
+from mcp_functions.protocol.json_reader import is_deeper
 from mcp_functions.protocol.json_writer import base64url, dumps
-from mcp_functions.protocol.jsonrpc import is_deeper
 from mcp_functions.seal.canonical_json import canonical_digest
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, StateTooLarge
-from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.protocol.jsonrpc import dumps
+from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store.blobs import BlobStore, ObjectNotFound, blob_reference
 from mcp_functions.store.dynamodb import MAX_BYTES, Row
 from mcp_functions.store.item_seal import BLOB_LABEL, ItemSeal

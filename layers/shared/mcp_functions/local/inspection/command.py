@@ -11,7 +11,7 @@ from mcp_functions.local import environment
 from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.lambdas import functions
 from mcp_functions.local.problems import Problem
-from mcp_functions.protocol import jsonrpc
+from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.messages import Principal
@@ -82,7 +82,7 @@ def _request(options: argparse.Namespace) -> Request:
 
 def _json(text: str) -> object:
     try:
-        return jsonrpc.loads(text)  # like the server, because the digest is compared
+        return json_reader.loads(text)  # like the server, because the digest is compared
     except ParseError:
         unread = "--arguments is not JSON: give params.arguments as the client sent them, in quotes"
         raise Problem(unread) from None

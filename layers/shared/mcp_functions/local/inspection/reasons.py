@@ -10,7 +10,7 @@ MAX_ROUNDS = 16
 
 WHY: dict[str, str] = {
     TokenReason.PREFIX: "it does not start with ks1.: another toolkit or codec made it",
-    TokenReason.LENGTH: f"it has more than {MAX_CHARS} characters (if the function's MCP_MAX_STATE_CHARS is not higher)",
+    TokenReason.LENGTH: f"it has more than {MAX_CHARS} characters (unless MCP_MAX_STATE_CHARS is higher)",
     TokenReason.ENCODING: "a character was changed, added or lost on its way: it is not canonical base64url",
     TokenReason.TRUNCATED: "it was cut",
     TokenReason.SUITE: "this version does not know its format",

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_functions.protocol import json_writer, jsonrpc
+from mcp_functions.protocol import json_reader, json_writer
 from mcp_functions.protocol.errors import InvalidRequest, ParseError
+from mcp_functions.protocol.messages import to_message
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {}}}
 
@@ -28,6 +29,11 @@ letters = st.sampled_from(
 )
 strings = st.lists(letters, max_size=3).map(lambda found: f'"{"".join(found)}"')
 keys = st.sampled_from(['"a"', r'"\u0061"', '"b"', '":"', r'"\u003a"', r'"\":"', r'"a\\"', '""']) | strings
+
+
+def parse(body: str | bytes) -> Any:  # noqa: ANN401 - JSON is any value
+    """Read one message, as the gateway does."""
+    return to_message(json_reader.loads(body))
 
 
 def spaced(*parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -52,26 +58,26 @@ def nested(levels: int) -> str:
 
 
 def test_a_request_is_read_whole() -> None:
-    assert jsonrpc.parse(json.dumps(REQUEST)) == REQUEST
+    assert parse(json.dumps(REQUEST)) == REQUEST
 
 
 def test_bytes_are_read_as_utf_8() -> None:
     sent = {**REQUEST, "params": {"text": "żółw 🐢"}}
-    assert jsonrpc.parse(json.dumps(sent, ensure_ascii=False).encode()) == sent
+    assert parse(json.dumps(sent, ensure_ascii=False).encode()) == sent
 
 
 def test_a_notification_has_no_id() -> None:
-    read = jsonrpc.parse('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}')
+    read = parse('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}')
     assert "id" not in read
 
 
 def test_params_may_be_left_out() -> None:
-    assert jsonrpc.parse('{"jsonrpc":"2.0","id":1,"method":"ping"}')["params"] == {}
+    assert parse('{"jsonrpc":"2.0","id":1,"method":"ping"}')["params"] == {}
 
 
 @pytest.mark.parametrize("id_", [0, -7, 2**70, "", "1", "ключ"])
 def test_an_id_keeps_its_type(id_: str | int) -> None:
-    read: Any = jsonrpc.parse(json.dumps({**REQUEST, "id": id_}))
+    read: Any = parse(json.dumps({**REQUEST, "id": id_}))
     assert read["id"] == id_
     assert type(read["id"]) is type(id_)
 
@@ -79,24 +85,24 @@ def test_an_id_keeps_its_type(id_: str | int) -> None:
 @pytest.mark.parametrize("id_", ["null", "true", "1.5", "[]", "{}"])
 def test_an_id_is_a_string_or_an_integer(id_: str) -> None:
     with pytest.raises(InvalidRequest, match="must be a string or an integer") as caught:
-        jsonrpc.parse('{"jsonrpc":"2.0","method":"x","id":' + id_ + "}")
+        parse('{"jsonrpc":"2.0","method":"x","id":' + id_ + "}")
     assert caught.value.id is None
 
 
 def test_null_is_an_invalid_id_and_not_a_notification() -> None:
     with pytest.raises(InvalidRequest):
-        jsonrpc.parse('{"jsonrpc":"2.0","method":"x","id":null,"params":{}}')
+        parse('{"jsonrpc":"2.0","method":"x","id":null,"params":{}}')
 
 
 def test_a_batch_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="Batches"):
-        jsonrpc.parse(json.dumps([REQUEST]))
+        parse(json.dumps([REQUEST]))
 
 
 @pytest.mark.parametrize("member", ['"result":{}', '"error":{"code":1,"message":"x"}'])
 def test_a_response_is_refused(member: str) -> None:
     with pytest.raises(InvalidRequest, match="takes no responses"):
-        jsonrpc.parse('{"jsonrpc":"2.0","id":1,' + member + "}")
+        parse('{"jsonrpc":"2.0","id":1,' + member + "}")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +111,7 @@ def test_a_response_is_refused(member: str) -> None:
 )
 def test_other_json_is_no_request(body: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        jsonrpc.parse(body)
+        parse(body)
     assert caught.value.id is None
 
 
@@ -121,7 +127,7 @@ def test_other_json_is_no_request(body: str) -> None:
 )
 def test_a_refusal_names_the_id_if_there_is_one(body: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        jsonrpc.parse(body)
+        parse(body)
     assert caught.value.id == "a"
 
 
@@ -143,36 +149,36 @@ def test_a_refusal_names_the_id_if_there_is_one(body: str) -> None:
 )
 def test_what_is_not_json_in_utf_8_is_a_parse_error(body: bytes) -> None:
     with pytest.raises(ParseError):
-        jsonrpc.loads(body)
+        json_reader.loads(body)
 
 
 @pytest.mark.parametrize("body", ['{"a":1,"a":1}', '{"b":{"a":1,"a":2}}', r'{"a":1,"\u0061":2}', '[{"a":1,"a":2}]'])
 def test_a_key_that_comes_twice_is_refused(body: str) -> None:
     with pytest.raises(ParseError, match="twice"):
-        jsonrpc.loads(body)
+        json_reader.loads(body)
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity", "[NaN]"])
 def test_nan_and_infinity_are_not_json(word: str) -> None:
     with pytest.raises(ParseError, match="not JSON"):
-        jsonrpc.loads(word)
+        json_reader.loads(word)
 
 
 @pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 310, "-" + "9" * 310, "[1" + "0" * 309 + "]"])
 def test_a_number_too_large_for_a_double_is_refused(number: str) -> None:
     with pytest.raises(ParseError, match="too large"):
-        jsonrpc.loads(number)
+        json_reader.loads(number)
 
 
 def test_a_number_that_a_double_may_come_near_is_exact() -> None:
     largest = int(sys.float_info.max)
-    assert jsonrpc.loads(str(largest)) == largest
-    assert jsonrpc.loads(json.dumps("9" * 5000)) == "9" * 5000
+    assert json_reader.loads(str(largest)) == largest
+    assert json_reader.loads(json.dumps("9" * 5000)) == "9" * 5000
 
 
 def test_an_integer_of_more_digits_than_python_reads_is_a_parse_error() -> None:
     with pytest.raises(ParseError):
-        jsonrpc.loads("9" * 5000)
+        json_reader.loads("9" * 5000)
 
 
 @pytest.mark.parametrize(
@@ -180,73 +186,73 @@ def test_an_integer_of_more_digits_than_python_reads_is_a_parse_error() -> None:
     [("1.0", 1), ("1e3", 1000), ("-0.0", 0), ("9007199254740992.0", 2**53), ("12300e-2", 123)],
 )
 def test_a_number_without_a_fraction_is_an_int(text: str, value: int) -> None:
-    read = jsonrpc.loads(text)
+    read = json_reader.loads(text)
     assert read == value
     assert type(read) is int
 
 
 @pytest.mark.parametrize("text", ["1.5", "1e300", "-2.5e-3"])
 def test_a_fraction_or_a_number_beyond_2_to_the_53_stays_a_float(text: str) -> None:
-    read = jsonrpc.loads(text)
+    read = json_reader.loads(text)
     assert read == float(text)
     assert type(read) is float
 
 
 def test_an_integer_is_exact_however_large() -> None:
-    assert jsonrpc.loads("9007199254740993") == 2**53 + 1
+    assert json_reader.loads("9007199254740993") == 2**53 + 1
 
 
 def test_64_levels_are_read_and_65_are_not() -> None:
     text = '["x",%s]'
-    assert jsonrpc.loads(text % nested(63))
-    assert jsonrpc.loads(text % ('{"a":' * 31 + nested(32) + "}" * 31))
+    assert json_reader.loads(text % nested(63))
+    assert json_reader.loads(text % ('{"a":' * 31 + nested(32) + "}" * 31))
     with pytest.raises(ParseError, match="deeper than 64"):
-        jsonrpc.loads(text % nested(64))
+        json_reader.loads(text % nested(64))
     with pytest.raises(ParseError, match="deeper than 64"):
-        jsonrpc.loads(text % ('{"a":' * 32 + nested(32) + "}" * 32))
+        json_reader.loads(text % ('{"a":' * 32 + nested(32) + "}" * 32))
 
 
 @pytest.mark.parametrize("levels", [1000, 200_000])
 def test_the_deepest_nesting_is_only_a_parse_error(levels: int) -> None:
     with pytest.raises(ParseError):
-        jsonrpc.loads(nested(levels))
+        json_reader.loads(nested(levels))
 
 
 def test_a_wide_value_is_not_a_deep_one() -> None:
-    assert len(jsonrpc.loads("[" + ",".join(["[]"] * 500) + "]")) == 500
+    assert len(json_reader.loads("[" + ",".join(["[]"] * 500) + "]")) == 500
 
 
 @pytest.mark.parametrize("text", [r'"\ud800"', r'"\uDC00"', r'{"\udfff":1}', '"\ud800"', r'["\ud83d"]'])
 def test_half_of_a_surrogate_pair_is_refused(text: str) -> None:
     with pytest.raises(ParseError):
-        jsonrpc.loads(text)
+        json_reader.loads(text)
 
 
 @pytest.mark.parametrize(("text", "value"), [(r'"\ud83d\udc22"', "🐢"), (r'"\\ud800"', r"\ud800")])
 def test_a_whole_pair_and_an_escaped_backslash_are_text(text: str, value: str) -> None:
-    assert jsonrpc.loads(text) == value
+    assert json_reader.loads(text) == value
 
 
 def test_a_parse_error_says_nothing_of_the_text() -> None:
     with pytest.raises(ParseError) as caught:
-        jsonrpc.loads('{"password": hunter2}')
+        json_reader.loads('{"password": hunter2}')
     assert "hunter2" not in f"{caught.value} {caught.value.reason} {caught.value.__cause__}"
 
 
 def test_what_is_written_is_one_line_without_blanks() -> None:
-    assert jsonrpc.dumps({"a": [1, "ż\n"], "b": None}) == '{"a":[1,"ż\\n"],"b":null}'
+    assert json_writer.dumps({"a": [1, "ż\n"], "b": None}) == '{"a":[1,"ż\\n"],"b":null}'
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [float("-inf")]])
 def test_nan_is_not_written(value: object) -> None:
     with pytest.raises(ValueError, match="JSON"):
-        jsonrpc.dumps(value)
+        json_writer.dumps(value)
 
 
 def test_a_value_that_holds_itself_is_not_written() -> None:
     value: list[object] = []
     value.append({"again": value})
-    for write in (json_writer.dumps, json_writer.in_ascii, json_writer.in_order, json_writer.encoded):
+    for write in (json_writer.dumps, json_writer.dumps_ascii, json_writer.dumps_sorted, json_writer.dumps_utf8):
         with pytest.raises(ValueError, match="too deep"):
             write(value)
 
@@ -254,17 +260,19 @@ def test_a_value_that_holds_itself_is_not_written() -> None:
 @given(st.dictionaries(st.text(), values), st.text(), values)
 def test_a_member_that_was_written_before_is_written_as_if_anew(members: Any, name: str, value: object) -> None:  # noqa: ANN401
     members.pop(name, None)  # it stands last
-    assert json_writer.joined(members, name, json_writer.dumps(value)) == json_writer.dumps({**members, name: value})
+    assert json_writer.dumps_with_member(members, name, json_writer.dumps(value)) == json_writer.dumps(
+        {**members, name: value}
+    )
 
 
 @given(values)
 def test_what_is_written_is_read_back(value: object) -> None:
-    assert jsonrpc.loads(jsonrpc.dumps(value)) == value
+    assert json_reader.loads(json_writer.dumps(value)) == value
 
 
 @given(values)
 def test_reading_agrees_with_the_standard_library(value: object) -> None:
-    assert jsonrpc.loads(json.dumps(value)) == value
+    assert json_reader.loads(json.dumps(value)) == value
 
 
 def strictly(text: str) -> object:
@@ -301,21 +309,21 @@ def test_what_is_read_is_what_a_reader_that_guesses_nothing_reads(text: str) -> 
         expected = strictly(text)
     except ValueError:
         with pytest.raises(ParseError):
-            jsonrpc.loads(text)
+            json_reader.loads(text)
     else:
-        assert repr(jsonrpc.loads(text)) == repr(expected)
+        assert repr(json_reader.loads(text)) == repr(expected)
 
 
 @pytest.mark.parametrize("text", [r'{"a":1,"\u0061":"\u003a"}', '{"a":":","a":2}', '{"a":1,"b":{"a":":","a":1}}'])
 def test_a_key_that_comes_twice_is_found_whatever_stands_beside_it(text: str) -> None:
     with pytest.raises(ParseError, match="twice"):
-        jsonrpc.loads(f'["x:",{text}]')
+        json_reader.loads(f'["x:",{text}]')
 
 
 @given(st.binary() | st.text().map(str.encode) | values.map(lambda value: json.dumps(value).encode()))
 def test_no_body_leads_to_anything_but_a_message_or_an_error_of_the_protocol(body: bytes) -> None:
     try:
-        read = jsonrpc.parse(body)
+        read = parse(body)
     except (ParseError, InvalidRequest):
         return
     assert read["jsonrpc"] == "2.0"

@@ -1,0 +1,115 @@
+"""The way out: a result or an error as the HTTP response that API Gateway expects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.http.events import takes_stream
+from mcp_functions.protocol.errors import Crash, InternalError, ResultTooLarge
+from mcp_functions.protocol.json_writer import chunks, dumps, dumps_ascii, dumps_with_member
+from mcp_functions.protocol.messages import ForwardedResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.protocol.errors import McpError
+    from mcp_functions.protocol.messages import AnyResult, Result
+    from mcp_functions.protocol.wire_types import RequestId
+
+MAX_MEGABYTES = 6  # of a function's whole response
+MAX_BODY = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # the rest is for headers
+MAX_ESCAPE = 3  # ASCII characters that JSON needs for one byte of a body; a body holds no control characters
+SECURITY_HEADERS = {  # a result or a state may be private, and no response is a page
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "strict-transport-security": "max-age=31536000",
+    "x-content-type-options": "nosniff",
+}
+JSON_HEADERS = {**SECURITY_HEADERS, "content-type": "application/json"}
+STREAM_HEADERS = {**SECURITY_HEADERS, "content-type": "text/event-stream", "x-accel-buffering": "no"}
+
+
+def response(http: HttpRequest, status: int, headers: Mapping[str, str], body: str) -> Response:
+    """Make a response to `http`."""
+    return {
+        "statusCode": status,
+        "headers": {**headers, **http.response_headers},
+        "body": body,
+        "isBase64Encoded": False,
+    }
+
+
+def empty(http: HttpRequest, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """Make a response without a body."""
+    return response(http, status, {**SECURITY_HEADERS, **(headers or {})}, "")
+
+
+def json(http: HttpRequest, status: int, value: object, headers: Mapping[str, str] | None = None) -> Response:
+    """Make a response whose body is JSON."""
+    return response(http, status, {**JSON_HEADERS, **(headers or {})}, dumps(value))
+
+
+def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
+    """Make the response of a request that has a result.
+
+    Raises:
+        InternalError: Lambda cannot return it: it is too large, or not whole Unicode.
+
+    """
+    if isinstance(result, ForwardedResponse):
+        return dict(result.response)
+    if result.body:
+        made = response(http, 200, STREAM_HEADERS if result.body.is_stream else JSON_HEADERS, result.body.text)
+    elif result.notifications and takes_stream(http):
+        made = response(http, 200, STREAM_HEADERS, _event_stream(result, id_))
+    else:
+        made = response(http, 200, JSON_HEADERS, _message(result, id_))
+    return check_size(made)
+
+
+def failure(http: HttpRequest, error: McpError, id_: RequestId | None) -> Response:
+    """Make the response of a request that failed; None is the id of a request that could not be read."""
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    identified = {} if id_ is None else {"id": id_}
+    # A client finds no request for an error without an id, so a crash is an error of HTTP too.
+    status = 500 if id_ is None and isinstance(error, Crash) else error.status
+    return json(http, status, {"jsonrpc": "2.0", **identified, "error": body}, error.headers)
+
+
+def check_size(made: Response) -> Response:
+    """Return a response that Lambda can return.
+
+    Raises:
+        InternalError: Lambda cannot encode the body.
+        ResultTooLarge: the body is over Lambda's limit. The client should learn this, and not only see a 502.
+
+    """
+    body: str = made["body"]
+    try:
+        size = len(body) if body.isascii() else len(body.encode())
+    except UnicodeEncodeError:
+        raise InternalError(reason="the function returned half of a surrogate pair") from None
+    if size * MAX_ESCAPE > MAX_BODY and _escaped_size(body) > MAX_BODY:
+        raise ResultTooLarge(MAX_MEGABYTES)
+    return made
+
+
+def _message(result: Result, id_: RequestId) -> str:
+    if result.text:
+        return dumps_with_member({"jsonrpc": "2.0", "id": id_}, "result", result.text)
+    return dumps({"jsonrpc": "2.0", "id": id_, "result": result.result})
+
+
+def _event_stream(result: Result, id_: RequestId) -> str:
+    """Write the notifications and the result as one event stream, which Lambda returns whole (basic/transports)."""
+    messages = [*map(dumps, result.notifications), _message(result, id_)]
+    return "".join(f"event: message\ndata: {message}\n\n" for message in messages)
+
+
+def _escaped_size(text: str) -> int:
+    """Count the characters of a text as a JSON string in ASCII. A copy of the whole text may not fit in memory."""
+    return sum(len(dumps_ascii(chunk)) - 2 for chunk in chunks(text))

@@ -1,0 +1,148 @@
+"""A strict JSON reader for requests that the server does not trust.
+
+It refuses duplicate keys, because two readers would see two different requests. It also refuses NaN, deep nesting and
+text that is not whole Unicode. A number without a fraction becomes an `int` however it was written: 1.0 and 1 must be
+the same number for every later reader, including the one that hashes the arguments.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mcp_functions.protocol.errors import ParseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp_functions.protocol.wire_types import JSONValue
+
+MAX_DEPTH = 64
+MAX_DIGITS = 309  # of the largest double
+MAX_VALUES = 100_000  # in one value that pydantic or jsonschema validates
+MAX_EXACT = 2**53  # a double beyond this no longer identifies one integer
+CONTAINERS = (dict, list, tuple)
+
+
+def loads(text: str | bytes) -> JSONValue:
+    """Read JSON strictly.
+
+    Raises:
+        ParseError: the text is not JSON, is ambiguous, is nested too deep, or is not whole Unicode.
+
+    """
+    try:
+        string = text if isinstance(text, str) else text.decode()
+        if not string.isascii():
+            string.encode()  # a Python string can hold half of a surrogate pair
+        # While a document is read, none of it is garbage. But the collector would look at all of it again for every
+        # few hundred containers: 4 MiB of nested arrays would take four times as long.
+        with gc_paused():
+            value = _decoder.decode(string)
+    except ParseError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ParseError(reason=type(error).__name__) from None
+    if string.count("[") + string.count("{") > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
+        message = f"JSON is nested deeper than {MAX_DEPTH} levels"
+        raise ParseError(message)
+    if "\\ud" in string or "\\uD" in string:
+        _check_unicode(value)
+    return value
+
+
+def copy_json(value: JSONValue) -> JSONValue:
+    """Copy a JSON value and every container in it, so that a change to the copy does not change the original."""
+    if type(value) is dict:
+        return {key: copy_json(member) for key, member in value.items()}
+    if type(value) is list:
+        return [copy_json(member) for member in value]
+    return value
+
+
+def is_deeper(value: object, levels: int) -> bool:
+    """Check whether containers are nested deeper than `levels`. This does not recurse."""
+    return next(islice(by_level(value), levels, None), None) is not None
+
+
+def check_size(value: object) -> None:
+    """Refuse a value that is too expensive to validate: pydantic keeps 400 bytes for each invalid value.
+
+    Raises:
+        ValueError: the value holds more than MAX_VALUES values.
+
+    """
+    if sum(len(container) for level in by_level(value) for container in level) > MAX_VALUES:
+        message = f"holds more than {MAX_VALUES} values"
+        raise ValueError(message)
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pause the garbage collector while many objects are created and none is discarded."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def by_level(value: object) -> Iterator[list[Any]]:
+    """Yield the containers of each depth, outermost first."""
+    level: list[Any] = [value] if isinstance(value, CONTAINERS) else []
+    while level:
+        yield level
+        groups = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [child for group in groups for child in group if isinstance(child, CONTAINERS)]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        message = "A JSON object holds the same key twice"
+        raise ParseError(message)
+    return members
+
+
+def _float(text: str) -> int | float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        message = "A JSON number is too large"
+        raise ParseError(message)
+    return int(value) if value.is_integer() and abs(value) <= MAX_EXACT else value
+
+
+def _integer(text: str) -> int:
+    if len(text) >= MAX_DIGITS:
+        _float(text)  # the same limit for both ways of writing a number
+    return int(text)
+
+
+def _constant(_name: str) -> NoReturn:
+    message = "NaN and Infinity are not JSON"
+    raise ParseError(message)
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_int=_integer, parse_constant=_constant)
+
+
+def _check_unicode(value: object) -> None:
+    pending = [value]
+    try:
+        while pending:
+            item = pending.pop()
+            if isinstance(item, str):
+                item.encode()
+            elif isinstance(item, dict):
+                pending += item
+                pending += item.values()
+            elif isinstance(item, list):
+                pending += item
+    except UnicodeEncodeError:
+        message = "A JSON string holds half of a surrogate pair"
+        raise ParseError(message) from None
