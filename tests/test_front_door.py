@@ -19,8 +19,9 @@ from mcp_functions import Header, prompt, resource, serve_catalog, tool
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
+from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.forwarding import boto3_client
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.settings import Settings
 from tests.support import wire
 

@@ -17,8 +17,9 @@ import pytest
 from mcp_functions import tool
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
+from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.forwarding import IDLE_SECONDS, CachedClient, call_with_timeout, lambda_client
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import json_writer
 from mcp_functions.protocol.errors import OutcomeUnknown
 from mcp_functions.settings import Settings

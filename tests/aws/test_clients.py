@@ -841,7 +841,7 @@ door, summons = forwarding.CachedClient(make), WorkerInvoker("worker", make)
 door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
-locks = [client._connections._lock for client in made] + [once["making"].cell_contents, seal_factory._making]
+locks = [client._connections._lock for client in made] + [once["lock"].cell_contents, seal_factory._making]
 held, go_on = threading.Event(), threading.Event()
 def hold():
     for lock in locks:

@@ -31,7 +31,8 @@ from mcp_functions import (
 )
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers.base import Handler
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.settings import Settings
 from tests.support import wire

@@ -21,7 +21,8 @@ from mcp_functions import Elicit, Step, serve, settings, tool
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog as catalogs
 from mcp_functions.http import metadata
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local import Harness, catalog, checks, template
 from mcp_functions.local.scaffold import init
 from mcp_functions.seal.data_keys import KmsKey

@@ -16,7 +16,8 @@ from pydantic import BaseModel, TypeAdapter
 
 import mcp_functions
 from mcp_functions import Elicit, Question, RequestState, Step, ToolError, prompt, resource, serve, tool
-from mcp_functions.http.gateway import Endpoint, LambdaFunction, WorkFailed
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.testing import Conversation
 from tests.legacy.test_questions import text as legacy_text
@@ -417,7 +418,8 @@ RULE_AT = {
 TYPE_NAMES = {"type_name", "name", "words.format"}  # functions that return the name of a type
 # Names whose values are such rules: checked where they are made, or texts of NotJson.
 CHECKED = {
-    "round.py": {"rule"},  # as `fail` was given it
+    "questions.py": {"rule"},  # as `fail` was given it
+    "round.py": {"rule"},
     "results.py": {"reason", "allowed"},  # str(NotJson); TOOL or RESOURCE
     "forms.py": {"reason"},  # constants that `_refuse` is given
     "input_requests.py": {"error"},  # NotJson

@@ -402,7 +402,7 @@ def test_a_handler_that_calls_itself_for_ever_writes_a_short_line(caplog: pytest
     (line,) = [line for line in caplog.messages if "RecursionError" in line]
     assert len(line) < 8192
     assert "in endless" in line
-    assert "in play" in line, "the frames that it began with are told too"
+    assert "in run_round" in line, "the frames that it began with are told too"
     assert " more < " in line
 
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from mcp_functions import Header, Progress, serve, tool
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import ContentTooLarge, InsufficientScope, OutcomeUnknown, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Request, Result
 from mcp_functions.settings import Settings

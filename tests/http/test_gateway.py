@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from mcp_functions import Header, Progress, tool
 from mcp_functions.dispatch.dispatcher import Dispatcher
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
 from mcp_functions.settings import Settings

@@ -15,7 +15,8 @@ from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.legacy import LegacyServer, ModernServer
 from mcp_functions.settings import Settings
 from mcp_functions.store import DynamoDbTable, SealedTable

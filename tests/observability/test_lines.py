@@ -21,7 +21,8 @@ from mcp_functions import Elicit, Step, observability, prompt, resource, serve, 
 from mcp_functions.dispatch import single_use
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local import template
 from mcp_functions.protocol.errors import Busy, Misconfigured, TemporarilyUnavailable
 from mcp_functions.settings import Settings

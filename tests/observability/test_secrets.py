@@ -37,7 +37,8 @@ from mcp_functions import (
 )
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local import Harness, template
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Principal

@@ -37,24 +37,24 @@ CALLS = {
     "aws", "aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing", "aws.endpoints",
 }  # fmt: skip
 EVERY = {
-    "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.gateway",
-    "http.identity", "http.metadata", "observability", "observability.lines", "observability.notes", "protocol",
-    "protocol.constants", "protocol.errors", "protocol.headers", "protocol.json_writer", "protocol.jsonrpc",
-    "protocol.messages", "protocol.scopes", "protocol.uri_templates", "settings",
+    "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",
+    "http.gateway", "http.identity", "http.metadata", "http.requests", "http.responses", "observability",
+    "observability.lines", "observability.notes", "protocol", "protocol.constants", "protocol.errors",
+    "protocol.headers", "protocol.json_reader", "protocol.json_writer", "protocol.messages", "protocol.scopes",
+    "protocol.uri_templates", "settings",
 }  # fmt: skip
-DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.forgetting"}
+DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.resets"}
 TOOL = EVERY | {
-    "dispatch", "dispatch.dispatcher", "handlers.base", "handlers.decorators",
-    "handlers.return_types", "handlers.runner", "handlers.signatures", "handlers.tools", "protocol.plain_values",
-    "protocol.results", "schemas",
-    "schemas.arguments", "schemas.defaults", "schemas.json_types", "schemas.parameters", "serving",
+    "dispatch", "dispatch.dispatcher", "handlers.base", "handlers.decorators", "handlers.return_types",
+    "handlers.runner", "handlers.signatures", "handlers.tools", "protocol.plain_values", "protocol.results",
+    "schemas", "schemas.arguments", "schemas.json_types", "schemas.parameters", "schemas.type_reader", "serving",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
-    "dispatch.conversations", "dispatch.seal_factory", "handlers.injection", "protocol.foreign_types", "rounds",
-    "rounds.capabilities", "rounds.elicitation", "rounds.input_requests", "rounds.round", "schemas.class_types",
-    "schemas.forms", "schemas.limits",
-    "schemas.record_types", "seal", "seal.budgets", "seal.data_keys", "seal.envelope", "seal.forgetting",
-    "seal.key_choice", "seal.kms", "seal.request_state",
+    "dispatch.conversations", "dispatch.seal_factory", "handlers.injection", "protocol.content_blocks",
+    "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation", "rounds.input_requests",
+    "rounds.questions", "rounds.record", "rounds.round", "schemas.class_types", "schemas.forms", "schemas.limits",
+    "schemas.record_types", "seal", "seal.budgets", "seal.canonical_json", "seal.data_keys", "seal.envelope",
+    "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets",
 }  # fmt: skip
 KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
 OWN = {
@@ -79,8 +79,8 @@ FORBIDDEN = {
 }
 # All modules, with room for what a version of Python changes.
 MOST = {
-    "list": 140,
-    "forward": 145,
+    "list": 145,
+    "forward": 148,
     "scalar": 116,
     "record": 130,
     "model": 270,

@@ -39,7 +39,8 @@ from mcp_functions import (
 )
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers.base import Handler
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.settings import Settings
 from tests.dispatch.test_dispatcher import App
@@ -182,9 +183,13 @@ def test_the_models_of_the_first_sdk_are_taken_too() -> None:
     assert call([image, "a"])["content"] == [PICTURE, text("a")]
     assert call(whole) == {**call(whole), "content": [PICTURE], "isError": True}
     assert "structuredContent" not in call(whole)
+
+    def describe_nothing() -> None:
+        """Do nothing."""
+
     misspelt = elder("ToolAnnotations", readonlyHint=True)
     with pytest.raises(TypeError, match="readonlyHint"):
-        tool(annotations=misspelt)(returning)
+        tool(annotations=misspelt)(describe_nothing)
 
 
 def test_fastmcp_s_helpers_are_taken_by_what_they_can_be_turned_into() -> None:
@@ -456,7 +461,7 @@ def test_lists_and_unions_are_what_the_return_annotation_promises(
 )
 def test_content_inside_a_value_is_refused_where_it_is_promised(annotation: object) -> None:
     with pytest.raises(
-        TypeError, match=r"test_foreign_types\.py:\d+: returner\(\): .*content stands alone or in a list"
+        TypeError, match=r"test_foreign_types\.py:\d+: returner\(\): .*content is returned by itself or in a list"
     ):
         returning(None, annotation)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import dialects, serve, settings
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog, lookup
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.legacy import LegacyServer, ModernServer
 from tests.support import wire
 

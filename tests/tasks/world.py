@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
-from mcp_functions.http.gateway import Endpoint, LambdaFunction
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.settings import Settings
 from mcp_functions.store import DynamoDbTable, SealedTable

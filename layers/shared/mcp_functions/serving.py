@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http import identity, metadata
-from mcp_functions.http.gateway import Endpoint, LambdaFunction, lazy_value
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction, lazy_value
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.protocol.json_reader import gc_paused

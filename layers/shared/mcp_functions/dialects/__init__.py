@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.dialects.dialect import Dialect
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Continuation, Endpoint
+    from mcp_functions.http.exchange import Continuation, Endpoint
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
 
 __all__ = ["DialectContext", "add_to_front_door", "add_to_function"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Continuation
+    from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings

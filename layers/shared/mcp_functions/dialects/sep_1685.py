@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.dialects.dialect import DialectContext, Next
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Continuation
+    from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request
 
 NAME = "sep-1685"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.dialects.dialect import DialectContext
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Continuation
+    from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.errors import StateTooLarge
     from mcp_functions.protocol.messages import Principal, Request
     from mcp_functions.protocol.wire_types import JSONRPCRequest

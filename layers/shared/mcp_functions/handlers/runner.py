@@ -53,11 +53,10 @@ def run_round(handler: Runnable, params: Mapping[str, Any], round_: Round | None
     try:
         result = handler.call(params, round_)  # type: ignore[arg-type]  # a handler that only returns takes None
     except InputRequired as signal:
-        by_hand = DeveloperError(BY_HAND).with_traceback(signal.__traceback__)
         if round_ is None:
-            raise Crash(crash_message(handler), by_hand) from None
+            raise Crash(crash_message(handler), _raised_by_hand(signal)) from None
         if not round_.ended:
-            round_.developer_error = round_.developer_error or by_hand
+            round_.developer_error = round_.developer_error or _raised_by_hand(signal)
     except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of every exception
         has_ended = round_ is not None and (round_.ended or round_.developer_error)
         if is_ctrl_c(error) or not has_ended:
@@ -72,6 +71,11 @@ def _close(handler: Runnable, round_: Round, result: dict[str, Any] | None) -> d
     if round_.failure:
         return handler.error_result(round_.failure)
     return None if round_.ended else result
+
+
+def _raised_by_hand(signal: InputRequired) -> DeveloperError:
+    """Return the error for a signal that the author's code raised: no question ended the round."""
+    return DeveloperError(BY_HAND).with_traceback(signal.__traceback__)
 
 
 def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mcp_functions import observability
 from mcp_functions.http import cors, identity, requests, responses
@@ -12,17 +12,41 @@ from mcp_functions.protocol.errors import InvalidRequest, ParseError
 from mcp_functions.protocol.messages import ForwardedResponse, Request, is_request, to_message
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.gateway import Endpoint
     from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.observability import Notes
     from mcp_functions.protocol.messages import AnyResult
-    from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, RequestId
+    from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue, RequestId
     from mcp_functions.settings import Settings
 
+Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # the request that a dialect's message continues
+
 WELL_KNOWN = "/.well-known/"
+
+
+class Endpoint(NamedTuple):
+    """What a Lambda function serves, made from its environment at the first event.
+
+    Attributes:
+        settings: of the deployment.
+        answer: answers a request.
+        documents: public documents, by path.
+        parameters: the `Mcp-Param-*` headers that the tools read.
+        work: continues a task, if calls may become tasks.
+        turn: reads a message that only a dialect has; None if it has none like it.
+        legacy: responds to clients of earlier revisions; None for a message of this revision.
+
+    """
+
+    settings: Settings
+    answer: Callable[[Request], AnyResult]
+    documents: Mapping[str, Mapping[str, Any]] = {}
+    parameters: Sequence[str] = ()
+    work: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
+    turn: Callable[[HttpRequest, JSONValue], Continuation | None] | None = None
+    legacy: Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None] | None = None
 
 
 class HttpExchange:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.http import events, responses
@@ -18,45 +18,18 @@ from mcp_functions.http.exchange import HttpExchange
 from mcp_functions.protocol.errors import Crash, InternalError, McpError, Misconfigured, is_ctrl_c
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.exchange import Endpoint
     from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.observability import Logger, Notes
-    from mcp_functions.protocol.messages import AnyResult, Request
-    from mcp_functions.protocol.wire_types import JSONRPCRequest, JSONValue
-    from mcp_functions.settings import Settings
 
-Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # the request that a dialect's message continues
 T = TypeVar("T")
 
 BAD_REQUEST = 400
 WORK = "mcpTask"  # the member of an event that tells a worker to continue a task; no gateway writes it
 WORK_METHOD = "work"  # what the log line of a worker has as its method
-
-
-class Endpoint(NamedTuple):
-    """What a Lambda function serves, made from its environment at the first event.
-
-    Attributes:
-        settings: of the deployment.
-        answer: answers a request.
-        documents: public documents, by path.
-        parameters: the `Mcp-Param-*` headers that the tools read.
-        work: continues a task, if calls may become tasks.
-        turn: reads a message that only a dialect has; None if it has none like it.
-        legacy: responds to clients of earlier revisions; None for a message of this revision.
-
-    """
-
-    settings: Settings
-    answer: Callable[[Request], AnyResult]
-    documents: Mapping[str, Mapping[str, Any]] = {}
-    parameters: Sequence[str] = ()
-    work: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
-    turn: Callable[[HttpRequest, JSONValue], Continuation | None] | None = None
-    legacy: Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None] | None = None
 
 
 class WorkFailed(Exception):

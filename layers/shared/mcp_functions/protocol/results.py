@@ -10,7 +10,6 @@ from __future__ import annotations
 import binascii
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import BYTES, NotJson, to_json, type_name
@@ -63,7 +62,7 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
         DeveloperError: the value is none of these.
 
     """
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - other functions do not need it
+    from mcp_functions.protocol import content_blocks, foreign_types  # noqa: PLC0415 - other functions do not need it
 
     meta: dict[str, Any] = {}
     is_result = foreign_types.role(value) == foreign_types.RESULT and foreign_types.name(value) == "GetPromptResult"
@@ -96,6 +95,8 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
     if _role(value) == "result" and hasattr(value, "contents"):
         items = value.contents
     if _role(value) or _holds_content(items):
+        from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
+
         return [content_blocks.contents(item, uri) for item in items]
     mime = {"mimeType": mime_type} if mime_type else {}
     if isinstance(value, BYTES):
@@ -132,6 +133,8 @@ def _structured(value: object) -> dict[str, Any]:
 
 def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
     """Write a list of content. None in it is left out, and a value beside content becomes its JSON, as text."""
+    from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
+
     return [
         content_blocks.block(item) if isinstance(item, str) or _role(item) else _text(_json(item, TOOL)[1])
         for item in values

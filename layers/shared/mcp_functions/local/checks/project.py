@@ -98,7 +98,7 @@ def read(root: Path) -> Project:
         folders=folders,
         offering=frozenset(folder for folder, _ in handlers),
         asking=frozenset(folder for folder, one in handlers if one.asks or one.task),
-        keeping=frozenset(folder for folder, one in handlers if one.keeps),
+        keeping=frozenset(folder for folder, one in handlers if one.needs_table),
         catalog=catalogs.read(root / FOLDER),
         template=parsed,
     )
