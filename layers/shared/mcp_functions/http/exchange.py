@@ -31,12 +31,12 @@ class Endpoint(NamedTuple):
 
     Attributes:
         settings: of the deployment.
-        answer: answers a request.
+        answer: the function that answers a request.
         documents: public documents, by path.
         parameters: the `Mcp-Param-*` headers that the tools read.
-        work: continues a task, if calls may become tasks.
-        turn: reads a message that only a dialect has; None if it has none like it.
-        legacy: responds to clients of earlier revisions; None for a message of this revision.
+        work: the function that continues a task; None if no call may become a task.
+        turn: the function that reads a message of a dialect; it returns None for any other message.
+        legacy: the function that serves clients of 2025; it returns None for a message of this revision.
 
     """
 
@@ -80,8 +80,10 @@ class HttpExchange:
         if endpoint.settings.allowed_origins:
             shared = cors.response_headers(self.http.headers.get("origin"), endpoint.settings.allowed_origins)
             self.http = self.http._replace(response_headers=shared)
-        response = self._without_message(endpoint) or self._for_earlier_revision(endpoint)
-        if response:
+        response = self._without_message(endpoint)
+        if response is None:
+            response = self._for_earlier_revision(endpoint)
+        if response is not None:
             return response
         message = self._read_message(endpoint)
         self._note_message(message)
@@ -107,9 +109,9 @@ class HttpExchange:
         if document is None and http.path.startswith(WELL_KNOWN):
             notes.reason = "not_found"
             return responses.empty(http, 404)
-        methods = "GET" if document is not None else "POST, GET, DELETE" if endpoint.legacy else "POST"
         if cors.is_preflight(http):
             notes.method = "preflight"
+            methods = _allowed_methods(endpoint, is_document=document is not None)
             return responses.empty(http, 204, cors.preflight(methods, endpoint.settings.auth_mode, endpoint.parameters))
         if document is None:
             return None
@@ -179,3 +181,12 @@ class HttpExchange:
             self._notes.tool_error = result.result.get("isError") is True
         else:
             self._notes.conclude("input_required" if result.result.get("inputRequests") else "shed")
+
+
+def _allowed_methods(endpoint: Endpoint, *, is_document: bool) -> str:
+    """Return the methods of a path. Clients of 2025 also resume streams (GET) and end sessions (DELETE)."""
+    if is_document:
+        return "GET"
+    if endpoint.legacy:
+        return "POST, GET, DELETE"
+    return "POST"

@@ -64,8 +64,8 @@ class Questions:
         self.actions = record.add_responses(responses)
         self._record = record
         self._fingerprints: dict[str, str] = {}  # of every question of this round, by key
-        self._read: set[str] = set()  # fingerprints of the questions whose answers this round has read
-        self._readings = Counter[str]()  # by key
+        self._answered: set[str] = set()  # fingerprints of the questions whose answers this round has used
+        self._readings = Counter[str]()  # how often each key was asked
         self._closed = False
 
     def outcome(self, question: WireQuestion) -> Outcome:
@@ -79,21 +79,21 @@ class Questions:
         key, request = question.key, question.request
         check_text(key, "a question's key is text, and not of type {type}")
         check_text(message_of(request), "a question's message is text, and not of type {type}")
-        name = fingerprint(request)
-        answers = self._answers(question, name)
-        if name not in answers:
+        request_fingerprint = fingerprint(request)
+        answers = self._answers(question, request_fingerprint)
+        if request_fingerprint not in answers:
             return self._open(key, request)
-        response = answers[name]
+        response = answers[request_fingerprint]
         try:
-            answer = question.read(copy_json(response))
+            answer = question.read(copy_json(response))  # a copy: the author's code may change what it reads
         except InvalidAnswer as invalid:
-            self._forget(key, name)
+            self._forget(key, request_fingerprint)
             return self._open(key, repeat_request(request, str(invalid)))
-        except Exception as error:  # noqa: BLE001 - `Round.ask` raises it when the other questions have answers too
-            self._read.add(name)
+        except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
+            self._answered.add(request_fingerprint)
             return Outcome(error=error)
-        answers[name] = _without_extra_fields(request, response)
-        self._read.add(name)
+        answers[request_fingerprint] = _without_extra_fields(request, response)
+        self._answered.add(request_fingerprint)
         return Outcome(answer)
 
     def open_again(self, key: str, request: InputRequest) -> None:
@@ -139,7 +139,7 @@ class Questions:
         for key in self.requests:
             name = self._fingerprints[key]
             is_new = key in self._readings and key not in asked and not self._record.answers[key]
-            if is_new and name in unread and name not in self._read:
+            if is_new and name in unread and name not in self._answered:
                 return unread[name], key
         return None
 

@@ -86,10 +86,10 @@ class Envelope:
             label: the kind of payload; a token opens only under the label that sealed it.
             max_chars: limit of a token, in characters, when sealing and when opening.
             max_age: how long a token may live, in seconds; it bounds the age of the data keys.
-            rand: returns so many random bytes. Only `os.urandom` differs between clones of a snapshot.
+            rand: returns so many random bytes. Restored clones of a snapshot need `os.urandom`: other generators repeat.
 
         Raises:
-            Misconfigured: `max_chars` is over the ceiling of 4 MiB.
+            Misconfigured: `max_chars` is not within 1 and the ceiling of 4 MiB.
 
         """
         if not 0 < max_chars <= CEILING:
@@ -97,7 +97,7 @@ class Envelope:
             raise Misconfigured(message)
         self.max_chars, self.max_age = max_chars, max_age
         self._keys, self._rand = keys, rand
-        self._warned = label != STATE_LABEL  # clients carry only states
+        self._warned = label != STATE_LABEL  # the size warning is for states: clients carry nothing else
         self._context = label + b"\0" + b"".join(_lp16(part.encode()) for part in keys.scope)
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
