@@ -117,12 +117,14 @@ def run(tasks: int, *, seed: int, directory: Path, clients: int = 8, kills: floa
     catalog.write(functions, catalog.generate(functions))
     variables = {"SOAK_RUN": str(directory), "SOAK_KILLS": str(kills), "MCP_MAX_OPEN_TASKS": str(tasks + 1)}
 
+    real = dynamodb.Moto
+
     def weather(table: Mapping[str, Any]) -> Weather:
-        return Weather(dynamodb.Moto(table), random.Random(seed + 1), seen.faults)  # noqa: S311 - as above
+        return Weather(real(table), random.Random(seed + 1), seen.faults)  # noqa: S311 - as above
 
     with ExitStack() as stack:
         stack.enter_context(mock.patch.dict(os.environ, variables))
-        stack.enter_context(mock.patch("mcp_functions.local.harness.Moto", weather))
+        stack.enter_context(mock.patch.object(dynamodb, "Moto", weather))
         said = (directory / "log").open("a")
         stack.enter_context(said)
         harness = stack.enter_context(

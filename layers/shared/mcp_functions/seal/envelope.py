@@ -86,7 +86,7 @@ class Envelope:
             label: the kind of payload; a token opens only under the label that sealed it.
             max_chars: limit of a token, in characters, when sealing and when opening.
             max_age: how long a token may live, in seconds; it bounds the age of the data keys.
-            rand: returns so many random bytes. Restored clones of a snapshot need `os.urandom`: other generators repeat.
+            rand: returns so many random bytes. Clones of a snapshot need `os.urandom`: others repeat.
 
         Raises:
             Misconfigured: `max_chars` is not within 1 and the ceiling of 4 MiB.
