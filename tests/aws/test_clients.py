@@ -661,7 +661,7 @@ def test_lambdas_trace_goes_on_with_the_call(either: str, service: Service, monk
 def test_a_summons_is_sent_again_when_nobody_answered(either: str, service: Service) -> None:
     assert either
     service.script += [None, Told(202, b"")]
-    client = summons_client()
+    client: Any = summons_client()
     client.invoke(FunctionName="shop-add-worker:live", InvocationType="Event", Payload=b"{}")["Payload"].read()
     client.close()
     assert [path for path, _headers, _body in service.asked] == [

@@ -40,8 +40,8 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.handlers.base import Handler
-from mcp_functions.protocol.errors import DeveloperError, HandlerError, InvalidParams
-from mcp_functions.rounds.round import InputRequired, Round, RoundRequest
+from mcp_functions.protocol.errors import DeveloperError, HandlerError, InputRequired, InvalidParams
+from mcp_functions.rounds.round import Round, RoundRequest
 
 
 class City(BaseModel):

@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import serve
-from mcp_functions.protocol.errors import McpError
-from mcp_functions.rounds.round import InputRequired, Round, RoundRequest, WireQuestion
+from mcp_functions.protocol.errors import InputRequired, McpError
+from mcp_functions.rounds.round import Round, RoundRequest
 from tests.laws.people import MALFORMED, Person, open_pages, words
 from tests.laws.world import WORLD
 from tests.support import wire
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcp_functions.http.gateway import LambdaFunction
+    from mcp_functions.rounds.questions import WireQuestion
     from tests.laws.corpus import Case
 
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}

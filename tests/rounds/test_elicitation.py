@@ -40,9 +40,8 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.errors import DeveloperError, InputRequired
 from mcp_functions.rounds.questions import MAX_REWORDINGS
-from mcp_functions.rounds.round import InputRequired
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:

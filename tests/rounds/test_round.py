@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from mcp_functions import ElicitRequest, InputRequiredResult, ListRootsRequest
-from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.errors import DeveloperError, InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
-from mcp_functions.rounds.round import InputRequired, Round, RoundRequest, WireQuestion
+from mcp_functions.rounds.questions import WireQuestion
+from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:

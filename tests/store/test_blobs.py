@@ -424,7 +424,7 @@ def test_what_s3_says_is_no_object_an_outage_or_the_operators_work(
 
 @pytest.mark.usefixtures("moto")
 def test_nobody_lists_the_bucket_of_the_harness() -> None:
-    client = S3(BUCKET)._client  # noqa: SLF001 - boto3's, as the toolkit makes it
+    client: Any = S3(BUCKET)._client  # noqa: SLF001 - boto3's, as the toolkit makes it
     with pytest.raises(Exception, match="AccessDenied"):
         client.list_objects_v2(Bucket=BUCKET)
     with pytest.raises(Exception, match="NoSuchBucket"):

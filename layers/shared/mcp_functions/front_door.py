@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
     from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
@@ -87,7 +87,10 @@ def _legacy(
         seals = SealFactory(settings, service, now=now) if settings.kms_keys else None
         return LegacyServer(settings, ModernServer(front_door.answer, catalog, forwards=True), seals, now=now)
 
-    return lambda http, event, context: legacy()(http, event, context)  # noqa: PLW0108 - made when first called
+    def answer(http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
+        return legacy()(http, event, context)
+
+    return answer
 
 
 class FrontDoor:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
     from mcp_functions.rounds.round import AuditRecord
@@ -222,7 +222,9 @@ class Deployment:
         )
         return tasks, worker
 
-    def _legacy(self, dispatcher: Dispatcher) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
+    def _legacy(
+        self, dispatcher: Dispatcher
+    ) -> Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None]:
         """Return the answerer of clients of 2025; it is made when the first of them calls."""
 
         @lazy_value
@@ -233,7 +235,10 @@ class Deployment:
             modern = ModernServer(dispatcher.answer, self._catalog, forwards=False)
             return LegacyServer(self._settings, modern, seals, now=self._now)
 
-        return lambda http, event, context: legacy()(http, event, context)  # noqa: PLW0108 - made when first called
+        def answer(http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
+            return legacy()(http, event, context)
+
+        return answer
 
     def _with_dialects(self, endpoint: Endpoint) -> Endpoint:
         from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one

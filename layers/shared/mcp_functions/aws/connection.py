@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from ssl import SSLContext
 
+    from _typeshed import WriteableBuffer
+
 
 class Response(NamedTuple):
     """An HTTP response; header names are in lower case."""
@@ -117,7 +119,7 @@ class _Reader(RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - any writable buffer
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
         self._socket.set_timeout()
         return self._source.readinto(buffer)
 

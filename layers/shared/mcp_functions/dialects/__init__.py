@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation, Endpoint
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
+    from mcp_functions.protocol.wire_types import JSONValue
 
 __all__ = ["DialectContext", "add_to_front_door", "add_to_function"]
 
@@ -72,7 +73,7 @@ class FunctionDialects:
             answer = partial(dialect.answer, context, then=answer)
         self.answer = answer
 
-    def turn(self, http: HttpRequest, body: Any) -> Continuation | None:  # noqa: ANN401 - parsed JSON
+    def turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
         """Return the request that a body continues; None if the body belongs to no dialect.
 
         Raises:
@@ -122,7 +123,7 @@ class FrontDoorDialects:
                 return self._forward(lookup.task_function(self._offered, "tasks/get", {"taskId": task_id}), request)
         return self._answer(request)
 
-    def turn(self, http: HttpRequest, body: Any) -> Continuation | None:  # noqa: ANN401 - parsed JSON
+    def turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
         """Return a message for the function that continues a body; None if the body belongs to no dialect.
 
         The message has the id null, which no client's request can have, so `answer` forwards it.

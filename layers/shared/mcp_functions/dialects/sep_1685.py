@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request
+    from mcp_functions.protocol.wire_types import JSONValue
 
 NAME = "sep-1685"
 SEALED = "sealed"  # the member of a state that is an object
@@ -84,7 +85,7 @@ def token(_http: HttpRequest, body: object) -> str | None:
     return _unpack(body["state"]) if "state" in body else str(body["id"])
 
 
-def continue_turn(context: DialectContext, http: HttpRequest, body: Any) -> Continuation:  # noqa: ANN401 - parsed JSON
+def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -> Continuation:
     """Return the call that a response continues.
 
     Raises:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request
+    from mcp_functions.protocol.wire_types import JSONValue
 
 NAME = "sep-1858"
 HEADER = "last-event-id"
@@ -70,7 +71,7 @@ def token(http: HttpRequest, body: object) -> str | None:
     return http.headers.get(HEADER)
 
 
-def continue_turn(context: DialectContext, http: HttpRequest, body: Any) -> Continuation:  # noqa: ANN401 - parsed JSON
+def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -> Continuation:
     """Return the call that an array of responses continues.
 
     Raises:

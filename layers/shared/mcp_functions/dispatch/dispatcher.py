@@ -174,5 +174,5 @@ def _check_params(method: str, params: Mapping[str, Any]) -> None:
     raise InvalidParams(text)
 
 
-def _is_dict_of(type_: type, value: Any) -> bool:  # noqa: ANN401 - any JSON value
+def _is_dict_of(type_: type, value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(item, type_) for item in value.values())

@@ -11,7 +11,7 @@ import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from weakref import WeakSet, ref
 
 from mcp_functions.observability.lines import log
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
     from contextvars import Context
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 # How long a cancelled task may clean up: less than a round keeps for its answer (rounds.round.MARGIN_SECONDS).
@@ -112,7 +113,7 @@ class Call(Generic[R]):
 class Threads(ThreadPoolExecutor):
     """The threads of `asyncio.to_thread`; each job belongs to a call."""
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401 - the function's own
+    def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Run a function in a thread, for the call that asks for it."""
         job = super().submit(function, *args, **kwargs)
         if call := _owner():

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.capabilities import Capability
     from mcp_functions.rounds.elicitation import Ask, Question
-    from mcp_functions.rounds.round import Round, WireQuestion
+    from mcp_functions.rounds.questions import WireQuestion
+    from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 
     Capabilities: TypeAlias = Mapping[str, tuple[type[Capability], tuple[Any, ...]]]

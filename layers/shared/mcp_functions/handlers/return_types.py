@@ -88,7 +88,7 @@ def _may_contain_content(annotation: object) -> bool:
     return all(isinstance(member, type) or not _contains_content(member) for member in members)
 
 
-def _strip(annotation: object) -> Any:  # noqa: ANN401 - an annotation
+def _strip(annotation: object) -> object:
     """Return the type inside `Annotated`, or the value of a type alias."""
     annotation = getattr(annotation, "__value__", annotation)
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation

@@ -57,17 +57,25 @@ class LambdaClient(Protocol):
         """Invoke a function and return its response."""
 
 
-def lambda_client() -> Any:  # noqa: ANN401 - a LambdaClient; boto3 has no types
+class ClosableClient(LambdaClient, Protocol):
+    """A client whose connections can be closed, which it then opens again when it needs them."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+def lambda_client() -> ClosableClient:
     """Make the client that invokes: with limits in time, and without retries, for a call may have effects."""
     target = aws.find_endpoint(os.environ, "lambda")
     if target is None:
-        return boto3_client()
+        client: ClosableClient = boto3_client()
+        return client
     from mcp_functions.aws.clients import LambdaClient as OwnLambdaClient  # noqa: PLC0415 - imported at init
 
     return OwnLambdaClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1)
 
 
-def boto3_client() -> Any:  # noqa: ANN401 - a LambdaClient; boto3 has no types
+def boto3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     """Make boto3's client, where the environment lacks a setting that our own client needs."""
     from mcp_functions.aws import by_boto3  # noqa: PLC0415 - imported at the first call
 
@@ -77,7 +85,7 @@ def boto3_client() -> Any:  # noqa: ANN401 - a LambdaClient; boto3 has no types
 class CachedClient:
     """Makes one client at the first call, and closes connections that were idle for too long to be trusted."""
 
-    def __init__(self, make: Callable[[], Any], now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, make: Callable[[], ClosableClient], now: Callable[[], float] = time.monotonic) -> None:
         """Store the function that makes the client, and a clock in seconds."""
         self._make, self._now = make, now
         self._client, self._used = lazy_value(make), now()
@@ -87,7 +95,7 @@ class CachedClient:
         """Drop the client: its connections, locks and credentials belong to the process that made them."""
         self._client = lazy_value(self._make)
 
-    def __call__(self) -> Any:  # noqa: ANN401 - a LambdaClient; boto3 has no types
+    def __call__(self) -> ClosableClient:
         """Return the client."""
         client, idle = self._client(), self._now() - self._used
         if idle > IDLE_SECONDS:
@@ -184,7 +192,7 @@ def _response(payload: bytes) -> dict[str, Any]:
         raise ResultTooLarge(MEGABYTES)
     response = _json(payload)
     match response:
-        case {"statusCode": int(status), "headers": dict(), "body": str()} if 200 <= status <= 599:  # noqa: PLR2004
+        case {"statusCode": int(status), "headers": dict(), "body": str()} if status in range(200, 600):
             return response
     reason = "function_error"
     raise InternalError(reason=reason)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.message_kinds import Kind
     from mcp_functions.legacy.request_handler import RequestHandler
     from mcp_functions.legacy.responses import Reply
+    from mcp_functions.protocol.wire_types import JSONValue
 
 BATCH_DEADLINE = "batch_deadline"
 NO_INITIALIZE = "initialize must not be part of a batch"
@@ -33,7 +34,7 @@ class MessageHandler:
         """Use a handler of requests, the conversations that receive answers, and a clock (unix seconds)."""
         self._requests, self._conversations, self._now = requests, conversations, now
 
-    def response(self, exchange: Exchange, kind: Kind, body: Any) -> Response:  # noqa: ANN401 - parsed JSON
+    def response(self, exchange: Exchange, kind: Kind, body: JSONValue) -> Response:
         """Return the HTTP response to the messages of one request.
 
         Raises:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.legacy.message_kinds import Kind
     from mcp_functions.legacy.runner import ModernServer
+    from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.settings import Settings
 
 EVENT_ID = re.compile(r"[\x21-\x7e]+")
@@ -140,7 +141,7 @@ class LegacyServer:
             stream = (responses.StreamEvent(None, event_id, MAX_POLL_MS),)
         return None if stream is None else responses.stream_response(http, stream, {})
 
-    def _check_headers(self, http: HttpRequest, kind: Kind, body: Any) -> None:  # noqa: ANN401 - parsed JSON
+    def _check_headers(self, http: HttpRequest, kind: Kind, body: JSONValue) -> None:
         """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them.
 
         Raises:
@@ -171,7 +172,7 @@ def _mailbox(
     return gateway.lazy_value(lambda: Mailbox(vault.table(seconds), seconds=seconds, now=now, sleep=sleep))
 
 
-def _note_method(kind: Kind, body: Any) -> None:  # noqa: ANN401 - parsed JSON
+def _note_method(kind: Kind, body: JSONValue) -> None:
     notes = observability.current()
     if kind == "batch":
         notes.method = BATCH

@@ -60,7 +60,7 @@ def parse(text: str) -> dict[str, Any]:
         parsed = yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
         raise ValueError(first_line(error)) from error
-    if not isinstance(parsed, dict) or not isinstance(parsed.get("Resources"), dict):
-        nothing = "it has no Resources"
-        raise ValueError(nothing)  # noqa: TRY004 - the text is wrong, not its type
-    return parsed
+    if isinstance(parsed, dict) and isinstance(parsed.get("Resources"), dict):
+        return parsed
+    nothing = "it has no Resources"
+    raise ValueError(nothing)

@@ -15,6 +15,8 @@ from mcp_functions.protocol.plain_values import BYTES, to_json
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from _typeshed import DataclassInstance
+
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.wire_types import Annotations, Icon, Role
 
@@ -37,7 +39,7 @@ def _given(**fields: object) -> dict[str, Any]:
     return given
 
 
-def _write(content: Any, type_: str, **changes: object) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
+def _write(content: DataclassInstance, type_: str, **changes: object) -> dict[str, Any]:
     """Write the fields of a content type under their names on the wire."""
     members = {WIRE_NAMES.get(field.name, field.name): getattr(content, field.name) for field in fields(content)}
     return _given(**{"type": type_, **members, **changes})

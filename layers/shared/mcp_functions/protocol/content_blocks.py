@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, cast
+from typing import TYPE_CHECKING, Protocol, TypeGuard, cast
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.foreign_types import CONTENT, CONTENTS, MESSAGE, is_ours, name, role
 from mcp_functions.protocol.plain_values import to_json, type_name
 
 if TYPE_CHECKING:
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import JSONObject, JSONValue
 
 # Methods of FastMCP's helpers, which return content of the official SDK.
 HELPERS = ("to_image_content", "to_audio_content", "to_resource_content")
@@ -106,7 +106,7 @@ def messages(value: object) -> list[JSONObject]:
     return [{"role": message.role, "content": block(each)} for each in blocks]
 
 
-def to_wire(value: object) -> Any:  # noqa: ANN401 - what a class of the author's writes
+def to_wire(value: object) -> JSONValue:
     """Return a value of a protocol type as JSON values.
 
     Raises:

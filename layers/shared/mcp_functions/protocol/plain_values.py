@@ -10,9 +10,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from enum import Enum
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from mcp_functions.protocol.wire_types import JSONValue
 
 SCALARS = (str, int, float, bool, type(None))
@@ -135,10 +137,10 @@ def _dump_model(value: Any) -> JSONValue:  # noqa: ANN401 - a model of any versi
         raise _UnsupportedValue(value, f"{type_name(value)}, which pydantic cannot write as JSON") from None
 
 
-def _field_names(value: Any) -> list[str]:  # noqa: ANN401 - a dataclass
+def _field_names(value: object) -> list[str]:
     from dataclasses import fields  # noqa: PLC0415 - an author who made a dataclass has imported it
 
-    return [field.name for field in fields(value)]
+    return [field.name for field in fields(cast("DataclassInstance", value))]
 
 
 def _convert_by_pydantic(value: object) -> JSONValue:

@@ -13,7 +13,7 @@ from mcp_functions.rounds.input_requests import (
     form_request,
     missing_capabilities,
 )
-from mcp_functions.rounds.round import WireQuestion
+from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import JSONObject, JSONValue
     from mcp_functions.rounds.round import Round
 
 Form = TypeVar("Form")
-Answer = TypeVar("Answer", covariant=True)  # noqa: PLC0105 - short where it is used
+Answer_co = TypeVar("Answer_co", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
@@ -57,13 +57,13 @@ class Ask(NamedTuple):
     message: str
 
 
-class AnyQuestion(Protocol[Answer]):
+class AnyQuestion(Protocol[Answer_co]):
     """Anything that `elicit.together` can ask."""
 
     def to_wire(self, *, camel_case: bool) -> WireQuestion:
         """Return the question for the client."""
 
-    def answer(self) -> Answer:
+    def answer(self) -> Answer_co:
         """Declare the type of the answer, for type checkers."""
 
 
@@ -260,7 +260,7 @@ class ListRoots(Capability):
         return _possible(self._round, {"method": "roots/list"})
 
 
-def _possible(round_: Round, request: Any) -> bool:  # noqa: ANN401 - a request without the params that do not matter
+def _possible(round_: Round, request: JSONValue) -> bool:
     return not missing_capabilities([request], round_.request.capabilities)
 
 

@@ -14,11 +14,9 @@ from contextvars import ContextVar
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from mcp_functions.protocol.errors import DeveloperError, ToolError
-from mcp_functions.protocol.errors import InputRequired as InputRequired  # noqa: PLC0414 - callers catch it from here
+from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.questions import Questions, check_text, message_of
-from mcp_functions.rounds.questions import WireQuestion as WireQuestion  # noqa: PLC0414 - part of `Round.ask`
 from mcp_functions.rounds.record import EMPTY, Record, write_state
 
 if TYPE_CHECKING:
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.input_requests import InputRequiredResult
+    from mcp_functions.rounds.questions import WireQuestion
 
 MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to answer, and for clocks that differ
 

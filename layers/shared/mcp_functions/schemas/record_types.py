@@ -77,7 +77,7 @@ def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadTyp
     return JsonType(members.schema, read)
 
 
-def _new(cls: Any, values: Mapping[str, object]) -> object:  # noqa: ANN401 - a class, whose `__new__` takes any arguments
+def _new(cls: type[object], values: Mapping[str, object]) -> object:
     """Make an instance as pydantic does: by its fields, frozen or not, without its `__init__`."""
     instance = cls.__new__(cls)
     for name, value in values.items():

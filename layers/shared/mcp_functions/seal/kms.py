@@ -39,7 +39,7 @@ class Wrapping(Protocol):
         """Return the 32-byte key."""
 
 
-def kms_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
+def kms_client() -> Any:  # noqa: ANN401 - see boto3_client
     """Build a KMS client with short timeouts: the toolkit's own, if the environment has its region and credentials."""
     target = aws.find_endpoint(os.environ, "kms")
     if target is None:
@@ -49,7 +49,7 @@ def kms_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     return KmsClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
 
-def boto3_client() -> Any:  # noqa: ANN401 - see kms_client
+def boto3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     """Build a boto3 client, which finds region and credentials in other places too."""
     from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only functions that ask need it
 
@@ -59,7 +59,7 @@ def boto3_client() -> Any:  # noqa: ANN401 - see kms_client
 class KmsKey:
     """A KMS key, by ARN."""
 
-    def __init__(self, arn: str, client: Callable[[], Any] = kms_client) -> None:
+    def __init__(self, arn: str, client: Callable[[], object] = kms_client) -> None:
         """Take the key's ARN, without a call and without a client.
 
         Args:
@@ -76,7 +76,7 @@ class KmsKey:
             message = "MCP_KMS_KEYS holds an alias: give key ARNs (arn:aws:kms:...:key/...), an alias may be moved"
             raise Misconfigured(message)
         self._make_client = client
-        self._client: Any = None
+        self._client: object = None
 
     def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
         """Ask for a new data key: `kms:GenerateDataKey`."""

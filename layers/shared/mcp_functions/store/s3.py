@@ -28,7 +28,7 @@ SERVER_FAULT = 500
 class S3:
     """The objects of one bucket. It implements `Bucket`."""
 
-    def __init__(self, name: str, make_client: Callable[[], Any] | None = None) -> None:
+    def __init__(self, name: str, make_client: Callable[[], object] | None = None) -> None:
         """Use a bucket; no request is sent, and no client is built."""
         self._name, self._make_client = name, make_client or s3_client
         register_for_reset(self)
@@ -50,7 +50,7 @@ class S3:
         self._ask("delete_object", Key=key)
 
     @cached_property
-    def _client(self) -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
+    def _client(self) -> object:
         return self._make_client()
 
     def _ask(self, operation: str, **request: object) -> bytes:

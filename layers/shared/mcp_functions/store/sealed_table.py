@@ -24,6 +24,7 @@ from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, Unreada
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.store.blobs import Bucket
     from mcp_functions.store.dynamodb import DynamoDbTable
@@ -154,13 +155,18 @@ class SealedTable:
                 raise UnreadableItem
             payload = _decode(self._blobs.get(row, reference))
         except (InvalidRequestState, ValueError) as error:
-            log.error("an item does not open: %s", getattr(error, "reason", "not JSON"))  # noqa: TRY400 - no traceback
+            _log_unreadable(error)
             raise UnreadableItem from None
         return Item(key, row.version, payload, row.expires, reference.key)
 
     def _delete_blob(self, blob: str | None) -> None:
         if self._blobs:
             self._blobs.delete(blob)
+
+
+def _log_unreadable(error: InvalidRequestState | ValueError) -> None:
+    """Log the reason alone: a traceback could quote the item."""
+    log.error("an item does not open: %s", getattr(error, "reason", "not JSON"))
 
 
 def _encode(payload: object) -> bytes:
@@ -171,5 +177,5 @@ def _encode(payload: object) -> bytes:
         raise DeveloperError(message) from None
 
 
-def _decode(plaintext: bytes) -> Any:  # noqa: ANN401 - any JSON
+def _decode(plaintext: bytes) -> JSONValue:
     return json.loads(plaintext.decode("utf-8", "surrogatepass"))

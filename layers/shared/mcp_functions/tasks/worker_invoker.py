@@ -8,32 +8,42 @@ from __future__ import annotations
 import json
 import logging
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import aws
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import Unpack
+
+    from mcp_functions.aws.clients import Invocation
 
 CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 1, 2, 2
 
 log = logging.getLogger("mcp_functions")
 
 
+class Invoking(Protocol):
+    """The method of a Lambda client, boto3's or the toolkit's own, that invokes a worker."""
+
+    def invoke(self, **request: Unpack[Invocation]) -> Mapping[str, Any]:
+        """Invoke a function and return its response."""
+
+
 class WorkerInvoker:
     """Invokes the workers of one function."""
 
-    def __init__(self, worker: str, make_client: Callable[[], Any]) -> None:
+    def __init__(self, worker: str, make_client: Callable[[], Invoking]) -> None:
         """Use a worker; no client is made before the first call.
 
         Args:
             worker: the physical name of the worker's Lambda, with a qualifier if it has one (":live").
-            make_client: returns boto3's client or `Invoker`.
+            make_client: returns boto3's client or the toolkit's own.
 
         """
         self._worker, self._make_client = worker, make_client
-        self._client: Any = None
+        self._client: Invoking | None = None
         register_for_reset(self)
 
     def reset(self) -> None:
@@ -47,11 +57,16 @@ class WorkerInvoker:
             client = self._client = self._client or self._make_client()
             client.invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-            code = (getattr(error, "response", None) or {}).get("Error", {}).get("Code", "") or type(error).__name__
-            log.error("no worker: invoke_%s", code)  # noqa: TRY400 - no traceback
+            _log_failure(error)
 
 
-def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no static type
+def _log_failure(error: Exception) -> None:
+    """Log the code of an error, without a traceback."""
+    code = (getattr(error, "response", None) or {}).get("Error", {}).get("Code", "") or type(error).__name__
+    log.error("no worker: invoke_%s", code)
+
+
+def lambda_client() -> Invoking:
     """Return the client that invokes workers; it repeats a request without a response."""
     target = aws.find_endpoint(os.environ, "lambda")
     if target is None:
@@ -61,8 +76,11 @@ def lambda_client() -> Any:  # noqa: ANN401 - boto3's clients have no static typ
     return LambdaClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
 
-def boto3_client() -> Any:  # noqa: ANN401 - boto3's clients have no static type
+def boto3_client() -> Invoking:
     """Return boto3's client, which reads configuration that the small client does not."""
     from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only where there are tasks
 
-    return by_boto3.client("lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+    client: Invoking = by_boto3.client(
+        "lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS
+    )
+    return client

@@ -15,6 +15,8 @@ from mcp_functions.protocol.constants import WORKER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mcp_functions.protocol.wire_types import JSONValue
+
 FOLDER = "functions"
 FUNCTION = "AWS::Serverless::Function"
 
@@ -25,7 +27,7 @@ class Block(NamedTuple):
     logical_id: str
     properties: dict[str, Any]
 
-    def variable(self, name: str) -> Any:  # noqa: ANN401 - a template holds any JSON value
+    def variable(self, name: str) -> JSONValue:
         """Return an environment variable's value; None if the block does not set it."""
         return self.properties.get("Environment", {}).get("Variables", {}).get(name)
 

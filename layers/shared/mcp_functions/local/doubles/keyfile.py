@@ -74,7 +74,8 @@ def _create(file: Path) -> None:
     made = {"keyId": str(uuid.uuid4()), "material": base64.b64encode(secrets.token_bytes(MATERIAL_BYTES)).decode()}
     draft = file.with_name(f".{FILE}.{secrets.token_hex(8)}")
     try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:  # noqa: PTH123 - private from the first byte
+        # private from the first byte
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
             opened.write(json.dumps(made, indent=2) + "\n")
         os.link(draft, file)  # atomic; if another harness was faster, its key is the project's
     except FileExistsError:

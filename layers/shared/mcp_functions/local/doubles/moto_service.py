@@ -12,6 +12,8 @@ from mcp_functions.local.loopback import HttpResponse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moto.core.responses import BaseResponse
+
 OK = 200
 
 
@@ -22,7 +24,7 @@ class Protocol(NamedTuple):
     target: str
     version: str
 
-    def ask(self, responses: Any, operation: str, request: Mapping[str, Any]) -> tuple[int, str]:  # noqa: ANN401 - a class of moto
+    def ask(self, responses: type[BaseResponse], operation: str, request: Mapping[str, Any]) -> tuple[int, str]:
         """Call one operation of moto's `responses`; return the status and the JSON text of the answer."""
         from moto.core.request import Request  # noqa: PLC0415 - moto takes half a second to import
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.local import environment
 from mcp_functions.local.harness import STATE_DIR
@@ -18,6 +18,7 @@ from mcp_functions.protocol.messages import Principal
 
 if TYPE_CHECKING:
     import argparse
+    from argparse import _SubParsersAction
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -28,7 +29,7 @@ LOCAL_STAGE, AWS_STAGE = "local", "prod"
 STDIN = "-"
 
 
-def add_command(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401 - argparse's own has no public name
+def add_command(commands: _SubParsersAction[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
     """Add `open` to the command line."""
     opened = commands.add_parser("open", parents=[common], help="explain why a server refuses a requestState")
     opened.add_argument("token", metavar="TOKEN", help="a requestState (ks1.…), or - to read it from stdin")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.local import environment
 from mcp_functions.local.doubles import keyfile
@@ -64,8 +64,8 @@ def aws_keys(arns: Sequence[str], scope: Scope) -> KeySource:
     return KeySource([KmsKey(arn, _client_of(arn)) for arn in arns], [scope], scope)
 
 
-def _client_of(arn: str) -> Callable[[], Any]:
-    def make() -> Any:  # noqa: ANN401 - boto3 makes its clients at run time
+def _client_of(arn: str) -> Callable[[], object]:
+    def make() -> object:
         from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only who asks AWS needs it
 
         return by_boto3.client("kms", connect_seconds=2, read_seconds=5, attempts=2, region=arn.split(":")[3])

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from io import BufferedIOBase
 
 LINE = 1024  # bytes of a chunk's size line, or of one trailer
+SIZE_DIGITS = 16  # of a chunk's size: 64 bits
 TRAILERS = 64
 DISCARDED = 32 * 1024 * 1024  # bytes read beyond the limit, so that the client can read the 413
 
@@ -86,6 +87,6 @@ def _chunks(stream: BufferedIOBase) -> Iterator[bytes]:
 
 def _chunk_size(stream: BufferedIOBase) -> int:
     size = stream.readline(LINE).partition(b";")[0].strip()
-    if not size or len(size) > 16 or size.strip(b"0123456789abcdefABCDEF"):  # noqa: PLR2004 - digits of 64 bits
+    if not size or len(size) > SIZE_DIGITS or size.strip(b"0123456789abcdefABCDEF"):
         raise BadBody
     return int(size, 16)

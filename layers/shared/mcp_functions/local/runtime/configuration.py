@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from mcp_functions.protocol.wire_types import JSONValue
+
 FILES = ("template.yaml", "template.yml")
 FUNCTION = "AWS::Serverless::Function"
 KEYS = "MCP_KMS_KEYS"  # the template decides if a function has a key, the harness which key it is
@@ -111,7 +113,7 @@ class Template:
             log_level=text(logging.get("ApplicationLogLevel", "INFO")),  # Lambda's own default
         )
 
-    def _value(self, block: Mapping[str, Any], name: str, default: Any) -> Any:  # noqa: ANN401 - any property
+    def _value(self, block: Mapping[str, Any], name: str, default: object) -> JSONValue:
         written = block.get(name, self._globals.get(name))
         if written is None:
             return default
@@ -129,7 +131,7 @@ class Template:
             return known[name]
         return self._resolved(name, written)
 
-    def _resolved(self, name: str, written: Any) -> Any:  # noqa: ANN401 - any JSON
+    def _resolved(self, name: str, written: object) -> JSONValue:
         try:
             return self._resolver.value(written)
         except (Unknown, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -13,6 +13,8 @@ from mcp_functions.local.environment import ACCOUNT, REGION, arn
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.protocol.wire_types import JSONValue
+
 NO_VALUE = object()  # AWS::NoValue: the property is left out
 PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")
 
@@ -69,7 +71,7 @@ class Resolver:
             "Fn::Sub": self._sub,
         }
 
-    def value(self, written: object) -> Any:  # noqa: ANN401 - a template holds any JSON
+    def value(self, written: object) -> JSONValue:
         """Resolve a value and the values inside it.
 
         Raises:
@@ -100,7 +102,7 @@ class Resolver:
             raise Unknown(condition)
         return bool(self.value(self._conditions[condition]))
 
-    def _ref(self, name: str) -> Any:  # noqa: ANN401 - a parameter may be a list
+    def _ref(self, name: str) -> object:
         if name in self._names:
             return self._names[name]
         resource = self._resource(name)
@@ -111,7 +113,7 @@ class Resolver:
                 return self.value(named)
         return f"{self._stack}-{name}"  # CloudFormation's generated name, without its random end
 
-    def _attribute(self, path: Any) -> Any:  # noqa: ANN401 - "a.b" or ["a", "b"]
+    def _attribute(self, path: str | list[object]) -> str:
         name, _, attribute = (path if isinstance(path, str) else ".".join(map(str, path))).partition(".")
         type_ = self._resource(name).get("Type", "")
         if attribute == "Arn" and type_ in {"AWS::KMS::Key", "AWS::KMS::ReplicaKey"}:
@@ -138,7 +140,7 @@ class Resolver:
 
         return PLACEHOLDER.sub(named, template).replace("${!", "${")
 
-    def _find_in_map(self, path: list[Any]) -> Any:  # noqa: ANN401 - a mapping holds any value
+    def _find_in_map(self, path: list[Any]) -> JSONValue:
         first, second, third = (text(self.value(one)) for one in path[:3])
         try:
             return self._mappings[first][second][third]

@@ -107,6 +107,6 @@ class Process:
         self.on_exit(status)
 
     def _read(self) -> None:
-        with open(self._out, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - a descriptor
+        with os.fdopen(self._out, encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 self.on_line(line.rstrip("\r\n"))
