@@ -152,7 +152,7 @@ def test_the_wheel_holds_the_package_and_what_init_writes_and_nothing_else(wheel
 
 
 def test_nothing_of_the_clone_is_in_reach(machine: Machine, own: Path) -> None:
-    code = "import importlib.util as u, mcp_functions; print(mcp_functions.__file__, u.find_spec('tests'))"
+    code = "import importlib.util as u, mcp_functions; print(mcp_functions.__file__, u.find_spec('tests.support'))"
     assert machine.run(own, own / ".venv/bin/python", "-c", code).split() == [
         str(machine.site / "mcp_functions/__init__.py"),
         "None",

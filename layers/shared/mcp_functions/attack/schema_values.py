@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mcp_functions.protocol.wire_types import JSONValue
-
 FORMATS = {
     "email": "someone@example.com",
     "uri": "https://example.com/",
@@ -20,7 +18,7 @@ MAX_LENGTH = 10_000  # of a text that is one character too long
 MISFITS: dict[str, Any] = {"string": 7, "integer": "seven", "number": "seven", "boolean": "perhaps", "array": "one"}
 
 
-def example(schema: Mapping[str, Any], text: str = "example", *, optional: bool = False) -> JSONValue:
+def example(schema: Mapping[str, Any], text: str = "example", *, optional: bool = False) -> Any:  # noqa: ANN401 - JSON
     """Return a value that a schema accepts, as far as its most frequent keywords tell.
 
     Args:
@@ -84,7 +82,7 @@ class _Example(NamedTuple):
     text: str
     optional: bool
 
-    def value(self, schema: object, depth: int = 0) -> JSONValue:
+    def value(self, schema: object, depth: int = 0) -> Any:  # noqa: ANN401 - JSON
         """Return a value for a part of the schema."""
         if not isinstance(schema, dict) or depth > MAX_DEPTH:
             return self.text
