@@ -36,13 +36,10 @@ from mcp_functions.aws.clients import KmsClient, LambdaClient, RetryQuota, Timin
 from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, ContainerCredentials
 from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
 from mcp_functions.aws.signing import Credentials, SigningScope, sign
-from mcp_functions.http import forwarding
 from mcp_functions.http.forwarding import lambda_client
-from mcp_functions.seal import kms
 from mcp_functions.seal.kms import kms_client
-from mcp_functions.store import DynamoDbError, dynamodb, make_call, s3
+from mcp_functions.store import DynamoDbError, make_call, s3
 from mcp_functions.tasks import lambda_client as summons_client
-from mcp_functions.tasks import worker_invoker
 from tests.support.strict_kms import run_python
 
 if TYPE_CHECKING:
@@ -262,9 +259,8 @@ def test_either_variable_of_lambda_names_the_region_for_both_clients(
     monkeypatch.setenv(named, "eu-south-2")
     target = aws.find_endpoint({**LAMBDA, "AWS_DEFAULT_REGION": "", "AWS_REGION": "", named: "eu-south-2"}, "kms")
     assert target is not None
-    assert (
-        kms.boto3_client().meta.endpoint_url == f"https://{target.authority}" == "https://kms.eu-south-2.amazonaws.com"
-    )
+    monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
+    assert kms_client().meta.endpoint_url == f"https://{target.authority}" == "https://kms.eu-south-2.amazonaws.com"
 
 
 def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
@@ -772,7 +768,7 @@ def test_an_answer_of_the_table_that_was_cut_is_none(service: Service) -> None:
     )
     service.script += [Told(headers={"x-amz-crc32": "1"})] * 3
     with pytest.raises(ConnectionClosedError):
-        client.call("GetItem", GET)
+        client.get_item(**GET)
     client.close()
     # "25 milliseconds for DynamoDB", says botocore's table too
     assert waits == [0.0125, 0.025]
@@ -924,12 +920,11 @@ def test_preparing_where_boto3_will_call_is_nothing() -> None:
     aws.prepare(None)
 
 
-@pytest.mark.parametrize(
-    "make", [forwarding.boto3_client, worker_invoker.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
-)
+@pytest.mark.parametrize("make", [lambda_client, summons_client, kms_client, make_call, s3.s3_client])
 def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     log = logging.getLogger("botocore")
@@ -939,7 +934,7 @@ def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
         made = make()
         assert log.level == logging.WARNING
         assert boto3.DEFAULT_SESSION is None  # credentials from before a snapshot would live on in it
-        if make is not dynamodb.boto3_call:
+        if make is not make_call:
             assert made.meta.config.connect_timeout + made.meta.config.read_timeout <= 30  # API Gateway's
     finally:
         log.setLevel(before)

@@ -224,22 +224,23 @@ class KmsClient(AwsClient):
 
 
 class DynamoDbClient(AwsClient):
-    """DynamoDB, in its own JSON."""
+    """DynamoDB: `get_item`, `put_item` and `delete_item`, in DynamoDB's JSON."""
 
     backoff_seconds = DYNAMODB_SECONDS
 
-    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Call one operation.
+    def get_item(self, **request: object) -> dict[str, Any]:
+        """Call GetItem."""
+        return self._call("GetItem", request)
 
-        Args:
-            operation: its name in DynamoDB's API, e.g. "GetItem".
-            request: in DynamoDB's JSON.
+    def put_item(self, **request: object) -> dict[str, Any]:
+        """Call PutItem; `response` of an error has the item of a failed condition."""
+        return self._call("PutItem", request)
 
-        Raises:
-            HTTPClientError: no complete response arrived.
-            ClientError: DynamoDB answered with an error; `response` has the item of a failed condition.
+    def delete_item(self, **request: object) -> dict[str, Any]:
+        """Call DeleteItem."""
+        return self._call("DeleteItem", request)
 
-        """
+    def _call(self, operation: str, request: Mapping[str, object]) -> dict[str, Any]:
         headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": f"DynamoDB_20120810.{operation}"}
         result: dict[str, Any] = json.loads(self.send("/", headers, json.dumps(request).encode()).body)
         return result
@@ -251,6 +252,9 @@ class DynamoDbClient(AwsClient):
         if checksum and checksum != str(zlib.crc32(response.body)):
             raise ConnectionClosedError  # part of the body is missing or changed
         return response
+
+
+CLIENTS: dict[str, type[AwsClient]] = {"dynamodb": DynamoDbClient, "kms": KmsClient, "lambda": LambdaClient}
 
 
 def _backoff(error: ClientError | HTTPClientError, transient: float) -> float | None:
