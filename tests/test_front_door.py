@@ -325,6 +325,7 @@ def test_a_missing_catalog_is_an_internal_error(tmp_path: Path) -> None:
 def test_invoke_is_bounded_in_time_and_never_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    config = lambda_client().meta.config
+    client: Any = lambda_client()
+    config = client.meta.config
     assert config.retries["total_max_attempts"] == 1
     assert config.connect_timeout + config.read_timeout <= 30

@@ -124,7 +124,7 @@ class Envelope:
 
         Args:
             token: that a client sent.
-            caller: who is charged if KMS is asked (`request_state.caller_id`).
+            caller: who is charged if KMS is asked (`claims.caller_id`).
             about: the same as in `seal`.
 
         Raises:
