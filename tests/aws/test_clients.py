@@ -33,8 +33,7 @@ from hypothesis import strategies as st
 from mcp_functions import aws
 from mcp_functions.aws import clients, connection, endpoints
 from mcp_functions.aws.clients import KmsClient, LambdaClient, RetryQuota, Timing
-from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, ContainerCredentials
-from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
+from mcp_functions.aws.errors import ConnectionClosedError
 from mcp_functions.aws.signing import Credentials, SigningScope, sign
 from mcp_functions.http.forwarding import lambda_client
 from mcp_functions.seal.kms import kms_client
@@ -143,13 +142,7 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
         {"AWS_DEFAULT_REGION": "", "AWS_REGION": ""},
         {"AWS_ACCESS_KEY_ID": ""},
         {"AWS_SECRET_ACCESS_KEY": ""},
-        {"AWS_ACCESS_KEY_ID": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "https://elsewhere.example/creds"},
-        {"AWS_ACCESS_KEY_ID": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://elsewhere.example/creds"},
-        {
-            "AWS_ACCESS_KEY_ID": "",
-            "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1/creds",
-            "AWS_WEB_IDENTITY_TOKEN_FILE": "/token",
-        },
+        {"AWS_ACCESS_KEY_ID": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1/creds"},  # SnapStart
     ],
     ids=str,
 )
@@ -534,20 +527,6 @@ def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> N
     assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
 
 
-def test_credentials_that_drip_do_not_hold_a_call_open(dripping: Dripping) -> None:
-    dripping.body = handed_out("2099-01-01T00:00:00Z").body
-    seconds = [0.0]
-
-    def clock() -> float:
-        seconds[0] += 0.1
-        dripping.let.release()
-        return seconds[0]
-
-    with pytest.raises(MetadataRetrievalError):
-        ContainerCredentials(dripping.url.removeprefix("http://"), "/credentials", "", clock=clock)()
-    assert seconds[0] < FETCH_SECONDS + 1
-
-
 def test_waits_count_towards_the_time_of_a_call(service: Service) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
@@ -776,47 +755,6 @@ def test_an_answer_of_the_table_that_was_cut_is_none(service: Service) -> None:
     assert scales["non_throttling_base_scale"] == clients.DYNAMODB_SECONDS
 
 
-# Credentials that end
-
-
-def handed_out(ends: str, key: str = "AKID") -> Told:
-    return Told(
-        body=json.dumps({"AccessKeyId": key, "SecretAccessKey": SECRET, "Token": "t", "Expiration": ends}).encode()
-    )
-
-
-def test_credentials_are_fetched_once_and_again_before_they_end(service: Service) -> None:
-    clock = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp()]
-    uri = f"http://{service.host}/2021-04-23/credentials"
-    snapstart = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": uri, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "asks"}
-    target = aws.find_endpoint({**snapstart, "AWS_REGION": "eu-west-1"}, "kms")
-    assert target is not None
-    assert isinstance(target.credentials, ContainerCredentials)
-    fetch = ContainerCredentials(service.host, "/2021-04-23/credentials", "asks", lambda: clock[0])
-    service.script += [handed_out("2026-01-01T01:00:00Z"), handed_out("2026-01-01T07:00:00.123Z", "NEXT")]
-    assert fetch() == fetch() == Credentials("AKID", SECRET, "t")
-    assert [(path, headers["authorization"]) for path, headers, _body in service.asked] == [
-        ("/2021-04-23/credentials", "asks")
-    ]
-    clock[0] += 3600 - REFRESH_SECONDS + 1
-    assert fetch().key_id == "NEXT"
-    assert len(service.asked) == 2
-
-
-@pytest.mark.parametrize("told", [Told(500), Told(body=b"<html>"), Told(body=b"{}"), None], ids=str)
-def test_credentials_that_cannot_be_renewed_serve_to_their_end(service: Service, told: Told | None) -> None:
-    clock = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp()]
-    fetch = ContainerCredentials(service.host, "/credentials", "", lambda: clock[0])
-    service.script += [handed_out("2026-01-01T01:00:00Z"), told, told]
-    assert fetch().key_id == "AKID"
-    clock[0] += 3599
-    assert fetch().key_id == "AKID"
-    clock[0] += 1
-    with pytest.raises(MetadataRetrievalError) as failed:
-        fetch()
-    assert SECRET not in str(failed.value)
-
-
 # What is left behind
 
 FORKS = """
@@ -916,8 +854,9 @@ def test_only_a_server_that_this_machine_trusts_is_told_anything(
     service.close()
 
 
-def test_preparing_where_boto3_will_call_is_nothing() -> None:
-    aws.prepare(None)
+def test_boto3_is_imported_at_init_where_it_will_call() -> None:
+    script = "import sys; from mcp_functions import aws; aws.prepare(None); print('botocore.session' in sys.modules)"
+    assert run_python(script).strip() == "True"
 
 
 @pytest.mark.parametrize("make", [lambda_client, summons_client, kms_client, make_call, s3.s3_client])

@@ -34,7 +34,7 @@ RECORDS = {"dataclasses"}  # are the author's
 LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {
-    "aws", "aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing", "aws.endpoints",
+    "aws", "aws.clients", "aws.connection", "aws.errors", "aws.signing", "aws.endpoints",
 }  # fmt: skip
 EVERY = {
     "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",

@@ -37,9 +37,17 @@ def make_client(service: str, *, connect_seconds: float, read_seconds: float, at
 
 
 def prepare(endpoint: Endpoint | None) -> None:
-    """Import what calls of an endpoint need, and read the trusted certificates. No connection is opened."""
+    """Import what calls of an endpoint need, and read the trusted certificates. No connection is opened.
+
+    Args:
+        endpoint: of a service; None: boto3 makes the calls. Before a snapshot of SnapStart, its import costs nothing.
+
+    """
     if endpoint is None:
+        import boto3.session  # noqa: F401, PLC0415 - boto3 takes 0.4 s to import
+
         return
+
     from mcp_functions.aws import clients  # noqa: F401, PLC0415 - only for functions that call AWS
     from mcp_functions.aws.connection import tls_context  # noqa: PLC0415
 

@@ -158,7 +158,7 @@ class AwsClient:
         endpoint = self._endpoint
         sent = {"host": endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
         scope = SigningScope(endpoint.region, endpoint.service, time.time())
-        response = self._connections.post(path, sign(path, sent, body, endpoint.credentials(), scope), body, deadline)
+        response = self._connections.post(path, sign(path, sent, body, endpoint.credentials, scope), body, deadline)
         if response.status >= LEAST_ERROR_STATUS:
             raise _client_error(response)
         return response

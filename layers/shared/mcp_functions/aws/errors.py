@@ -102,7 +102,3 @@ class ReadTimeoutError(HTTPClientError):
 
 class ConnectionClosedError(HTTPClientError):
     """The connection ended after part of the request was sent."""
-
-
-class MetadataRetrievalError(HTTPClientError):
-    """Lambda's credentials endpoint returned no credentials."""
