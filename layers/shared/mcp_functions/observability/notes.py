@@ -78,14 +78,6 @@ class Notes:
     request_id: object = None
     traceparent: object = None
 
-    @classmethod
-    def of(cls, **known: object) -> Notes:
-        """Return notes with these attributes."""
-        notes = cls()
-        for name, value in known.items():
-            setattr(notes, name, value)
-        return notes
-
     def conclude(self, outcome: str, reason: str | None = None) -> None:
         """Set the outcome, unless an earlier one of the same batch is worse."""
         if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
