@@ -166,8 +166,7 @@ def check_parameters(parameters: HeaderParameters, arguments: Mapping[str, Any],
         if value is not None:
             _check_equal(name, headers.get(name), _to_text(value), is_integer=type_ == "integer")
         elif name in headers:
-            text = f"The header {name} is there, but the argument is not"
-            raise HeaderMismatch(text)
+            raise HeaderMismatch(message=f"The header {name} is there, but the argument is not")
 
 
 def check_sent_parameters(
@@ -202,11 +201,9 @@ def _check_meta(message: JSONRPCRequest) -> str:
         raise InvalidParams(text)
     version = meta.get(META_PROTOCOL_VERSION)
     if not isinstance(version, str):
-        text = f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
-        raise InvalidParams(text)
+        raise InvalidParams(message=f"params._meta must hold {META_PROTOCOL_VERSION}, a string")
     if not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
-        text = f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
-        raise InvalidParams(text)
+        raise InvalidParams(message=f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object")
     return version
 
 
@@ -222,25 +219,21 @@ def _name_in(method: object, params: Mapping[str, Any]) -> object:
 
 def _require(name: str, headers: Mapping[str, str]) -> None:
     if name.lower() not in headers:
-        text = f"The header {name} is missing"
-        raise HeaderMismatch(text)
+        raise HeaderMismatch(message=f"The header {name} is missing")
 
 
 def _check_equal(name: str, value: str | None, expected: str, *, is_integer: bool = False) -> None:
     if value is None:
-        text = f"The header {name} is missing"
-        raise HeaderMismatch(text)
+        raise HeaderMismatch(message=f"The header {name} is missing")
     try:
         decoded = decode(value)
     except ValueError:
-        text = f"The header {name} is not valid base64"
-        raise HeaderMismatch(text) from None
+        raise HeaderMismatch(message=f"The header {name} is not valid base64") from None
     if is_integer and decoded != expected:
         # Server/tools: "integer values SHOULD be compared numerically", so 42.0 equals 42.
         decoded = re.sub(WHOLE_NUMBER, r"\1", decoded)
     if decoded != expected:
-        text = f"The header {name} does not say what the body says"
-        raise HeaderMismatch(text)
+        raise HeaderMismatch(message=f"The header {name} does not say what the body says")
 
 
 def _at(path: tuple[str, ...], arguments: JSONValue) -> JSONValue:

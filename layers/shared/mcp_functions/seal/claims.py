@@ -80,8 +80,7 @@ def bind_request(audience: str, method: str, params: Mapping[str, Any], principa
         # The handler gets no arguments in all three cases: absent, null and an empty object.
         digest = base64url(canonical_digest(b"ks1/args\0", {} if arguments is None else arguments))
     except ValueError as error:
-        message = f"Invalid arguments: {error}"
-        raise InvalidParams(message) from None
+        raise InvalidParams(message=f"Invalid arguments: {error}") from None
     return Binding(audience, method, str(params.get(CALLS[method], "")), digest, principal_digest(principal))
 
 
@@ -161,8 +160,7 @@ def encode_claims(claims: Mapping[str, Any], record: dict[str, Any]) -> bytes:
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
     if is_deeper(record, MAX_RECORD_DEPTH):
-        rule = "the state is nested deeper than {most}"
-        raise DeveloperError(rule, most=MAX_RECORD_DEPTH)
+        raise DeveloperError(rule="the state is nested deeper than {most}", most=MAX_RECORD_DEPTH)
     return payload
 
 

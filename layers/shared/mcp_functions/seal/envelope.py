@@ -93,8 +93,7 @@ class Envelope:
 
         """
         if not 0 < max_chars <= CEILING:
-            message = f"max_chars is {max_chars}: a token may have 1 to {CEILING} characters"
-            raise Misconfigured(message)
+            raise Misconfigured(reason=f"max_chars is {max_chars}: a token may have 1 to {CEILING} characters")
         self.max_chars, self.max_age = max_chars, max_age
         self._keys, self._rand = keys, rand
         self._warned = label != STATE_LABEL  # the size warning is for states: clients carry nothing else

@@ -93,8 +93,7 @@ class KmsKey:
         """Return the plaintext key. "KeyId ends with the configured key id, and Plaintext is 32 bytes long."."""
         plaintext = bytes(answer.get("Plaintext", b""))
         if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id or len(plaintext) != KEY_BYTES:
-            reason = "kms:UnexpectedAnswer"
-            raise Misconfigured(reason)
+            raise Misconfigured(reason="kms:UnexpectedAnswer")
         return plaintext
 
 

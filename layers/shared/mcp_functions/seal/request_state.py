@@ -99,12 +99,10 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
     if "requestState" not in request.params:
         return RoundStart(binding, states.new_flow() if states else "", None)
     if states is None:
-        reason = "function_has_no_keys"
-        raise InvalidRequestState(reason)
+        raise InvalidRequestState(reason="function_has_no_keys")
     token = request.params["requestState"]
     if not isinstance(token, str):
-        reason = "shape"
-        raise InvalidRequestState(reason)
+        raise InvalidRequestState(reason="shape")
     state = states.open(token, binding, caller=caller_id(request.principal, request.address))
     return RoundStart(binding, state.flow, state)
 

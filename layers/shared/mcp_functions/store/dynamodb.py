@@ -199,5 +199,4 @@ def row_of(item: Mapping[str, Any]) -> Row:
             sealed=item["sealed"]["S"],
         )
     except (KeyError, TypeError, ValueError):
-        reason = "table:NotOurItem"
-        raise Misconfigured(reason) from None
+        raise Misconfigured(reason="table:NotOurItem") from None
