@@ -50,10 +50,12 @@ def admit(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     check_repeated(message, headers)
     method, params = message["method"], message["params"]
     version = _requested_version(message)
-    _require("MCP-Protocol-Version", headers)
-    _require("Mcp-Method", headers)
+    required = ["MCP-Protocol-Version", "Mcp-Method"]
     if method in CALLS and isinstance(params.get(CALLS[method]), str):
-        _require("Mcp-Name", headers)
+        required.append("Mcp-Name")
+    for name in required:
+        if name.lower() not in headers:
+            raise HeaderMismatch(message=f"The header {name} is missing")
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
 
@@ -215,11 +217,6 @@ def _name_in(method: object, params: Mapping[str, Any]) -> object:
     if isinstance(method, str) and method in CALLS:
         return params.get(CALLS[method])
     return None
-
-
-def _require(name: str, headers: Mapping[str, str]) -> None:
-    if name.lower() not in headers:
-        raise HeaderMismatch(message=f"The header {name} is missing")
 
 
 def _check_equal(name: str, value: str | None, expected: str, *, is_integer: bool = False) -> None:

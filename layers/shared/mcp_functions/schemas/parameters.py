@@ -82,12 +82,7 @@ def read_parameter(declared: inspect.Parameter, annotation: object) -> tuple[Par
         return Parameter(declared, default, replaces_default, make_default), annotation
     from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
 
-    field = pydantic_fields.read_field(annotation, default)
-    make_default = field.make_default
-    if make_default is None and field.default is not MISSING:
-        make_default = copier(field.default) or (lambda: field.default)
-    filled = Parameter(declared, field.default, replaces_default=True, make_default=make_default)
-    return filled._replace(alias=field.alias, title=field.title), field.annotation
+    return pydantic_fields.read_field(declared, annotation, default)
 
 
 def published_default(default: object, read: Callable[[object], object]) -> dict[str, Any]:
