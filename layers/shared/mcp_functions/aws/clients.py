@@ -102,16 +102,7 @@ class AwsClient:
         attempts: int = 3,
         timing: Timing | None = None,
     ) -> None:
-        """Keep the limits; nothing is sent.
-
-        Args:
-            endpoint: of the service.
-            connect_seconds: limit for each connection.
-            read_seconds: limit for each response.
-            attempts: at most; 1 for calls that must not happen twice.
-            timing: of retries.
-
-        """
+        """Keep the limits, as in `make_client`; nothing is sent."""
         self._endpoint, self._attempts, self._timing = endpoint, attempts, timing or Timing(time.sleep)
         self._connections = ConnectionPool(
             endpoint.host,

@@ -56,13 +56,7 @@ class Endpoint(NamedTuple):
 
 
 def find_endpoint(environ: Mapping[str, str], service: str) -> Endpoint | None:
-    """Read the endpoint of a service from the environment. None: boto3 has to make the call.
-
-    Args:
-        environ: the environment, as `os.environ`.
-        service: "dynamodb", "kms" or "lambda".
-
-    """
+    """Read the endpoint of a service from the environment. None: boto3 has to make the call."""
     region = environ.get("AWS_DEFAULT_REGION") or environ.get("AWS_REGION") or ""
     address = _address(environ, service, region)
     if environ.get(CLIENT_VARIABLE, "lean") != "lean" or not region or address is None:

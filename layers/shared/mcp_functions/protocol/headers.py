@@ -63,10 +63,6 @@ def admit(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
 def check_repeated(message: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     """Check that no header contradicts the body, in any revision. A missing header contradicts nothing.
 
-    Args:
-        message: one JSON-RPC message.
-        headers: of the HTTP request, names in lower case.
-
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
 
@@ -153,11 +149,6 @@ def declared(schema: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], str]
 
 def check_parameters(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     """Check that every `Mcp-Param-*` header has the value of its argument.
-
-    Args:
-        parameters: what `declared` found in the schema.
-        arguments: of the call.
-        headers: of the HTTP request, names in lower case.
 
     Raises:
         HeaderMismatch: a header is missing, superfluous, malformed, or different. The message names it.

@@ -86,13 +86,7 @@ def read_parameter(declared: inspect.Parameter, annotation: object) -> tuple[Par
 
 
 def published_default(default: object, read: Callable[[object], object]) -> dict[str, Any]:
-    """Write the `default` of a schema in the form of an argument; nothing if JSON has no such value.
-
-    Args:
-        default: of a parameter or a field.
-        read: reads a value of its type, or raises ValueError.
-
-    """
+    """Write the `default` of a schema in the form of an argument; nothing if JSON has no such value."""
     try:
         value = to_json(default)
         dumps(value).encode()  # refuses NaN, infinity and half of a surrogate pair
@@ -104,13 +98,7 @@ def published_default(default: object, read: Callable[[object], object]) -> dict
 
 
 def float_default(default: object, read: Callable[[object], object]) -> Callable[[], float] | None:
-    """Return a function that makes a float for `amount: float = 5`; None if the default needs no change.
-
-    Args:
-        default: of a parameter.
-        read: reads a value of its type, or raises ValueError.
-
-    """
+    """Return a function that makes a float for `amount: float = 5`; None if the default needs no change."""
     if type(default) is not int:
         return None
     try:

@@ -22,7 +22,7 @@ _BAD_BLOB = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationE
 
 
 class Wrapping(Protocol):
-    """Own crypto, first level: another KMS. A pair of functions that wrap and unwrap a 32-byte data key.
+    """An author's replacement of AWS KMS: a pair of functions that wrap and unwrap a 32-byte data key.
 
     `context` is authenticated: `unwrap` must fail if it differs. Raise `InvalidRequestState` for a wrapped key that is
     damaged or not yours, `TemporarilyUnavailable` during an outage, `Misconfigured` if the operator must act. An
