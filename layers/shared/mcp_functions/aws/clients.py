@@ -13,6 +13,7 @@ import os
 import threading
 import time
 import zlib
+from functools import partialmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -199,19 +200,14 @@ class LambdaClient(AwsClient):
 class KmsClient(AwsClient):
     """KMS: `generate_data_key` and `decrypt`, with boto3's parameters."""
 
-    def generate_data_key(self, **request: object) -> dict[str, Any]:
-        """Call GenerateDataKey."""
-        return self._call("GenerateDataKey", request)
-
-    def decrypt(self, **request: object) -> dict[str, Any]:
-        """Call Decrypt."""
-        return self._call("Decrypt", request)
-
-    def _call(self, operation: str, request: Mapping[str, object]) -> dict[str, Any]:
+    def _call(self, operation: str, /, **request: object) -> dict[str, Any]:
         plain = {name: _base64(value) if isinstance(value, bytes) else value for name, value in request.items()}
         headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"TrentService.{operation}"}
         result: dict[str, Any] = json.loads(self.send("/", headers, json.dumps(plain).encode()).body)
         return {name: binascii.a2b_base64(value) if name in BINARY_FIELDS else value for name, value in result.items()}
+
+    generate_data_key = partialmethod(_call, "GenerateDataKey")
+    decrypt = partialmethod(_call, "Decrypt")
 
 
 class DynamoDbClient(AwsClient):
@@ -219,22 +215,14 @@ class DynamoDbClient(AwsClient):
 
     backoff_seconds = DYNAMODB_SECONDS
 
-    def get_item(self, **request: object) -> dict[str, Any]:
-        """Call GetItem."""
-        return self._call("GetItem", request)
-
-    def put_item(self, **request: object) -> dict[str, Any]:
-        """Call PutItem; `response` of an error has the item of a failed condition."""
-        return self._call("PutItem", request)
-
-    def delete_item(self, **request: object) -> dict[str, Any]:
-        """Call DeleteItem."""
-        return self._call("DeleteItem", request)
-
-    def _call(self, operation: str, request: Mapping[str, object]) -> dict[str, Any]:
+    def _call(self, operation: str, /, **request: object) -> dict[str, Any]:
         headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": f"DynamoDB_20120810.{operation}"}
         result: dict[str, Any] = json.loads(self.send("/", headers, json.dumps(request).encode()).body)
         return result
+
+    get_item = partialmethod(_call, "GetItem")
+    put_item = partialmethod(_call, "PutItem")
+    delete_item = partialmethod(_call, "DeleteItem")
 
     def send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
         """Send one request, and compare the checksum of its response."""
