@@ -148,7 +148,6 @@ class Deployment:
 
         """
         self._offer, self._settings, self._now = offer, settings, now
-        self._catalog = catalog.build(offer.handlers)
         folder = function_name.removeprefix(f"{settings.stack}-")
         # A worker runs the code of its function and opens what that function sealed.
         self.folder = folder.removesuffix(WORKER) if offer.has_tasks else folder
@@ -167,8 +166,8 @@ class Deployment:
         endpoint = Endpoint(
             settings,
             dispatcher.answer,
-            documents=metadata.documents(settings, self._catalog.get("scopes", ())),
-            parameters=lookup.header_names(self._catalog) if settings.allowed_origins else [],
+            documents=metadata.documents(settings, dispatcher.catalog.get("scopes", ())),
+            parameters=lookup.header_names(dispatcher.catalog) if settings.allowed_origins else [],
             work=worker.work if worker else None,
             legacy=self._legacy(dispatcher) if settings.earlier_revisions else None,
         )
@@ -232,7 +231,7 @@ class Deployment:
             from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
 
             seals = self._seals if self._has_keys else None
-            modern = ModernServer(dispatcher.answer, self._catalog, forwards=False)
+            modern = ModernServer(dispatcher.answer, dispatcher.catalog, forwards=False)
             return LegacyServer(self._settings, modern, seals, now=self._now)
 
         def answer(http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Dispatcher:
-    """Answers requests for the handlers of one Lambda."""
+    """Answers requests for the handlers of one Lambda, which `catalog` describes."""
 
     def __init__(  # noqa: PLR0913 - the handlers, and the parts of a deployment that they use
         self,
@@ -62,7 +62,7 @@ class Dispatcher:
 
         """
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
-        self._catalog = catalog.build(handlers)
+        self.catalog = catalog.build(handlers)
         self._settings, self._audience, self._states, self._table = settings, audience, states, table
         self._now, self._audit, self._tasks = now, audit, tasks
 
@@ -89,7 +89,7 @@ class Dispatcher:
 
     def _call(self, request: Request) -> Result:
         method, params = request.message["method"], request.params
-        handler = self._admit(request, lookup.find(self._catalog, method, params))
+        handler = self._admit(request, lookup.find(self.catalog, method, params))
         lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
         answer = self._run(request, handler)
@@ -120,7 +120,7 @@ class Dispatcher:
         return self._complete(result)
 
     def _complete_argument(self, request: Request) -> dict[str, Any]:
-        handler = self._admit(request, lookup.find_reference(self._catalog, request.params))
+        handler = self._admit(request, lookup.find_reference(self.catalog, request.params))
         context = request.params.get("context", {})
         arguments: Any = context.get("arguments", {}) if isinstance(context, dict) else None
         match request.params.get("argument"):
@@ -138,7 +138,7 @@ class Dispatcher:
     def _lists(self) -> Lists:
         from mcp_functions.handlers.lists import Lists  # noqa: PLC0415 - clients get their lists from the front door
 
-        return Lists(self._catalog, self._settings)
+        return Lists(self.catalog, self._settings)
 
     @cached_property
     def _conversations(self) -> Conversations:
