@@ -17,19 +17,17 @@ from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.exchange import Endpoint
-from mcp_functions.http.gateway import LambdaFunction, lazy_value
+from mcp_functions.http.gateway import LambdaFunction, lazy_function
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.protocol.json_reader import gc_paused
 from mcp_functions.settings import read as read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
     from mcp_functions.rounds.round import AuditRecord
@@ -169,7 +167,7 @@ class Deployment:
             documents=metadata.documents(settings, dispatcher.catalog.get("scopes", ())),
             parameters=lookup.header_names(dispatcher.catalog) if settings.allowed_origins else [],
             work=worker.work if worker else None,
-            legacy=self._legacy(dispatcher) if settings.earlier_revisions else None,
+            legacy=lazy_function(lambda: self._legacy(dispatcher)) if settings.earlier_revisions else None,
         )
         return self._with_dialects(endpoint) if settings.dialects else endpoint
 
@@ -221,23 +219,12 @@ class Deployment:
         )
         return tasks, worker
 
-    def _legacy(
-        self, dispatcher: Dispatcher
-    ) -> Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None]:
-        """Return the answerer of clients of 2025; it is made when the first of them calls."""
+    def _legacy(self, dispatcher: Dispatcher) -> LegacyServer:
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
 
-        @lazy_value
-        def legacy() -> LegacyServer:
-            from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
-
-            seals = self._seals if self._has_keys else None
-            modern = ModernServer(dispatcher.answer, dispatcher.catalog, forwards=False)
-            return LegacyServer(self._settings, modern, seals, now=self._now)
-
-        def answer(http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
-            return legacy()(http, event, context)
-
-        return answer
+        seals = self._seals if self._has_keys else None
+        modern = ModernServer(dispatcher.answer, dispatcher.catalog, forwards=False)
+        return LegacyServer(self._settings, modern, seals, now=self._now)
 
     def _with_dialects(self, endpoint: Endpoint) -> Endpoint:
         from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one

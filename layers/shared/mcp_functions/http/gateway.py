@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.http import events, responses
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.observability import Logger, Notes
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 BAD_REQUEST = 400
@@ -48,6 +49,16 @@ def lazy_value(make: Callable[[], T]) -> Callable[[], T]:
             return values[0]
 
     return value
+
+
+def lazy_function(make: Callable[[], Callable[P, T]]) -> Callable[P, T]:
+    """Return a function that is made at its first call."""
+    made = lazy_value(make)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return made()(*args, **kwargs)
+
+    return call
 
 
 class LambdaFunction:
