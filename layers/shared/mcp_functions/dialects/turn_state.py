@@ -136,7 +136,7 @@ def too_large(context: DialectContext, request: Request, error: StateTooLarge) -
     """Return the result for a turn whose token is too large; the log has the remedy for the author.
 
     Raises:
-        Unanswered: a prompt or a resource has no such result.
+        HandlerError: a prompt or a resource has no such result.
 
     """
     observability.current().reason = error.reason
@@ -150,7 +150,7 @@ def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict
 
     Raises:
         InvalidRequest: the response has neither a result nor an error, or both.
-        Unanswered: the client could not ask its user.
+        HandlerError: the client could not ask its user.
 
     """
     result, error = response.get("result"), response.get("error")

@@ -140,7 +140,7 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     """Call a function in a thread and wait for its result; after the timeout the thread runs on, unobserved.
 
     Raises:
-        NotAnsweredInTime: the call did not end in time.
+        OutcomeUnknown: the call did not end in time.
         Exception: the exception that the call raised.
 
     """

@@ -86,7 +86,7 @@ class RoundRecorder:
         except ItemTooLarge:
             record = _over(waiting, [responses.error_message(call.id, ResultLost())])
             stored = mailbox.retry(lambda: mailbox.replace(claim, record), exchange.ends)
-        except McpError as error:  # the lease ends, and the client then gets NotAnsweredInTime
+        except McpError as error:  # the lease ends, and the client then gets OutcomeUnknown
             observability.current().reason = error.reason
             return None
         if not stored:

@@ -47,7 +47,7 @@ class LegacyServer:
         self,
         settings: Settings,
         modern: ModernServer,
-        vault: SealFactory | None,
+        seal_factory: SealFactory | None,
         *,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], object] = time.sleep,
@@ -57,17 +57,17 @@ class LegacyServer:
         Args:
             settings: of the deployment.
             modern: answers the translated requests.
-            vault: seals sessions and questions; None without a key, and then there are none.
+            seal_factory: seals sessions and questions; None without a key, and then there are none.
             now: unix seconds, wall clock.
             sleep: waits some seconds while the table is unavailable.
 
         """
         self._settings, self._catalog = settings, modern.catalog
-        runner, seals = Runner(modern, now), make_token_seals(vault, settings) if vault else None
+        runner, seals = Runner(modern, now), make_token_seals(seal_factory, settings) if seal_factory else None
         self._exchanges = ExchangeReader(settings, seals, now)
         self._conversations: Conversations | None = None
-        if vault and seals and settings.table:
-            mailbox = _mailbox(settings, vault, now, sleep)
+        if seal_factory and seals and settings.table:
+            mailbox = _mailbox(settings, seal_factory, now, sleep)
             self._conversations = Conversations(
                 seals, mailbox, runner, question_seconds=settings.question_seconds, now=now
             )
@@ -165,11 +165,11 @@ class LegacyServer:
 
 
 def _mailbox(
-    settings: Settings, vault: SealFactory, now: Callable[[], float], sleep: Callable[[float], object]
+    settings: Settings, seal_factory: SealFactory, now: Callable[[], float], sleep: Callable[[float], object]
 ) -> Callable[[], Mailbox]:
     """Return a function that makes the mailbox when it is first needed."""
     seconds = settings.question_seconds + FETCH_SECONDS
-    return gateway.lazy_value(lambda: Mailbox(vault.table(seconds), seconds=seconds, now=now, sleep=sleep))
+    return gateway.lazy_value(lambda: Mailbox(seal_factory.table(seconds), seconds=seconds, now=now, sleep=sleep))
 
 
 def _note_method(kind: Kind, body: JSONValue) -> None:

@@ -76,11 +76,11 @@ class TokenSeals(NamedTuple):
     questions: TokenSeal
 
 
-def make_token_seals(vault: SealFactory, settings: Settings) -> TokenSeals:
+def make_token_seals(seal_factory: SealFactory, settings: Settings) -> TokenSeals:
     """Return the seals; no key is fetched yet. A question's id comes back in a request body, beside the answer."""
 
     def make(label: bytes, max_age: int, max_chars: int) -> TokenSeal:
-        return TokenSeal(vault.seal(label, max_age=max_age, max_chars=max_chars), label)
+        return TokenSeal(seal_factory.seal(label, max_age=max_age, max_chars=max_chars), label)
 
     kept = settings.question_seconds + FETCH_SECONDS
     max_question = max(1, min(MAX_QUESTION, settings.max_body_bytes // 2))
