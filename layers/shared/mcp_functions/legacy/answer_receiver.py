@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.legacy import final_messages, stream_ids
-from mcp_functions.legacy.errors import UnknownQuestion
 from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.round_records import WaitingCall
-from mcp_functions.protocol.errors import InvalidRequest, InvalidRequestState
+from mcp_functions.protocol.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +45,7 @@ class AnswerReceiver:
         # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
         if message.get("result") is not None and message.get("error") is not None:
             raise InvalidRequest(RESULT_AND_ERROR)
-        question = self._question(exchange, message["id"])
+        question = stream_ids.open_question_id(message["id"], self._seal, exchange)
         notes = observability.current()
         notes.conclude("complete")
         mailbox = self._mailbox()
@@ -59,16 +58,6 @@ class AnswerReceiver:
             notes.reason = "answered_late"
         elif not self._continue(exchange, question, stored, message):
             notes.reason = "answered_before"
-
-    def _question(self, exchange: Exchange, id_: object) -> PendingQuestion:
-        try:
-            question = stream_ids.open_question_id(id_, self._seal, exchange.payer)
-        except InvalidRequestState as error:
-            raise UnknownQuestion(reason=f"question_{error.reason}") from None
-        if not question.stream.belongs_to(exchange):
-            reason = "question_session"
-            raise UnknownQuestion(reason=reason)
-        return question
 
     def _continue(
         self, exchange: Exchange, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]

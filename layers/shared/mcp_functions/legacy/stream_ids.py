@@ -10,6 +10,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.legacy.errors import SessionNotFound, UnknownQuestion
 from mcp_functions.legacy.runner import Call
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url, dumps
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.token_seals import TokenSeal
+    from mcp_functions.protocol.errors import InvalidRequest
     from mcp_functions.protocol.wire_types import RequestId
 
 _NONCE_BYTES = 12
@@ -47,11 +49,6 @@ class CallStream(NamedTuple):
     def item_name(self) -> str:
         """The name of the mailbox's item; others cannot guess it, and a cancellation can compute it."""
         return item_name(self.session, self.request)
-
-    def belongs_to(self, exchange: Exchange) -> bool:
-        """Whether this caller started the stream in this session."""
-        session = exchange.session
-        return session is not None and (self.session, self.principal) == (session.id, exchange.principal)
 
 
 class StreamPosition(NamedTuple):
@@ -122,16 +119,16 @@ def seal_event_id(position: StreamPosition, seal: TokenSeal) -> str:
     return seal.seal({**position._asdict(), "stream": position.stream})
 
 
-def open_event_id(token: str, seal: TokenSeal, payer: str) -> StreamPosition:
+def open_event_id(token: str, seal: TokenSeal, exchange: Exchange) -> StreamPosition:
     """Return the position that an event id holds.
 
     Raises:
-        InvalidRequestState: the id is invalid.
+        SessionNotFound: this client did not receive the event.
         TemporarilyUnavailable, Misconfigured: no key is available.
 
     """
-    claims = seal.open(token, payer)
-    return StreamPosition(CallStream(*claims.pop("stream")), **claims)
+    stream, claims = _open(token, seal, exchange, "event", SessionNotFound)
+    return StreamPosition(stream, **claims)
 
 
 def seal_question_id(question: PendingQuestion, seal: TokenSeal) -> str:
@@ -145,16 +142,30 @@ def seal_question_id(question: PendingQuestion, seal: TokenSeal) -> str:
     return seal.seal({**question._asdict(), "stream": question.stream, "call": question.call})
 
 
-def open_question_id(token: object, seal: TokenSeal, payer: str) -> PendingQuestion:
+def open_question_id(token: object, seal: TokenSeal, exchange: Exchange) -> PendingQuestion:
     """Return the question that a JSON-RPC id holds.
 
     Raises:
-        InvalidRequestState: the id is invalid.
+        UnknownQuestion: this server did not ask this client.
         TemporarilyUnavailable, Misconfigured: no key is available.
 
     """
+    stream, claims = _open(token, seal, exchange, "question", UnknownQuestion)
+    return PendingQuestion(stream, call=Call(*claims.pop("call")), **claims)
+
+
+def _open(
+    token: object, seal: TokenSeal, exchange: Exchange, kind: str, refusal: type[InvalidRequest]
+) -> tuple[CallStream, dict[str, Any]]:
+    """Return the stream and the other claims of an id; refuse an id that is invalid or another client's."""
     if not isinstance(token, str):
-        reason = "not_a_token"
-        raise InvalidRequestState(reason)
-    claims = seal.open(token, payer)
-    return PendingQuestion(CallStream(*claims.pop("stream")), call=Call(*claims.pop("call")), **claims)
+        raise refusal(reason=f"{kind}_not_a_token")
+    try:
+        claims = seal.open(token, exchange.payer)
+    except InvalidRequestState as error:
+        raise refusal(reason=f"{kind}_{error.reason}") from None
+    stream = CallStream(*claims.pop("stream"))
+    session = exchange.session
+    if session is None or (stream.session, stream.principal) != (session.id, exchange.principal):
+        raise refusal(reason=f"{kind}_session")
+    return stream, claims

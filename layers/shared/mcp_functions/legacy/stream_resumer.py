@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.legacy import stream_ids
-from mcp_functions.legacy.errors import QuestionExpired, SessionNotFound
+from mcp_functions.legacy.errors import QuestionExpired
 from mcp_functions.legacy.round_records import WaitingCall
 from mcp_functions.legacy.stream_events import DELIVERABLE, MAX_POLL_MS, MIN_POLL_MS, StreamEvents, error_events
-from mcp_functions.protocol.errors import InvalidRequestState, McpError, OutcomeUnknown, TemporarilyUnavailable
+from mcp_functions.protocol.errors import McpError, OutcomeUnknown, TemporarilyUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ class StreamResumer:
             SessionNotFound: this client did not receive the event.
 
         """
-        position = self._position(exchange, last_event_id)
+        position = stream_ids.open_event_id(last_event_id, self._seal, exchange)
         if position.last:
             return None
         notes = observability.current()
@@ -56,16 +56,6 @@ class StreamResumer:
         if stored is None:
             return _expired(position, "nothing_waits")
         return self._following(exchange, position, stored)
-
-    def _position(self, exchange: Exchange, event_id: str) -> StreamPosition:
-        try:
-            position = stream_ids.open_event_id(event_id, self._seal, exchange.payer)
-        except InvalidRequestState as error:
-            raise SessionNotFound(reason=f"event_{error.reason}") from None
-        if not position.stream.belongs_to(exchange):
-            reason = "event_session"
-            raise SessionNotFound(reason=reason)
-        return position
 
     def _following(self, exchange: Exchange, position: StreamPosition, stored: StoredRecord) -> Sequence[StreamEvent]:
         record = stored.record
