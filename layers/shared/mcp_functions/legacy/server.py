@@ -16,10 +16,9 @@ from mcp_functions.legacy.handshake import Handshake
 from mcp_functions.legacy.mailbox import Mailbox
 from mcp_functions.legacy.message_handler import MessageHandler
 from mcp_functions.legacy.message_kinds import message_kind
-from mcp_functions.legacy.question_policy import QuestionPolicy
 from mcp_functions.legacy.request_handler import HTTP_ERRORS, RequestHandler
 from mcp_functions.legacy.runner import Runner
-from mcp_functions.legacy.stream_events import MAX_POLL_MS
+from mcp_functions.legacy.stream_resumer import MAX_POLL_MS
 from mcp_functions.legacy.token_seals import FETCH_SECONDS, make_token_seals
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, METHODS
@@ -78,8 +77,8 @@ class LegacyServer:
             session_seconds=settings.session_seconds,
             now=now,
         )
-        policy = QuestionPolicy(self._conversations, settings.questions_since)
-        self._messages = MessageHandler(RequestHandler(runner, policy, handshake), self._conversations, now)
+        handler = RequestHandler(runner, handshake, self._conversations, settings.questions_since)
+        self._messages = MessageHandler(handler, self._conversations, now)
 
     def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Answer one HTTP request; None if the modern path must answer or refuse it.
