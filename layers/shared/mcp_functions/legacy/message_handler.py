@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import gateway
+from mcp_functions.http.responses import empty
 from mcp_functions.legacy import responses
 from mcp_functions.legacy.errors import UnknownQuestion
 from mcp_functions.legacy.request_handler import error_reply
@@ -50,7 +51,7 @@ class MessageHandler:
             self._answer(exchange, body)
         else:
             self._notification(exchange, body)
-        return responses.empty_response(http, 202)
+        return empty(http, 202)
 
     def _batch(self, exchange: Exchange, messages: Sequence[Mapping[str, Any]]) -> list[Reply]:
         has_requests = any("method" in each and "id" in each for each in messages)

@@ -102,16 +102,11 @@ def modern_event(
 
     """
     context = dict(event["requestContext"])
-    if isinstance(context.get("http"), dict):
-        context["http"] = {**context["http"], "method": "POST"}
-    for start in ("timeEpoch", "requestTimeEpoch"):
-        if type(context.get(start)) is int and context[start] > spare_ms:
-            context[start] -= spare_ms
-    kept = {name: value for name, value in event.items() if name != "multiValueHeaders"}
-    if "httpMethod" in kept:
-        kept["httpMethod"] = "POST"
+    context["http"] = {**context["http"], "method": "POST"}
+    if type(context.get("timeEpoch")) is int and context["timeEpoch"] > spare_ms:
+        context["timeEpoch"] -= spare_ms
     return {
-        **kept,
+        **event,
         "headers": dict(written),
         "requestContext": context,
         "body": dumps_utf8(message).decode(),

@@ -156,7 +156,7 @@ class Runner:
             return Outcome(error={"code": InsufficientScope.code, "message": InsufficientScope.sentence})
         except McpError as error:
             gateway.note_error(observability.current(), error)
-            return Outcome(error={"code": error.code, "message": error.message, "data": error.data})
+            return Outcome(error=error.to_json())
         except BaseException as error:  # the client must learn which of its requests crashed
             if is_ctrl_c(error):
                 raise
@@ -234,4 +234,4 @@ def _messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _internal_error() -> Outcome:
-    return Outcome(error={"code": InternalError.code, "message": InternalError.sentence})
+    return Outcome(error=InternalError().to_json())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
 from mcp_functions.http import gateway, requests
+from mcp_functions.http.responses import json
 from mcp_functions.legacy import responses, revisions
 from mcp_functions.legacy.conversations import Conversations
 from mcp_functions.legacy.exchange import SESSION_HEADER, VERSION_HEADER, ExchangeReader
@@ -114,7 +115,7 @@ class LegacyServer:
             if kind != "request":
                 raise
             gateway.note_error(observability.current(), error)
-            return responses.json_response(http, responses.error_message(body["id"], error), {})
+            return json(http, 200, responses.error_message(body["id"], error))
         if kind == "batch" and not revisions.supports(exchange.revision, "batches"):
             return None
         self._check_headers(http, kind, body)
