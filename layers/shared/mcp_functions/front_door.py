@@ -45,7 +45,6 @@ def serve_catalog(
         instructions: tell a model how to use this server as a whole.
         logger: writes the line of each request, as in `serve`.
         now: the clock, unix seconds.
-
     """
     aws.prepare(aws.find_endpoint(os.environ, "lambda"))  # at init, where Lambda gives a full CPU
 
@@ -101,7 +100,6 @@ class FrontDoor:
 
         Raises:
             McpError: the catalog does not contain the name, or the function could not be reached.
-
         """
         method, params = request.message["method"], request.params
         if method in CALLS:
@@ -128,7 +126,6 @@ class FrontDoor:
 
         Raises:
             McpError: the function could not be reached, or failed.
-
         """
         name = f"{self._settings.stack}-{function}{self._settings.qualifier}"
         began = time.perf_counter()

@@ -72,7 +72,6 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     Raises:
         TypeError: an argument is not a handler, or both `wrapping` and `codec` are given.
         ValueError: two handlers have the same name.
-
     """
     offer = Offer(_with_errors(handlers, errors), audience, wrapping, codec, audit)
     offer.check()
@@ -121,7 +120,6 @@ class Offer(NamedTuple):
         Raises:
             TypeError: both `wrapping` and `codec` are given.
             ValueError: two handlers have the same name.
-
         """
         if self.wrapping is not None and self.codec is not None:
             message = "serve() takes wrapping or codec: a codec wraps its own keys"
@@ -135,7 +133,6 @@ class Deployment:
     Attributes:
         folder: the folder of the function, without the stack's name; a worker has the folder of its function.
         service: the functions that share seals: `<stack>/<folder>`, or the audience of the offer.
-
     """
 
     def __init__(self, offer: Offer, settings: Settings, function_name: str, now: Callable[[], float]) -> None:
@@ -143,7 +140,6 @@ class Deployment:
 
         Raises:
             Misconfigured: a handler needs a table, and the environment names no table or no key.
-
         """
         self._offer, self._settings, self._now = offer, settings, now
         folder = function_name.removeprefix(f"{settings.stack}-")
@@ -243,7 +239,6 @@ def _with_errors(
 
     Raises:
         TypeError: an argument is not a handler, or `errors` has an entry that is not an exception class.
-
     """
     for handler in handlers:
         if not hasattr(handler, "kind"):

@@ -37,7 +37,6 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
 
     Raises:
         Misconfigured: a dialect is unknown.
-
     """
     spoken = FunctionDialects(_load(context.settings.dialects), context, endpoint.answer)
     return endpoint._replace(answer=spoken.answer, turn=spoken.turn)
@@ -55,7 +54,6 @@ def add_to_front_door(
 
     Raises:
         Misconfigured: a dialect is unknown.
-
     """
     spoken = FrontDoorDialects(_load(endpoint.settings.dialects), offered, endpoint.answer, forward)
     return endpoint._replace(answer=spoken.answer, turn=spoken.turn)
@@ -78,7 +76,6 @@ class FunctionDialects:
 
         Raises:
             InvalidRequestState: the body's token belongs to another function or principal, or is invalid.
-
         """
         for dialect in self._dialects:
             if dialect.token(http, body) is not None:
@@ -103,7 +100,6 @@ class FrontDoorDialects:
             offered: the catalog.
             answer: answers a request of the released revision.
             forward: sends a request to a function.
-
         """
         self._dialects, self._offered, self._answer, self._forward = dialects, offered, answer, forward
         self._functions = {folder for listed in offered["functions"].values() for folder in listed.values()}
@@ -113,7 +109,6 @@ class FrontDoorDialects:
 
         Raises:
             McpError: the catalog lacks the name, or the function could not be reached.
-
         """
         if request.message["id"] is None:
             return self._forward(request.params["function"], request)
@@ -130,7 +125,6 @@ class FrontDoorDialects:
 
         Raises:
             InvalidRequestState: the catalog lacks the function.
-
         """
         token = self._token(http, body)
         if token is None:
@@ -155,7 +149,6 @@ def _load(names: Iterable[str]) -> list[Dialect]:
 
     Raises:
         Misconfigured: a name is unknown.
-
     """
     known = {found.name for found in iter_modules(__path__) if found.name.startswith("sep_")}
     dialects: list[Dialect] = []

@@ -32,7 +32,6 @@ class DialectContext(NamedTuple):
         answer_within: seconds; the longest time that a handler of the function waits for an answer.
         now: unix seconds.
         rand: `n` random bytes.
-
     """
 
     folder: str
@@ -72,7 +71,6 @@ class Dialect:
         token: returns the token in a body that is not a request; None if the body has no token of this dialect.
         turn: opens that token, and returns the request that the body continues.
         task: returns the id of the task that a request of this dialect names; None for other requests.
-
     """
 
     answer: Answering

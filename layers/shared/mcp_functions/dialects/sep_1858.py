@@ -62,7 +62,6 @@ def token(http: HttpRequest, body: object) -> str | None:
 
     Raises:
         InvalidRequest: the request has responses without an event id.
-
     """
     if not isinstance(body, list) or not all(map(_is_response, body)):
         return None
@@ -77,7 +76,6 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -
     Raises:
         InvalidRequest: a question has two answers.
         InvalidRequestState: the event id is invalid.
-
     """
     turn = turn_state.open_turn(context, NAME, http.headers[HEADER], http)
     answers = dict[str, Any]()

@@ -67,7 +67,6 @@ def answer(context: DialectContext, request: Request, *, then: Next) -> AnyResul
 
     Raises:
         McpError: the error of the extension.
-
     """
     method = request.message["method"]
     if declaration(request, NAME) is None or method not in {"tools/call", *METHODS}:
@@ -120,7 +119,6 @@ def _result(context: DialectContext, request: Request, then: Next) -> Result:
     Raises:
         UnknownName: the task is still working, or was cancelled.
         TaskFailed: the task ended with an error.
-
     """
     task_id = _task_id(request)
     modern = _modern(request, then, "tasks/get", task_id)
@@ -179,7 +177,6 @@ def _modern(  # noqa: PLR0913 - a request of the extension
         task_id: of the task.
         more: further params.
         declaring: client capabilities instead of those of the request.
-
     """
     extended = _with_extension(request, request.capabilities if declaring is None else declaring)
     params = {"taskId": task_id, **(more or {}), "_meta": extended.params["_meta"]}

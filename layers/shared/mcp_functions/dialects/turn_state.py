@@ -48,7 +48,6 @@ class TurnState(NamedTuple):
         state: the modern requestState.
         asked: the questions, by their id in the dialect.
         call: from `call_parts`, if the client does not send the call again.
-
     """
 
     state: str
@@ -68,7 +67,6 @@ def seal_turn(context: DialectContext, wire: str, request: Request, turn: TurnSt
     Raises:
         StateTooLarge: the token would be longer than the deployment allows.
         TemporarilyUnavailable, Misconfigured: no key is available.
-
     """
     questions = {id_: list(question) for id_, question in turn.asked.items()}
     record = {"state": turn.state, "asked": questions, "call": dict(turn.call)}
@@ -90,7 +88,6 @@ def open_turn_for(
 
     Raises:
         InvalidRequestState: the token belongs to another function, wire or principal, or has expired.
-
     """
     folder, _dot, sealed = token.partition(".")
     if folder != context.folder:
@@ -137,7 +134,6 @@ def too_large(context: DialectContext, request: Request, error: StateTooLarge) -
 
     Raises:
         HandlerError: a prompt or a resource has no such result.
-
     """
     observability.current().reason = error.reason
     if request.message["method"] != "tools/call":
@@ -151,7 +147,6 @@ def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict
     Raises:
         InvalidRequest: the response has neither a result nor an error, or both.
         HandlerError: the client could not ask its user.
-
     """
     result, error = response.get("result"), response.get("error")
     if isinstance(result, dict) and "error" not in response:

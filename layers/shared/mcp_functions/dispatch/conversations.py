@@ -66,7 +66,6 @@ class Conversations:
             now: the clock, in unix seconds.
             audit: gets an AuditRecord of every round of a handler that may ask.
             tasks: of this Lambda; None if no call may become a task.
-
         """
         self._audience, self._states, self._table = audience, states, table
         self._now, self._audit, self._tasks = now, audit, tasks
@@ -77,7 +76,6 @@ class Conversations:
 
         Raises:
             McpError: its state does not belong to this request, or the round has no result.
-
         """
         turn = self._turn(request, handler)
         state = turn.start.state

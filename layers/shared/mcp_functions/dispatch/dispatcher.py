@@ -59,7 +59,6 @@ class Dispatcher:
             now: the clock, unix seconds.
             audit: called with the record of every round of a handler that may ask.
             tasks: keeps the calls that became tasks; None where no call can.
-
         """
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
@@ -71,7 +70,6 @@ class Dispatcher:
 
         Raises:
             McpError: the request cannot be answered.
-
         """
         method = request.message["method"]
         if method in CALLS:
@@ -155,7 +153,6 @@ def _check_params(method: str, params: Mapping[str, Any]) -> None:
 
     Raises:
         InvalidParams: one of them has the wrong shape.
-
     """
     meta, arguments = params["_meta"], params.get("arguments")
     if not isinstance(arguments, dict | None):

@@ -44,7 +44,6 @@ class SealFactory:
             wrapping: another KMS than the keys in the settings.
             codec: replaces the seal altogether.
             now: the clock, unix seconds.
-
         """
         self._settings, self._service, self._wrapping, self._codec, self._now = settings, service, wrapping, codec, now
         self._making = Lock()
@@ -99,7 +98,6 @@ class SealFactory:
                 codec ignores the label, so with it the caller writes the kind into the bytes.
             max_age: seconds for which a token is valid.
             max_chars: the longest token.
-
         """
         if self._codec:
             return self._codec

@@ -45,7 +45,6 @@ class RoundClaim(NamedTuple):
         fingerprint: digest of the request's state and responses.
         expires: unix seconds after which every state of this conversation has expired.
         worker_ends: unix seconds at which this worker ends.
-
     """
 
     key: Key
@@ -68,7 +67,6 @@ def claim_for(request: Request, state: VerifiedState, principal: str | None) -> 
         request: that continues the conversation.
         state: that it carries, verified.
         principal: digest of the caller.
-
     """
     token: str = request.params["requestState"]
     responses = dict(request.params.get("inputResponses", {}))
@@ -96,7 +94,6 @@ class SingleUse:
             table: keeps an item for each conversation.
             mode: "replay" returns the recorded result to a repeated request, "reject" refuses it.
             now: the clock, in unix seconds.
-
         """
         self._table, self._mode, self._now = table, mode, now
 
@@ -110,7 +107,6 @@ class SingleUse:
             InvalidRequestState: the conversation is past this round, or another request has claimed it.
             TemporarilyUnavailable: another worker runs this round, or the table is not available. The client gets no
                 result, and may repeat the request.
-
         """
         item = self._claim(claim)
         if isinstance(item, RecordedResult):

@@ -36,7 +36,6 @@ def check(claims: Mapping[str, Any], settings: Settings, now: float) -> Identity
 
     Raises:
         Unauthorized: the token is not valid for this server.
-
     """
     reason = _invalid(claims, settings, now)
     if reason:
@@ -57,7 +56,6 @@ def permit(name: str, needed: Sequence[str], granted: frozenset[str], settings: 
     Raises:
         InsufficientScope: the token lacks a scope.
         Misconfigured: callers sign with IAM here, so they have no token.
-
     """
     if not needed or settings.auth_mode == "none":
         return

@@ -47,7 +47,6 @@ def preflight(methods: str, auth_mode: AuthMode, parameters: Iterable[str]) -> d
         methods: that a page may use.
         auth_mode: of the deployment.
         parameters: the `Mcp-Param-*` headers of the tools.
-
     """
     signature = SIGNATURE_HEADERS if auth_mode == "iam" else ()
     return {

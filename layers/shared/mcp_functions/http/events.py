@@ -25,7 +25,6 @@ class HttpRequest(NamedTuple):
         began: unix milliseconds when the gateway received the request; 0 if unknown.
         context: `requestContext`, which the gateway alone writes. It holds the authorizer's output.
         response_headers: headers that every response to this request must have (CORS).
-
     """
 
     method: str
@@ -44,7 +43,6 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
 
     Raises:
         ValueError: the event is not an HTTP request in payload format 2.0.
-
     """
     try:
         return _read(event)

@@ -37,7 +37,6 @@ class Endpoint(NamedTuple):
         work: the function that continues a task; None if no call may become a task.
         turn: the function that reads a message of a dialect; it returns None for any other message.
         legacy: the function that serves clients of 2025; it returns None for a message of this revision.
-
     """
 
     settings: Settings
@@ -55,7 +54,6 @@ class HttpExchange:
     Attributes:
         http: the request, with the headers that its response must have.
         id: of the JSON-RPC request; None until it is read.
-
     """
 
     def __init__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, notes: Notes) -> None:
@@ -75,7 +73,6 @@ class HttpExchange:
 
         Raises:
             McpError: the request is refused, or has failed.
-
         """
         if endpoint.settings.allowed_origins:
             shared = cors.response_headers(self.http.headers.get("origin"), endpoint.settings.allowed_origins)

@@ -117,7 +117,6 @@ def forward(
 
     Raises:
         McpError: the function could not be reached, or failed.
-
     """
     payload = _payload(event)
 
@@ -142,7 +141,6 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     Raises:
         OutcomeUnknown: the call did not end in time.
         Exception: the exception that the call raised.
-
     """
     results: list[T] = []
     errors: list[Exception] = []

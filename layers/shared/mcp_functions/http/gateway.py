@@ -67,7 +67,6 @@ class LambdaFunction:
     Attributes:
         handlers: what the function offers, for the catalog and for tests.
         now: the clock, unix seconds.
-
     """
 
     def __init__(
@@ -87,7 +86,6 @@ class LambdaFunction:
             now: the clock, unix seconds.
             recreate: makes the same function with another clock.
             logger: writes one line for each request; the package's own logger if left out.
-
         """
         self.__name__ = "handler"  # Powertools' Tracer names a segment after the function that it wraps
         self.handlers = handlers
@@ -109,7 +107,6 @@ class LambdaFunction:
         Raises:
             ValueError: the event is neither.
             WorkFailed: the task could not be continued. A later poll starts another worker.
-
         """
         if WORK in event:
             return self._work(event[WORK], context)

@@ -40,7 +40,6 @@ def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
     Raises:
         Misconfigured: the route has no authorizer.
         Unauthorized: the token is not valid for this server.
-
     """
     if settings.auth_mode == "none":
         return Identity()

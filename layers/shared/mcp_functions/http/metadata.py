@@ -26,7 +26,6 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
     Args:
         settings: of the deployment. Its `scopes_supported` replace the handlers' scopes.
         scopes: that the handlers need.
-
     """
     if settings.auth_mode != "jwt":
         return {}

@@ -24,7 +24,6 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
     Raises:
         ContentTooLarge: the body is over `limit`.
         ParseError: the body is not base64, although the event says so.
-
     """
     if len(http.body) > limit * 2:  # base64 adds a third, so this body need not be decoded
         raise ContentTooLarge
@@ -43,7 +42,6 @@ def check_media_type(http: HttpRequest) -> None:
 
     Raises:
         UnsupportedMediaType: a header declares another media type, or an encoding.
-
     """
     media_type = http.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     encoding = http.headers.get("content-encoding", "identity")

@@ -56,7 +56,6 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
 
     Raises:
         InternalError: Lambda cannot return it: it is too large, or not whole Unicode.
-
     """
     if isinstance(result, ForwardedResponse):
         return dict(result.response)
@@ -83,7 +82,6 @@ def check_size(made: Response) -> Response:
     Raises:
         InternalError: Lambda cannot encode the body.
         ResultTooLarge: the body is over Lambda's limit. The client should learn this, and not only see a 502.
-
     """
     body: str = made["body"]
     try:

@@ -89,7 +89,6 @@ class Conversations:
             UnknownQuestion: this server did not ask this client.
             InvalidRequest: the response has a result and an error.
             TemporarilyUnavailable, Misconfigured: the answer cannot be stored, and the call did not continue.
-
         """
         # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
         if message.get("result") is not None and message.get("error") is not None:

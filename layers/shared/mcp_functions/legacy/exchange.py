@@ -37,7 +37,6 @@ class Exchange(NamedTuple):
         session: None for a client without one.
         deadline: unix seconds until which the gateway waits.
         ends: unix seconds at which Lambda ends this function.
-
     """
 
     http: HttpRequest
@@ -71,7 +70,6 @@ class ExchangeReader:
             Unauthorized: the access token is invalid.
             SessionNotFound: the session id is invalid.
             TemporarilyUnavailable, Misconfigured: no key is available.
-
         """
         now = self._now()
         # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the

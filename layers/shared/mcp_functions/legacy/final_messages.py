@@ -53,7 +53,6 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, why: Why) ->
         call: of the client.
         outcome: of its last round.
         why: the reason to give if the client declared the capability that the function lacked.
-
     """
     if outcome.result is not None:
         result = response_translation.legacy_result(call.method, outcome.result, exchange.revision)
@@ -76,7 +75,6 @@ def not_asked_message(call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
         call: of the client.
         outcome: of its last round, which is unfinished.
         why: the server cannot ask.
-
     """
     questions = outcome.questions
     if not questions:
@@ -105,7 +103,6 @@ def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code:
         questions: from `describe_request`.
         why: the call ends.
         code: of the client's JSON-RPC error, if it sent one.
-
     """
     text = explanation(questions, why, code=code)
     if call.method == "tools/call":

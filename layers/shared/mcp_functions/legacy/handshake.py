@@ -36,7 +36,6 @@ class Handshake:
             logging: whether a handler sends log messages.
             session_seconds: lifetime of a session.
             now: unix seconds.
-
         """
         self._runner, self._seal, self._logging = runner, seal, logging
         self._session_seconds, self._now = session_seconds, now
@@ -47,7 +46,6 @@ class Handshake:
         Raises:
             MethodNotFound: no revision has the method, or the server does not declare its capability.
             InvalidParams: the log level is unknown.
-
         """
         if call.method == "initialize":
             return self._initialize(exchange, call)

@@ -43,7 +43,6 @@ class CallRecord(NamedTuple):
         call: continues at the next poll, in the phase `working`.
         until: unix seconds until which an answer counts, or until which a running function holds its lease.
         by: a random name of the function that runs the call, by which it recognizes an unconfirmed write.
-
     """
 
     nonce: str
@@ -77,7 +76,6 @@ class Mailbox:
         Raises:
             ItemTooLarge: the record does not fit into an item.
             TemporarilyUnavailable, Misconfigured: the table or KMS is unavailable.
-
         """
         key, reason = _key(stream), "mailbox_contended"
         with suppress(Conflict):
@@ -99,7 +97,6 @@ class Mailbox:
 
         Raises:
             TemporarilyUnavailable, Misconfigured: the table or KMS is unavailable.
-
         """
         try:
             item = self._table.get(_key(stream))
@@ -120,7 +117,6 @@ class Mailbox:
 
         Raises:
             TemporarilyUnavailable, Misconfigured: the table is unavailable, and the caller must not run the call.
-
         """
         until = math.ceil(ends) + LEASE_MARGIN
         record = stored.record._replace(phase="running", messages=(), until=until, by=by)
@@ -146,7 +142,6 @@ class Mailbox:
 
         Raises:
             TemporarilyUnavailable: every attempt failed.
-
         """
         for number in range(ATTEMPTS - 1):
             pause = PAUSE_SECONDS * 2**number

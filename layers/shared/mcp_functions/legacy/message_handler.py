@@ -40,7 +40,6 @@ class MessageHandler:
 
         Raises:
             McpError: the HTTP status must show the problem.
-
         """
         http = exchange.http
         if kind == "batch":

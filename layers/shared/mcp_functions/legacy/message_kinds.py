@@ -23,7 +23,6 @@ def message_kind(body: object, header: str | None) -> Kind | None:
     Args:
         body: parsed JSON.
         header: MCP-Protocol-Version, a key of `revisions.REVISION_OF_HEADER`.
-
     """
     if isinstance(body, list):
         return "batch" if _is_batch(body, header) else None

@@ -42,7 +42,6 @@ class RequestHandler:
 
         Raises:
             Unauthorized, InsufficientScope, SessionNotFound: the HTTP status must show the problem.
-
         """
         observability.current().conclude("complete")
         params = request_translation.modern_params(message.get("params") or {})

@@ -46,7 +46,6 @@ def modern_message(
         method: of the client's request.
         params: from `modern_params`, with `requestState` and `inputResponses` in a later round.
         capabilities: what a function may ask this client.
-
     """
     meta: dict[str, Any] = {
         **params["_meta"],
@@ -69,7 +68,6 @@ def modern_headers(message: JSONRPCRequest, offered: Mapping[str, Any], received
         message: from `modern_message`.
         offered: the catalog.
         received: headers of the request, names in lower case.
-
     """
     method, params = message["method"], message["params"]
     written = {
@@ -99,7 +97,6 @@ def modern_event(
         message: from `modern_message`.
         written: from `modern_headers`.
         spare_ms: time that the function must leave, so that its result can be stored for the client.
-
     """
     context = dict(event["requestContext"])
     context["http"] = {**context["http"], "method": "POST"}

@@ -72,7 +72,6 @@ def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: s
         request: one of `inputRequests`.
         revision: of the session.
         elicitation_id: a unique id for a page that the user opens.
-
     """
     params = dict(request.get("params", {}))
     if request["method"] == "sampling/createMessage":

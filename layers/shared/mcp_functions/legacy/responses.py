@@ -29,7 +29,6 @@ class StreamEvent(NamedTuple):
             to the Server": "an event ID and an empty `data` field".
         id: "" if no event follows.
         retry: milliseconds after which the client returns; 0 leaves that to the client.
-
     """
 
     message: Mapping[str, Any] | None
@@ -52,7 +51,6 @@ class Reply(NamedTuple):
         events: replace `messages` if the client must return for more.
         headers: of the HTTP response.
         passed: another function's HTTP response, which goes to the client unchanged.
-
     """
 
     messages: tuple[Mapping[str, Any], ...] = ()

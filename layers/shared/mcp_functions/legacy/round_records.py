@@ -33,7 +33,6 @@ class WaitingCall(NamedTuple):
         stream: of the call.
         step: how many times it has stopped for the client.
         call: of the client.
-
     """
 
     exchange: Exchange
@@ -73,7 +72,6 @@ class RoundRecorder:
 
         Returns:
             The record; None if it could not be stored, because the call was cancelled or the table is unavailable.
-
         """
         exchange = waiting.exchange
         capabilities = exchange.session.capabilities if exchange.session else {}
@@ -118,7 +116,6 @@ class RoundRecorder:
             questions: that the round has not asked yet, by key.
             answers: to its earlier questions.
             notifications: sent before the question.
-
         """
         step, stream = waiting.step + 1, waiting.stream
         revision, elicitation_id = waiting.exchange.revision, f"{stream.nonce}-{step}"

@@ -29,7 +29,6 @@ class ModernServer(NamedTuple):
         answer: answers a request.
         catalog: its tools, prompts and resources.
         forwards: whether it sends events to other functions, so that each request needs an event.
-
     """
 
     answer: Callable[[Request], Result | ForwardedResponse]
@@ -45,7 +44,6 @@ class Call(NamedTuple):
         method: one of `CALLS`.
         params: from `request_translation.modern_params`.
         state: `requestState` for the next round.
-
     """
 
     id: RequestId
@@ -62,7 +60,6 @@ class Outcome(NamedTuple):
         error: a JSON-RPC error.
         notifications: sent before the result.
         passed: an HTTP response about the caller's access token, which goes to the client unchanged.
-
     """
 
     result: Mapping[str, Any] | None = None
@@ -121,7 +118,6 @@ class Runner:
 
         Returns:
             The call with its new state, and the outcome of its last round.
-
         """
         notifications: tuple[Mapping[str, Any], ...] = ()
         while True:
@@ -145,7 +141,6 @@ class Runner:
 
         Raises:
             Unauthorized, InsufficientScope: only with `raise_auth`.
-
         """
         request = self._request(exchange, call, capabilities)
         try:

@@ -60,7 +60,6 @@ class LegacyServer:
             seal_factory: seals sessions and questions; None without a key, and then there are none.
             now: unix seconds, wall clock.
             sleep: waits some seconds while the table is unavailable.
-
         """
         self._settings, self._catalog = settings, modern.catalog
         runner, seals = Runner(modern, now), make_token_seals(seal_factory, settings) if seal_factory else None
@@ -86,7 +85,6 @@ class LegacyServer:
 
         Raises:
             McpError: the HTTP status must show the problem: the access token, the session or a header is invalid.
-
         """
         if http.headers.get(VERSION_HEADER) not in revisions.REVISION_OF_HEADER:
             return None
@@ -146,7 +144,6 @@ class LegacyServer:
 
         Raises:
             HeaderMismatch: a header contradicts the body.
-
         """
         try:
             for message in body if kind == "batch" else [body]:

@@ -50,7 +50,6 @@ class Session(NamedTuple):
         level: the lowest level of log messages that the client wants.
         principal: digest of the caller who started the session; None on a server without sign-in.
         ends: unix seconds.
-
     """
 
     id: str
@@ -96,7 +95,6 @@ def seal_session(session: Session, seal: TokenSeal) -> str:
 
     Raises:
         TemporarilyUnavailable, Misconfigured: no key is available.
-
     """
     return seal.seal({"v": 1, **session._asdict()})
 
@@ -107,7 +105,6 @@ def open_session(token: str, seal: TokenSeal, principal: str | None, *, payer: s
     Raises:
         SessionNotFound: the id is invalid, expired, or belongs to another caller. The client cannot tell which.
         TemporarilyUnavailable, Misconfigured: no key is available.
-
     """
     try:
         claims = seal.open(token, payer)

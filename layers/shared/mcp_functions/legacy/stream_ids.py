@@ -36,7 +36,6 @@ class CallStream(NamedTuple):
         nonce: distinguishes this call from an earlier one with the same id.
         principal: digest of the caller.
         ends: unix seconds until which an answer counts.
-
     """
 
     session: str
@@ -59,7 +58,6 @@ class StreamPosition(NamedTuple):
         step: how many times the call had stopped for the client before this event.
         polls: how often the client has asked since, without news.
         last: whether no event follows.
-
     """
 
     stream: CallStream
@@ -79,7 +77,6 @@ class PendingQuestion(NamedTuple):
         call: the call that asks.
         answers: to earlier questions of the round.
         rest: the round's remaining questions, by key.
-
     """
 
     stream: CallStream
@@ -114,7 +111,6 @@ def seal_event_id(position: StreamPosition, seal: TokenSeal) -> str:
     Raises:
         StateTooLarge: the client's request id is too long for a header.
         TemporarilyUnavailable, Misconfigured: no key is available.
-
     """
     return seal.seal({**position._asdict(), "stream": position.stream})
 
@@ -125,7 +121,6 @@ def open_event_id(token: str, seal: TokenSeal, exchange: Exchange) -> StreamPosi
     Raises:
         SessionNotFound: this client did not receive the event.
         TemporarilyUnavailable, Misconfigured: no key is available.
-
     """
     stream, claims = _open(token, seal, exchange, "event", SessionNotFound)
     return StreamPosition(stream, **claims)
@@ -137,7 +132,6 @@ def seal_question_id(question: PendingQuestion, seal: TokenSeal) -> str:
     Raises:
         StateTooLarge: the call and its answers are too large for an id.
         TemporarilyUnavailable, Misconfigured: no key is available.
-
     """
     return seal.seal({**question._asdict(), "stream": question.stream, "call": question.call})
 
@@ -148,7 +142,6 @@ def open_question_id(token: object, seal: TokenSeal, exchange: Exchange) -> Pend
     Raises:
         UnknownQuestion: this server did not ask this client.
         TemporarilyUnavailable, Misconfigured: no key is available.
-
     """
     stream, claims = _open(token, seal, exchange, "question", UnknownQuestion)
     return PendingQuestion(stream, call=Call(*claims.pop("call")), **claims)

@@ -76,7 +76,6 @@ class StreamResumer:
 
         Raises:
             SessionNotFound: this client did not receive the event.
-
         """
         position = stream_ids.open_event_id(last_event_id, self._seal, exchange)
         if position.last:

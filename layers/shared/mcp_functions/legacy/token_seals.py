@@ -34,7 +34,6 @@ class TokenSeal:
         Raises:
             StateTooLarge: the token would be too long for its place in the message.
             TemporarilyUnavailable, Misconfigured: no key is available.
-
         """
         return self._codec.seal(self._prefix + dumps(claims).encode("utf-8", "surrogatepass"))
 
@@ -48,7 +47,6 @@ class TokenSeal:
         Raises:
             InvalidRequestState: this seal did not make the token.
             TemporarilyUnavailable, Misconfigured: no key is available.
-
         """
         plaintext = self._envelope.unseal(token, caller=payer) if self._envelope else self._unseal(token)
         if not plaintext.startswith(self._prefix):

@@ -39,7 +39,6 @@ class Bucket(Protocol):
     Raises:
         TemporarilyUnavailable: the bucket cannot answer now. A write may have happened.
         Misconfigured: the operator must act.
-
     """
 
     def put(self, key: str, body: bytes) -> None:
@@ -50,7 +49,6 @@ class Bucket(Protocol):
 
         Raises:
             ObjectNotFound: the object does not exist.
-
         """
 
     def delete(self, key: str) -> None:
@@ -76,7 +74,6 @@ class BlobStore:
             seal: with BLOB_LABEL.
             service: the first part of every key, by which a role's policy separates functions.
             rand: `n` random bytes, for keys that cannot be guessed.
-
         """
         self._bucket, self._seal, self._service, self._rand = bucket, seal, service, rand
         self._last = ("", b"")  # key and body of the last object, which a worker reads after it wrote it
@@ -87,7 +84,6 @@ class BlobStore:
         Raises:
             ItemTooLarge: the payload is larger than a token can be.
             TemporarilyUnavailable, Misconfigured: see `Bucket`.
-
         """
         try:
             body = self._seal.seal(row, plaintext).encode()
@@ -106,7 +102,6 @@ class BlobStore:
             UnreadableItem: the object has changed.
             InvalidRequestState: the object's seal does not open.
             TemporarilyUnavailable, Misconfigured: see `Bucket`.
-
         """
         key, body = self._last
         if key != reference.key:

@@ -65,7 +65,6 @@ class DynamoDbTable:
         Args:
             name: of the table.
             make_call: returns a function that sends a request and raises `DynamoDbError`.
-
         """
         self._name, self._make_call = name, make_call
         self._call: Call | None = None
@@ -80,7 +79,6 @@ class DynamoDbTable:
 
         Raises:
             TemporarilyUnavailable, Misconfigured: see `Table`.
-
         """
         try:
             answer = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True)
@@ -99,7 +97,6 @@ class DynamoDbTable:
         Raises:
             Conflict: the table holds another version.
             TemporarilyUnavailable, Misconfigured: see `Table`.
-
         """
         condition = _is_absent(now) if over is None else _has_version(over)
         try:
@@ -113,7 +110,6 @@ class DynamoDbTable:
         Raises:
             Conflict: the table holds another version.
             TemporarilyUnavailable, Misconfigured: see `Table`.
-
         """
         condition = _has_version(version)
         condition["ConditionExpression"] = f"attribute_not_exists(#key) OR {condition['ConditionExpression']}"

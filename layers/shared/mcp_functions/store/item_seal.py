@@ -32,7 +32,6 @@ class ItemSeal:
         Args:
             codec: from `item_envelope` with the same label, or an author's codec.
             label: LABEL for items, BLOB_LABEL for objects.
-
         """
         self._codec, self._label = codec, label
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
@@ -42,7 +41,6 @@ class ItemSeal:
 
         Raises:
             StateTooLarge: the payload is larger than a token can be.
-
         """
         if self._envelope:
             return self._envelope.seal(plaintext, about=_binding(row))
@@ -54,7 +52,6 @@ class ItemSeal:
         Raises:
             InvalidRequestState, UnreadableItem: the token was not sealed for this row.
             TemporarilyUnavailable, Misconfigured: KMS does not answer.
-
         """
         if self._envelope:
             # Failures are charged to the caller of the request. A worker has none, so its item is charged.
@@ -77,7 +74,6 @@ def item_envelope(keys: Keyring, *, max_age: int, label: bytes = LABEL) -> Envel
         keys: data keys.
         max_age: seconds that an item may live after its last write.
         label: LABEL for items, BLOB_LABEL for objects.
-
     """
     from mcp_functions.seal.envelope import CEILING, Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
 

@@ -67,7 +67,6 @@ class SealedTable:
             now: unix seconds, wall clock.
             rand: `n` random bytes, for the nonce of a write.
             sleep: waits some seconds before an object is read again.
-
         """
         self._rows, self._seal, self._service = rows, ItemSeal(codec), service
         self._max_age, self._now, self._rand, self._sleep = max_age, now, rand, sleep

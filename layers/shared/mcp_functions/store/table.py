@@ -18,7 +18,6 @@ class Key(NamedTuple):
         kind: a constant of the toolkit ("task", "conversation"), without a slash.
         id: cannot be guessed if a client may name it.
         principal: a `principal_digest`; None on a server without sign-in.
-
     """
 
     kind: str
@@ -36,7 +35,6 @@ class Item:
         payload: JSON.
         expires: unix seconds; an expired item counts as deleted.
         blob: the key of the object with the payload, if the payload does not fit into the item.
-
     """
 
     key: Key
@@ -68,7 +66,6 @@ class Table(Protocol):
     Raises:
         TemporarilyUnavailable: the table or KMS cannot answer now. A write may have happened; read the item again.
         Misconfigured: the operator must act.
-
     """
 
     def get(self, key: Key) -> Item | None:
@@ -76,7 +73,6 @@ class Table(Protocol):
 
         Raises:
             UnreadableItem: the item exists, and its seal does not open.
-
         """
 
     def create(self, key: Key, payload: Mapping[str, Any], *, expires: int) -> Item:
@@ -91,7 +87,6 @@ class Table(Protocol):
         Raises:
             Conflict: the item exists and has not expired.
             ItemTooLarge: the payload does not fit.
-
         """
 
     def replace(self, item: Item, payload: Mapping[str, Any], *, expires: int | None = None) -> Item:
@@ -105,7 +100,6 @@ class Table(Protocol):
         Raises:
             Conflict: the item has another version now, or is gone.
             ItemTooLarge: the payload does not fit.
-
         """
 
     def delete(self, item: Item) -> None:
@@ -113,5 +107,4 @@ class Table(Protocol):
 
         Raises:
             Conflict: the item has another version now.
-
         """

@@ -32,7 +32,6 @@ class LeasedTask:
         owner: digest of the principal.
         epoch: of this worker.
         tool: name of the tool.
-
     """
 
     def __init__(  # noqa: PLR0913 - the task's key, its state, the lease and the sources that tests replace
@@ -56,7 +55,6 @@ class LeasedTask:
             lease: milliseconds.
             now: unix seconds.
             sleep: waits some seconds.
-
         """
         self.task_id, self.owner, self.epoch, self.tool = task_id, owner, task.epoch, task.tool
         self._store, self._task, self._lease, self._now, self._sleep = store, task, lease, now, sleep
@@ -73,7 +71,6 @@ class LeasedTask:
 
         Raises:
             LeaseLost: the worker has lost its task.
-
         """
         with self._lock:
             if self._lost:

@@ -46,7 +46,6 @@ class Tasks:
     Attributes:
         store: of the tasks.
         tools: the function's tools whose calls may become tasks, by name.
-
     """
 
     def __init__(  # noqa: PLR0913 - handlers, settings, storage, worker and the sources that tests replace
@@ -70,7 +69,6 @@ class Tasks:
             invoke_worker: takes a task id and the digest of the principal.
             now: unix seconds.
             rand: `n` random bytes.
-
         """
         self.tools: dict[str, Tool[..., Any]] = {tool.name: tool for tool in handlers if tool.task}  # type: ignore[misc]
         self.store = TaskStore(table, function, most=settings.max_open_tasks, now=now, rand=rand)
@@ -119,7 +117,6 @@ class Tasks:
             UnknownTask: this principal has no task with this id (tasks extension: "-32602 if the taskId is invalid or
                 not found").
             McpError: the request is invalid.
-
         """
         task_id = request.params.get("taskId")
         if not isinstance(task_id, str):

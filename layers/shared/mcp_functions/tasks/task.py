@@ -45,7 +45,6 @@ class Task:
         attempts: number of workers in a row that took the task without progress.
         cancel: whether the client has requested cancellation.
         outcome: of an ended task: {"result": …} or {"error": …}.
-
     """
 
     tool: str

@@ -31,7 +31,6 @@ class TaskCall:
         Raises:
             MissingRequiredClientCapability: the call must become a task, and this client does not support tasks.
             InputRequired: the round ends with a question.
-
         """
         try:
             support = self._tool.task_support(params)

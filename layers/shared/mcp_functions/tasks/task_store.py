@@ -40,7 +40,6 @@ class TaskStore:
             most: number of open tasks that one principal may have.
             now: unix seconds.
             rand: `n` random bytes.
-
         """
         self._table, self._function, self._most, self._now, self._rand = table, function, most, now, rand
 
@@ -54,7 +53,6 @@ class TaskStore:
         Raises:
             TooManyTasks: the principal has too many open tasks.
             ItemTooLarge: the task does not fit into an item.
-
         """
         task_id = f"{self._function}.{base64url(self._rand(RANDOM_BYTES))}"
         self._register(task_id, task.expires, owner)
@@ -66,7 +64,6 @@ class TaskStore:
 
         Raises:
             UnknownTask: this principal has no such task, or it has expired.
-
         """
         return from_json(self._item(task_id, owner).payload)
 
@@ -82,7 +79,6 @@ class TaskStore:
             UnknownTask: see `get`.
             TemporarilyUnavailable: too many writers, or the table does not answer.
             Exception: from `transition`; nothing is written.
-
         """
         for _ in range(ATTEMPTS):
             item = self._item(task_id, owner)

@@ -32,7 +32,6 @@ class Progress(NamedTuple):
         until: when its lease ends, unix milliseconds; the present time at the end of a round.
         record: of the round so far.
         message: for `statusMessage`.
-
     """
 
     epoch: int
@@ -52,7 +51,6 @@ def take(task: Task, now: int, lease: int) -> Task:
 
     Raises:
         LeaseLost: the task has ended, waits for the client, or belongs to another worker.
-
     """
     if task.status != WORKING or (task.held and now < task.until):
         raise LeaseLost

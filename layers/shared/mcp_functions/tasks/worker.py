@@ -71,7 +71,6 @@ class Worker:
             lease_seconds: a worker that does not renew its lease in this time loses the task.
             audit: the author's audit, called in every round of a tool that may ask.
             sleep: waits some seconds.
-
         """
         self._tools, self._store, self._invoke_worker, self._now = tools, store, invoke_worker, now
         self._lease, self._audit, self._sleep = int(lease_seconds * 1000), audit, sleep
@@ -86,7 +85,6 @@ class Worker:
         Raises:
             McpError: the table does not answer. Saved steps remain; the lease ends, and the next poll invokes another
                 worker.
-
         """
         task_id, owner = str(order["id"]), order["owner"]
         deadline = lambda_deadline(context, self._now())
@@ -217,7 +215,6 @@ def _report(
 
     Returns:
         Whether the report has questions, and the outcome.
-
     """
     was_reported = False
 

@@ -40,7 +40,6 @@ class WorkerInvoker:
         Args:
             worker: the physical name of the worker's Lambda, with a qualifier if it has one (":live").
             make_client: returns boto3's client or the toolkit's own.
-
         """
         self._worker, self._make_client = worker, make_client
         self._client: Invoking | None = None
