@@ -47,11 +47,6 @@ def add_to_front_door(
 ) -> Endpoint:
     """Return the endpoint of a front door that forwards the deployment's dialects.
 
-    Args:
-        endpoint: without dialects.
-        offered: the catalog.
-        forward: sends a request to a function.
-
     Raises:
         Misconfigured: a dialect is unknown.
     """
@@ -93,14 +88,7 @@ class FrontDoorDialects:
         answer: Callable[[Request], AnyResult],
         forward: Callable[[str, Request], ForwardedResponse],
     ) -> None:
-        """Use some dialects.
-
-        Args:
-            dialects: that the deployment enables.
-            offered: the catalog.
-            answer: answers a request of the released revision.
-            forward: sends a request to a function.
-        """
+        """Use some dialects over the catalog `offered`; `answer` answers the released revision, `forward` sends on."""
         self._dialects, self._offered, self._answer, self._forward = dialects, offered, answer, forward
         self._functions = {folder for listed in offered["functions"].values() for folder in listed.values()}
 

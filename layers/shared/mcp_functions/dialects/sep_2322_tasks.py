@@ -168,16 +168,7 @@ def _modern(  # noqa: PLR0913 - a request of the extension
     more: Mapping[str, Any] | None = None,
     declaring: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """Send a request of the extension, and return its result.
-
-    Args:
-        request: of this dialect.
-        then: answers requests of the extension.
-        method: of the extension.
-        task_id: of the task.
-        more: further params.
-        declaring: client capabilities instead of those of the request.
-    """
+    """Send a request of the extension with `more` params, declaring other capabilities if given; return its result."""
     extended = _with_extension(request, request.capabilities if declaring is None else declaring)
     params = {"taskId": task_id, **(more or {}), "_meta": extended.params["_meta"]}
     sent: Any = {**request.message, "method": method, "params": params}

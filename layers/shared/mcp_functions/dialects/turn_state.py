@@ -56,13 +56,7 @@ class TurnState(NamedTuple):
 
 
 def seal_turn(context: DialectContext, wire: str, request: Request, turn: TurnState) -> str:
-    """Return the token that holds a turn.
-
-    Args:
-        context: the function.
-        wire: a dialect, or one of its wires (`<dialect>/<wire>`); a token opens only on the same wire.
-        request: of this turn.
-        turn: to seal.
+    """Return the token that holds a turn; it opens only on the same `wire`, a dialect or `<dialect>/<option>`.
 
     Raises:
         StateTooLarge: the token would be longer than the deployment allows.

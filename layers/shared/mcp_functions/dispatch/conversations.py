@@ -56,17 +56,7 @@ class Conversations:
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,
     ) -> None:
-        """Take the parts of one deployment; nothing is opened yet.
-
-        Args:
-            audience: the part of a state's binding that names the function, `<stack>/<function>/<stage>`.
-            states: makes RequestStates for a lifetime in seconds; None if no handler of this Lambda may ask.
-            table: makes a Table whose items live for at most so many seconds; None without a table.
-            server_info: the server's name and version, for every result.
-            now: the clock, in unix seconds.
-            audit: gets an AuditRecord of every round of a handler that may ask.
-            tasks: of this Lambda; None if no call may become a task.
-        """
+        """Take the parts of one deployment, which `Dispatcher` describes; nothing is opened yet."""
         self._audience, self._states, self._table = audience, states, table
         self._now, self._audit, self._tasks = now, audit, tasks
         self._server_info = server_info

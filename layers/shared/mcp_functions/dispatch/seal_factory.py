@@ -36,15 +36,7 @@ class SealFactory:
         *,
         now: Callable[[], float],
     ) -> None:
-        """Store the parts of a seal; nothing is made before it is used.
-
-        Args:
-            settings: the settings of the deployment.
-            service: `<stack>/<function>`, or an audience that several functions share.
-            wrapping: another KMS than the keys in the settings.
-            codec: replaces the seal altogether.
-            now: the clock, unix seconds.
-        """
+        """Store the parts of a seal; nothing is made before it is used. `wrapping` and `codec` are those of `serve`."""
         self._settings, self._service, self._wrapping, self._codec, self._now = settings, service, wrapping, codec, now
         self._making = Lock()
         self._made: Keyring | None = None

@@ -61,13 +61,7 @@ class RecordedResult(NamedTuple):
 
 
 def claim_for(request: Request, state: VerifiedState, principal: str | None) -> RoundClaim:
-    """Return the claim of a request (§13.1).
-
-    Args:
-        request: that continues the conversation.
-        state: that it carries, verified.
-        principal: digest of the caller.
-    """
+    """Return the claim of a request that continues a conversation (§13.1); `principal` is the caller's digest."""
     token: str = request.params["requestState"]
     responses = dict(request.params.get("inputResponses", {}))
     return RoundClaim(
@@ -88,13 +82,7 @@ class SingleUse:
     """Runs each round of a conversation once."""
 
     def __init__(self, table: Table, mode: Mode, now: Callable[[], float]) -> None:
-        """Take the table and the mode.
-
-        Args:
-            table: keeps an item for each conversation.
-            mode: "replay" returns the recorded result to a repeated request, "reject" refuses it.
-            now: the clock, in unix seconds.
-        """
+        """Take the table. "replay" returns the recorded result to a repeated request, "reject" refuses it."""
         self._table, self._mode, self._now = table, mode, now
 
     def run(self, claim: RoundClaim, play: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:

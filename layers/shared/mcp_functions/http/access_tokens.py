@@ -45,13 +45,7 @@ def check(claims: Mapping[str, Any], settings: Settings, now: float) -> Identity
 
 
 def permit(name: str, needed: Sequence[str], granted: frozenset[str], settings: Settings) -> None:
-    """Check that a token has the scopes that a handler needs.
-
-    Args:
-        name: of the handler.
-        needed: the handler's scopes; the token must have all of them.
-        granted: the token's scopes.
-        settings: of the deployment.
+    """Check that a token, which grants some scopes, has all that a handler needs.
 
     Raises:
         InsufficientScope: the token lacks a scope.

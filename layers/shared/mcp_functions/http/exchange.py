@@ -65,11 +65,7 @@ class HttpExchange:
         self._notes = notes
 
     def respond(self, endpoint: Endpoint, now: float) -> Response:
-        """Respond to the request.
-
-        Args:
-            endpoint: what answers requests.
-            now: unix seconds.
+        """Respond to the request at the time `now`, unix seconds.
 
         Raises:
             McpError: the request is refused, or has failed.

@@ -107,13 +107,7 @@ class CachedClient:
 def forward(
     client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
 ) -> ForwardedResponse:
-    """Invoke a function with an event, and return its HTTP response.
-
-    Args:
-        client: returns the Lambda client.
-        function: the physical name of the function, with its qualifier.
-        event: the event as API Gateway sent it.
-        seconds: until the client of this request stops waiting.
+    """Invoke a function with an event and return its HTTP response, within so many seconds.
 
     Raises:
         McpError: the function could not be reached, or failed.

@@ -78,15 +78,7 @@ class LambdaFunction:
         recreate: Callable[..., LambdaFunction] | None = None,
         logger: Logger | None = None,
     ) -> None:
-        """Keep what the first event needs.
-
-        Args:
-            make_endpoint: called at the first event, with the physical name of the Lambda function.
-            handlers: what the function offers.
-            now: the clock, unix seconds.
-            recreate: makes the same function with another clock.
-            logger: writes one line for each request; the package's own logger if left out.
-        """
+        """Keep what the first event needs; `recreate` makes the same function with another clock."""
         self.__name__ = "handler"  # Powertools' Tracer names a segment after the function that it wraps
         self.handlers = handlers
         self.now = now

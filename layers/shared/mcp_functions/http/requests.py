@@ -15,11 +15,7 @@ GATEWAY_SECONDS = 30.0  # API Gateway's limit for an HTTP API
 
 
 def read_body(http: HttpRequest, limit: int) -> str | bytes:
-    """Return the body of a request.
-
-    Args:
-        http: the request.
-        limit: bytes.
+    """Return the body of a request, of at most `limit` bytes.
 
     Raises:
         ContentTooLarge: the body is over `limit`.

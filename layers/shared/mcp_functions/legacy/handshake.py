@@ -28,15 +28,7 @@ class Handshake:
     def __init__(
         self, runner: Runner, seal: TokenSeal | None, *, logging: bool, session_seconds: int, now: Callable[[], float]
     ) -> None:
-        """Use the parts of a deployment.
-
-        Args:
-            runner: runs `server/discover`.
-            seal: of session ids; None without a key, and then clients have no sessions.
-            logging: whether a handler sends log messages.
-            session_seconds: lifetime of a session.
-            now: unix seconds.
-        """
+        """Use a runner of `server/discover`, and the seal of session ids; without a key there are no sessions."""
         self._runner, self._seal, self._logging = runner, seal, logging
         self._session_seconds, self._now = session_seconds, now
 

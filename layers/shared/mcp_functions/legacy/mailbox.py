@@ -108,12 +108,7 @@ class Mailbox:
         return StoredRecord(CallRecord(**{**item.payload, "call": Call(*call) if call else None}), item)
 
     def claim(self, stored: StoredRecord, ends: float, *, by: str) -> StoredRecord | None:
-        """Reserve a call for one function; None if another function was faster.
-
-        Args:
-            stored: from `find`.
-            ends: unix seconds at which the function ends.
-            by: a random name of this claim; a repeated claim uses it again.
+        """Reserve a call for a function that ends at `ends`; None if another was faster. `by` names this claim.
 
         Raises:
             TemporarilyUnavailable, Misconfigured: the table is unavailable, and the caller must not run the call.

@@ -38,15 +38,7 @@ def modern_params(params: Mapping[str, Any]) -> dict[str, Any]:
 def modern_message(
     exchange: Exchange, id_: RequestId, method: str, params: Mapping[str, Any], capabilities: Mapping[str, Any]
 ) -> JSONRPCRequest:
-    """Return the message of 2026-07-28.
-
-    Args:
-        exchange: knows the client's revision and session.
-        id_: of the client's request.
-        method: of the client's request.
-        params: from `modern_params`, with `requestState` and `inputResponses` in a later round.
-        capabilities: what a function may ask this client.
-    """
+    """Return the message of 2026-07-28."""
     meta: dict[str, Any] = {
         **params["_meta"],
         META_PROTOCOL_VERSION: PROTOCOL_VERSION,
@@ -62,13 +54,7 @@ def modern_message(
 
 
 def modern_headers(message: JSONRPCRequest, offered: Mapping[str, Any], received: Mapping[str, str]) -> dict[str, str]:
-    """Return the received headers, with those that 2026-07-28 repeats from the body.
-
-    Args:
-        message: from `modern_message`.
-        offered: the catalog.
-        received: headers of the request, names in lower case.
-    """
+    """Return the received headers, with those that 2026-07-28 repeats from the body."""
     method, params = message["method"], message["params"]
     written = {
         **{name: value for name, value in received.items() if name not in DROPPED_HEADERS},

@@ -66,13 +66,7 @@ def legacy_content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
 
 
 def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
-    """Return the method and params that ask a client; None if the revision cannot express the question.
-
-    Args:
-        request: one of `inputRequests`.
-        revision: of the session.
-        elicitation_id: a unique id for a page that the user opens.
-    """
+    """Return the method and params that ask a client; None if the revision cannot express the question."""
     params = dict(request.get("params", {}))
     if request["method"] == "sampling/createMessage":
         translated = _sampling_params(params, revision)

@@ -107,18 +107,7 @@ class Runner:
         *,
         raise_auth: bool = False,
     ) -> tuple[Call, Outcome]:
-        """Run a call, and further rounds while this exchange has time for them.
-
-        Args:
-            exchange: of the client.
-            call: with the state of its last round.
-            capabilities: what a function may ask the client.
-            answers: to the questions of the last round.
-            raise_auth: see `run`.
-
-        Returns:
-            The call with its new state, and the outcome of its last round.
-        """
+        """Run a call, and further rounds while this exchange has time; return its new state and last outcome."""
         notifications: tuple[Mapping[str, Any], ...] = ()
         while True:
             params = _round_params(call, answers)
@@ -131,13 +120,7 @@ class Runner:
     def run(
         self, exchange: Exchange, call: Call, capabilities: Mapping[str, Any], *, raise_auth: bool = False
     ) -> Outcome:
-        """Run one request; `call.state` is not used.
-
-        Args:
-            exchange: of the client.
-            call: id, method and params.
-            capabilities: what a function may ask the client.
-            raise_auth: whether a problem with the access token becomes an HTTP status instead of a JSON-RPC error.
+        """Run one request; with `raise_auth` a problem with the access token becomes an HTTP status.
 
         Raises:
             Unauthorized, InsufficientScope: only with `raise_auth`.

@@ -52,15 +52,7 @@ class LegacyServer:
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Connect the parts of a deployment; KMS and the table are not used before a client needs them.
-
-        Args:
-            settings: of the deployment.
-            modern: answers the translated requests.
-            seal_factory: seals sessions and questions; None without a key, and then there are none.
-            now: unix seconds, wall clock.
-            sleep: waits some seconds while the table is unavailable.
-        """
+        """Connect the parts of a deployment; KMS and the table are not used before a client needs them."""
         self._settings, self._catalog = settings, modern.catalog
         runner, seals = Runner(modern, now), make_token_seals(seal_factory, settings) if seal_factory else None
         self._exchanges = ExchangeReader(settings, seals, now)

@@ -38,11 +38,7 @@ class TokenSeal:
         return self._codec.seal(self._prefix + dumps(claims).encode("utf-8", "surrogatepass"))
 
     def open(self, token: str, payer: str) -> dict[str, Any]:
-        """Return the claims of a token.
-
-        Args:
-            token: from the client.
-            payer: the key of the failure budget that an unknown data key is charged to.
+        """Return the claims of a token. A failed unwrap is charged to `payer`.
 
         Raises:
             InvalidRequestState: this seal did not make the token.

@@ -67,14 +67,7 @@ class BlobStore:
     """The objects of one scope."""
 
     def __init__(self, bucket: Bucket, seal: ItemSeal, service: str, rand: Callable[[int], bytes]) -> None:
-        """Use a bucket.
-
-        Args:
-            bucket: stores the objects.
-            seal: with BLOB_LABEL.
-            service: the first part of every key, by which a role's policy separates functions.
-            rand: `n` random bytes, for keys that cannot be guessed.
-        """
+        """Use a bucket; `service` is the first part of every key, by which a role's policy separates functions."""
         self._bucket, self._seal, self._service, self._rand = bucket, seal, service, rand
         self._last = ("", b"")  # key and body of the last object, which a worker reads after it wrote it
 

@@ -60,12 +60,7 @@ class DynamoDbTable:
     """The rows of one table."""
 
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
-        """Use a table; no request is sent, and no client is built.
-
-        Args:
-            name: of the table.
-            make_call: returns a function that sends a request and raises `DynamoDbError`.
-        """
+        """Use a table; no request is sent, and no client is made before the first one."""
         self._name, self._make_call = name, make_call
         self._call: Call | None = None
         register_for_reset(self)
@@ -87,12 +82,7 @@ class DynamoDbTable:
         return row_of(answer["Item"]) if answer.get("Item") else None
 
     def write(self, row: Row, *, over: int | None, now: int) -> None:
-        """Write a row.
-
-        Args:
-            row: with a nonce that no other write has.
-            over: the version that it replaces; None if the row must be absent or expired.
-            now: unix seconds.
+        """Write a row over a version, or where it is absent or expired at `now` (unix seconds).
 
         Raises:
             Conflict: the table holds another version.

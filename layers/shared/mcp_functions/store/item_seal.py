@@ -27,12 +27,7 @@ class ItemSeal:
     """Seals and opens the payloads of rows."""
 
     def __init__(self, codec: Codec, label: bytes = LABEL) -> None:
-        """Use a codec for one kind of payload.
-
-        Args:
-            codec: from `item_envelope` with the same label, or an author's codec.
-            label: LABEL for items, BLOB_LABEL for objects.
-        """
+        """Use the envelope of `item_envelope` with the same label, or an author's codec."""
         self._codec, self._label = codec, label
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
 
@@ -68,13 +63,7 @@ class ItemSeal:
 
 
 def item_envelope(keys: Keyring, *, max_age: int, label: bytes = LABEL) -> Envelope:
-    """Return the envelope of items. Its tokens have the greatest length that an envelope allows.
-
-    Args:
-        keys: data keys.
-        max_age: seconds that an item may live after its last write.
-        label: LABEL for items, BLOB_LABEL for objects.
-    """
+    """Return the envelope of items that live `max_age` seconds; its tokens may be as long as an envelope allows."""
     from mcp_functions.seal.envelope import CEILING, Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
 
     return Envelope(keys, label=label, max_chars=CEILING, max_age=max_age)

@@ -54,20 +54,7 @@ class SealedTable:
         rand: Callable[[int], bytes] = os.urandom,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Use a table; no request is sent.
-
-        Args:
-            rows: of the table.
-            codec: from `item_envelope`, or an author's codec.
-            service: `<stack>/<function>` or a shared audience: the first part of every key, by which a role's policy
-                (`dynamodb:LeadingKeys`) separates functions.
-            max_age: seconds that an item may live after its last write.
-            blobs: a bucket for payloads that do not fit into an item, and its codec (`item_envelope` with BLOB_LABEL,
-                or an author's codec); None refuses these payloads.
-            now: unix seconds, wall clock.
-            rand: `n` random bytes, for the nonce of a write.
-            sleep: waits some seconds before an object is read again.
-        """
+        """Use a table whose items live at most `max_age` seconds after a write; no request is sent."""
         self._rows, self._seal, self._service = rows, ItemSeal(codec), service
         self._max_age, self._now, self._rand, self._sleep = max_age, now, rand, sleep
         self._blobs = BlobStore(blobs[0], ItemSeal(blobs[1], BLOB_LABEL), service, rand) if blobs else None

@@ -59,17 +59,7 @@ class Tasks:
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        """Use the parts of a deployment; no request is sent.
-
-        Args:
-            handlers: of the function.
-            settings: of the deployment.
-            function: folder of the function; the first part of its task ids.
-            table: stores the tasks.
-            invoke_worker: takes a task id and the digest of the principal.
-            now: unix seconds.
-            rand: `n` random bytes.
-        """
+        """Use the parts of a deployment; a task id begins with `function`, the folder. No request is sent."""
         self.tools: dict[str, Tool[..., Any]] = {tool.name: tool for tool in handlers if tool.task}  # type: ignore[misc]
         self.store = TaskStore(table, function, most=settings.max_open_tasks, now=now, rand=rand)
         self._settings, self._invoke_worker, self._now, self._rand = settings, invoke_worker, now, rand

@@ -32,23 +32,11 @@ class TaskStore:
     def __init__(
         self, table: Table, function: str, *, most: int, now: Callable[[], float], rand: Callable[[int], bytes]
     ) -> None:
-        """Use a table; no request is sent.
-
-        Args:
-            table: stores the tasks.
-            function: the first part of every task id.
-            most: number of open tasks that one principal may have.
-            now: unix seconds.
-            rand: `n` random bytes.
-        """
+        """Use a table; a principal may have `most` open tasks, and `function` is the first part of every task id."""
         self._table, self._function, self._most, self._now, self._rand = table, function, most, now, rand
 
     def create(self, task: Task, owner: str | None) -> str:
-        """Write a new task and return its id.
-
-        Args:
-            task: its first state.
-            owner: digest of the principal.
+        """Write the first state of a task and return its id.
 
         Raises:
             TooManyTasks: the principal has too many open tasks.
@@ -68,12 +56,7 @@ class TaskStore:
         return from_json(self._item(task_id, owner).payload)
 
     def change(self, task_id: str, owner: str | None, transition: Callable[[Task], Task]) -> Task:
-        """Write the next state of a task and return it.
-
-        Args:
-            task_id: of the task.
-            owner: digest of the principal.
-            transition: returns the next state; it runs again after another writer was faster.
+        """Write the next state of a task and return it; the transition runs again after another writer was faster.
 
         Raises:
             UnknownTask: see `get`.

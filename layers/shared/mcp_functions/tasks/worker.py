@@ -61,26 +61,12 @@ class Worker:
         audit: Callable[[AuditRecord], object] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Use the parts of a deployment.
-
-        Args:
-            tools: of the function, by name.
-            store: of the tasks.
-            invoke_worker: takes a task id and the digest of the principal.
-            now: unix seconds.
-            lease_seconds: a worker that does not renew its lease in this time loses the task.
-            audit: the author's audit, called in every round of a tool that may ask.
-            sleep: waits some seconds.
-        """
+        """Use the parts of a deployment; a worker that does not renew its lease in time loses the task."""
         self._tools, self._store, self._invoke_worker, self._now = tools, store, invoke_worker, now
         self._lease, self._audit, self._sleep = int(lease_seconds * 1000), audit, sleep
 
     def work(self, order: Mapping[str, Any], context: LambdaContext) -> None:
-        """Run one round of a task, if the task is available.
-
-        Args:
-            order: `id` of the task, and `owner`, the digest of its principal.
-            context: Lambda's context.
+        """Run one round of a task, if the task is available; `order` has its `id` and the digest of its `owner`.
 
         Raises:
             McpError: the table does not answer. Saved steps remain; the lease ends, and the next poll invokes another
@@ -211,11 +197,7 @@ def _report(
     round_: Round,
     outcome: dict[str, Any] | None,
 ) -> tuple[bool, dict[str, Any] | None]:
-    """Report a round to the author's audit; an exception of the audit becomes the outcome.
-
-    Returns:
-        Whether the report has questions, and the outcome.
-    """
+    """Report a round to the author's audit; return whether it had questions, and the outcome."""
     was_reported = False
 
     def report() -> dict[str, Any] | None:
