@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.store import Table
+    from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks, Worker
 
 
@@ -181,7 +181,7 @@ class Deployment:
     def _states(self, lifetime: int) -> RequestStates:
         return self._seals.states(lifetime)
 
-    def _table(self, max_age: int) -> Table:
+    def _table(self, max_age: int) -> SealedTable:
         return self._seals.table(max_age)
 
     def _dispatcher(self, tasks: Tasks | None) -> Dispatcher:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.request_state import RequestStates, RoundStart, VerifiedState
-    from mcp_functions.store import Table
+    from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
 NOT_KEPT = "This was done before, and its answer was not kept."
@@ -49,7 +49,7 @@ class Conversations:
         self,
         audience: str,
         states: Callable[[int], RequestStates] | None,
-        table: Callable[[int], Table] | None = None,
+        table: Callable[[int], SealedTable] | None = None,
         *,
         server_info: Mapping[str, str],
         now: Callable[[], float] = time.time,

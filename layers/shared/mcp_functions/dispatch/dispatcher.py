@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.store import Table
+    from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
 
@@ -42,7 +42,7 @@ class Dispatcher:
         settings: Settings,
         audience: str,
         states: Callable[[int], RequestStates] | None,
-        table: Callable[[int], Table] | None = None,
+        table: Callable[[int], SealedTable] | None = None,
         *,
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,

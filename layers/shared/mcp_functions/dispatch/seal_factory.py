@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.store import Bucket, Table
+    from mcp_functions.store import Bucket, SealedTable
 
 STATES = b"ks1/request-state"
 
@@ -67,7 +67,7 @@ class SealFactory:
         anonymous = self._settings.auth_mode == "none"
         return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
 
-    def _table(self, max_age: int) -> Table:
+    def _table(self, max_age: int) -> SealedTable:
         from mcp_functions import store  # noqa: PLC0415 - few functions have a table
 
         seal = self._codec or store.item_envelope(self._keys, max_age=max_age)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Mode
     from mcp_functions.protocol.messages import Request
     from mcp_functions.seal.request_state import VerifiedState
-    from mcp_functions.store import Item, Table
+    from mcp_functions.store import Item, SealedTable
 
 KIND = "conversation"
 NO_TABLE = (
@@ -81,7 +81,7 @@ def item_lifetime(answer_seconds: int) -> int:
 class SingleUse:
     """Runs each round of a conversation once."""
 
-    def __init__(self, table: Table, mode: Mode, now: Callable[[], float]) -> None:
+    def __init__(self, table: SealedTable, mode: Mode, now: Callable[[], float]) -> None:
         """Take the table. "replay" returns the recorded result to a repeated request, "reject" refuses it."""
         self._table, self._mode, self._now = table, mode, now
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.legacy.stream_ids import CallStream
-    from mcp_functions.store import Item, Table
+    from mcp_functions.store import Item, SealedTable
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class Mailbox:
     """Stores call records."""
 
     def __init__(
-        self, table: Table, *, seconds: int, now: Callable[[], float], sleep: Callable[[float], object]
+        self, table: SealedTable, *, seconds: int, now: Callable[[], float], sleep: Callable[[float], object]
     ) -> None:
         """Use a table that keeps each record for `seconds` after its last write; `now` is in unix seconds."""
         self._table, self._seconds, self._now, self._sleep = table, seconds, now, sleep

@@ -73,7 +73,7 @@ class DynamoDbTable:
         """Return a row as the last write left it (strongly consistent).
 
         Raises:
-            TemporarilyUnavailable, Misconfigured: see `Table`.
+            TemporarilyUnavailable, Misconfigured: see `SealedTable`.
         """
         try:
             answer = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True)
@@ -86,7 +86,7 @@ class DynamoDbTable:
 
         Raises:
             Conflict: the table holds another version.
-            TemporarilyUnavailable, Misconfigured: see `Table`.
+            TemporarilyUnavailable, Misconfigured: see `SealedTable`.
         """
         condition = _is_absent(now) if over is None else _has_version(over)
         try:
@@ -99,7 +99,7 @@ class DynamoDbTable:
 
         Raises:
             Conflict: the table holds another version.
-            TemporarilyUnavailable, Misconfigured: see `Table`.
+            TemporarilyUnavailable, Misconfigured: see `SealedTable`.
         """
         condition = _has_version(version)
         condition["ConditionExpression"] = f"attribute_not_exists(#key) OR {condition['ConditionExpression']}"

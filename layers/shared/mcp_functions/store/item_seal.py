@@ -11,7 +11,7 @@ import struct
 from typing import TYPE_CHECKING, cast
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.request_state import unseal
 from mcp_functions.store.table import UnreadableItem
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ItemSeal:
             # Failures are charged to the caller of the request. A worker has none, so its item is charged.
             payer = observability.current().payer or f"item:{row.key}"
             return self._envelope.unseal(token, caller=payer, about=_binding(row))
-        plaintext = _unseal(self._codec, token)
+        plaintext = unseal(self._codec, token, "")
         if not hmac.compare_digest(plaintext[:_DIGEST_BYTES], self._digest(row)):
             raise UnreadableItem
         return plaintext[_DIGEST_BYTES:]
@@ -67,16 +67,6 @@ def item_envelope(keys: Keyring, *, max_age: int, label: bytes = LABEL) -> Envel
     from mcp_functions.seal.envelope import CEILING, Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
 
     return Envelope(keys, label=label, max_chars=CEILING, max_age=max_age)
-
-
-def _unseal(codec: Codec, token: str) -> bytes:
-    """Open a token with the author's codec; any unexpected exception makes the item unreadable."""
-    try:
-        return bytes(codec.unseal(token))
-    except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
-        raise
-    except Exception:  # noqa: BLE001 - an author's codec may raise anything, with secrets in its text
-        raise UnreadableItem from None
 
 
 def _binding(row: Row) -> bytes:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
     from mcp_functions.settings import Settings
-    from mcp_functions.store import Table
+    from mcp_functions.store import SealedTable
 
 FLOW_BYTES = 16
 MIN_POLL_MS, MAX_POLL_MS = 1000, 30_000
@@ -53,7 +53,7 @@ class Tasks:
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
         function: str,
-        table: Table,
+        table: SealedTable,
         invoke_worker: Callable[[str, str | None], None],
         *,
         now: Callable[[], float] = time.time,

@@ -13,7 +13,7 @@ from mcp_functions.tasks.task import Task, from_json, to_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.store import Item, Table
+    from mcp_functions.store import Item, SealedTable
 
 TASK_ID = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{22}")
 RANDOM_BYTES = 16  # of a task id, which must be unguessable
@@ -30,7 +30,7 @@ class TaskStore:
     """The tasks of one function."""
 
     def __init__(
-        self, table: Table, function: str, *, most: int, now: Callable[[], float], rand: Callable[[int], bytes]
+        self, table: SealedTable, function: str, *, most: int, now: Callable[[], float], rand: Callable[[int], bytes]
     ) -> None:
         """Use a table; a principal may have `most` open tasks, and `function` is the first part of every task id."""
         self._table, self._function, self._most, self._now, self._rand = table, function, most, now, rand
