@@ -74,12 +74,12 @@ class Dispatcher:
         method = request.message["method"]
         if method in CALLS:
             return self._call(request)
+        if method == "completion/complete":
+            return self._complete(self._complete_argument(request))
         if method in TASKS and self._tasks:
             headers.admit_task(request.message, request.headers)
             request.must_take_tasks()
             return self._complete(self._tasks.answer(request))
-        if method == "completion/complete":
-            return self._complete(self._complete_argument(request))
         return self._lists.answer(method, request.params)
 
     def _complete(self, result: Mapping[str, Any]) -> Result:

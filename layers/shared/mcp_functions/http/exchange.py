@@ -127,7 +127,8 @@ class HttpExchange:
 
     def _read_message(self, endpoint: Endpoint) -> JSONRPCRequest | JSONRPCNotification:
         try:
-            value = json_reader.loads(requests.read_body(self.http, endpoint.settings.max_body_bytes))
+            body = requests.read_body(self.http, endpoint.settings.max_body_bytes)
+            value = json_reader.loads(body)
         except ParseError:
             requests.check_media_type(self.http)  # a client that sends no JSON should hear that, if its header says so
             raise
