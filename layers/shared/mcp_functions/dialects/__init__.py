@@ -63,7 +63,7 @@ class FunctionDialects:
         """Use some dialects; `answer` answers a request of the released revision."""
         self._dialects, self._context = dialects, context
         for dialect in dialects:
-            answer = partial(dialect.answer, context, then=answer)
+            answer = partial(dialect.answer, context, answer)
         self.answer = answer
 
     def turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:

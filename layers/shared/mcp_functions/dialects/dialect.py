@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mcp_functions.protocol.constants import CALLS, META_EARLIER
 from mcp_functions.protocol.json_writer import dumps
@@ -43,40 +43,21 @@ class DialectContext(NamedTuple):
     rand: Callable[[int], bytes]
 
 
-class Answering(Protocol):
-    """Answers the requests whose clients declare the dialect, and passes all others to `then`."""
-
-    def __call__(self, context: DialectContext, request: Request, *, then: Next) -> AnyResult:
-        """Answer a request."""
-
-
-def _no_turn(_context: DialectContext, _http: HttpRequest, _body: object) -> Continuation | None:
-    return None
-
-
-def _no_token(_http: HttpRequest, _body: object) -> str | None:
-    return None
-
-
-def _no_task(_request: Request) -> str | None:
-    return None
-
-
 @dataclass(frozen=True)
 class Dialect:
     """One proposal.
 
     Attributes:
-        answer: answers a request.
+        answer: answers a request of a client that declares the dialect, and passes all others on.
         token: returns the token in a body that is not a request; None if the body has no token of this dialect.
         turn: opens that token, and returns the request that the body continues.
         task: returns the id of the task that a request of this dialect names; None for other requests.
     """
 
-    answer: Answering
-    token: Callable[[HttpRequest, Any], str | None] = _no_token
-    turn: Callable[[DialectContext, HttpRequest, Any], Continuation | None] = _no_turn
-    task: Callable[[Request], str | None] = _no_task
+    answer: Callable[[DialectContext, Next, Request], AnyResult]
+    token: Callable[[HttpRequest, Any], str | None] = lambda _http, _body: None
+    turn: Callable[[DialectContext, HttpRequest, Any], Continuation | None] = lambda _context, _http, _body: None
+    task: Callable[[Request], str | None] = lambda _request: None
 
 
 def declaration(request: Request, name: str) -> Mapping[str, Any] | None:

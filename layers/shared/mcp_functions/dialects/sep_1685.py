@@ -46,7 +46,7 @@ class Options(NamedTuple):
     has_objects: bool
 
 
-def answer(context: DialectContext, request: Request, *, then: Next) -> AnyResult:
+def answer(context: DialectContext, then: Next, request: Request) -> AnyResult:
     """Answer a request; a call that asks a client of this dialect becomes a turn.
 
     Raises:

@@ -34,7 +34,7 @@ TOO_LARGE = (
 MISSING_HEADER = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
 
 
-def answer(context: DialectContext, request: Request, *, then: Next) -> AnyResult:
+def answer(context: DialectContext, then: Next, request: Request) -> AnyResult:
     """Answer a request; a call that asks a client of this dialect becomes a turn."""
     modern = then(request)
     if declaration(request, NAME) is None or not is_unfinished(request, modern) or not isinstance(modern, Result):

@@ -62,7 +62,7 @@ class TaskFailed(McpError):
         self.code = error["code"]  # type: ignore[misc]  # differs for each error
 
 
-def answer(context: DialectContext, request: Request, *, then: Next) -> AnyResult:
+def answer(context: DialectContext, then: Next, request: Request) -> AnyResult:
     """Answer a request of a client that declares this dialect.
 
     Raises:

@@ -84,19 +84,14 @@ def client_error_message(call: Call, request: InputRequest, error: object) -> di
 
 def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code: int | None = None) -> dict[str, Any]:
     """Return a response that explains why a call did not finish: a tool result for the model, otherwise an error."""
-    text = explanation(questions, why, code=code)
-    if call.method == "tools/call":
-        return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
-    return responses.error_message(call.id, HandlerError(text))
-
-
-def explanation(questions: Iterable[str], why: Why, *, code: int | None = None) -> str:
-    """Return the text that explains why a call did not finish, what it would ask, and what the model can do."""
     because = EXPLANATIONS[why]
     if code is not None:
         because += f" (it answered with JSON-RPC error {code})"
     asks = [f"It asks: {each}." for each in questions if each]
-    return " ".join([f"Not finished: {because}.", *asks, EFFECTS, ADVICE])
+    text = " ".join([f"Not finished: {because}.", *asks, EFFECTS, ADVICE])
+    if call.method == "tools/call":
+        return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
+    return responses.error_message(call.id, HandlerError(text))
 
 
 def _missing_capability(exchange: Exchange, call: Call, details: Mapping[str, Any], why: Why) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import gateway
-from mcp_functions.legacy import response_translation, revisions, sessions
+from mcp_functions.legacy import revisions, sessions
 from mcp_functions.legacy.exchange import SESSION_HEADER
 from mcp_functions.legacy.responses import Reply, result_message
 from mcp_functions.legacy.runner import Call
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.runner import Runner
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.legacy.token_seals import TokenSeal
+
+CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")  # that earlier revisions know
 
 
 class Handshake:
@@ -53,9 +55,10 @@ class Handshake:
         revision = observability.current().revision = revisions.negotiate(call.params.get("protocolVersion"))
         discover = Call(call.id, "server/discover", {"_meta": {}})
         discovered = self._runner.run(exchange, discover, {}).result or {}
+        capabilities = discovered["capabilities"]
         result: dict[str, Any] = {
             "protocolVersion": revision,
-            "capabilities": response_translation.legacy_capabilities(discovered),
+            "capabilities": {name: capabilities[name] for name in CAPABILITIES if name in capabilities},
             "serverInfo": discovered["_meta"][META_SERVER_INFO],
         }
         if "instructions" in discovered:

@@ -80,12 +80,6 @@ class Outcome(NamedTuple):
         return self.is_unfinished and not self.questions
 
     @property
-    def state(self) -> str | None:
-        """`requestState` for the next round."""
-        state: str | None = (self.result or {}).get("requestState")
-        return state
-
-    @property
     def is_unfinished(self) -> bool:
         """Whether the call needs another round."""
         return (self.result or {}).get("resultType") == "input_required"
@@ -113,7 +107,7 @@ class Runner:
             params = _round_params(call, answers)
             outcome = self.run(exchange, call._replace(params=params), capabilities, raise_auth=raise_auth)
             notifications += outcome.notifications
-            call, answers = call._replace(state=outcome.state), None
+            call, answers = call._replace(state=(outcome.result or {}).get("requestState")), None
             if not outcome.needs_time or exchange.deadline - self._now() < MIN_ROUND_SECONDS:
                 return call, outcome._replace(notifications=notifications)
 

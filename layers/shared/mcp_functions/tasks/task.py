@@ -5,7 +5,7 @@ The item's format depends on the names of the fields.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -85,11 +85,6 @@ class Task:
     def needs_worker(self, now: int) -> bool:
         """Whether the task is working, and no worker has it."""
         return self.status == WORKING and self.until <= now
-
-
-def to_json(task: Task) -> dict[str, Any]:
-    """Return the task as JSON."""
-    return asdict(task)
 
 
 def from_json(payload: Mapping[str, Any]) -> Task:

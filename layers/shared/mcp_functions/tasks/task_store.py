@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import Busy, UnknownTask
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.store import Conflict, Key, UnreadableItem
-from mcp_functions.tasks.task import Task, from_json, to_json
+from mcp_functions.tasks.task import Task, from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ class TaskStore:
         """
         task_id = f"{self._function}.{base64url(self._rand(RANDOM_BYTES))}"
         self._register(task_id, task.expires, owner)
-        self._table.create(Key(KIND, task_id, owner), to_json(task), expires=task.expires)
+        self._table.create(Key(KIND, task_id, owner), asdict(task), expires=task.expires)
         return task_id
 
     def get(self, task_id: str, owner: str | None) -> Task:
@@ -70,7 +71,7 @@ class TaskStore:
             if after == before:
                 return before
             try:
-                self._table.replace(item, to_json(after))
+                self._table.replace(item, asdict(after))
             except Conflict:
                 continue
             return after
