@@ -235,11 +235,7 @@ class Deployment:
 def _with_errors(
     handlers: tuple[Handler[..., Any], ...], errors: Sequence[type[Exception]]
 ) -> tuple[Handler[..., Any], ...]:
-    """Add the option `errors` of `serve` to each tool.
-
-    Raises:
-        TypeError: an argument is not a handler, or `errors` has an entry that is not an exception class.
-    """
+    """Add the option `errors` of `serve` to each tool."""
     for handler in handlers:
         if not hasattr(handler, "kind"):
             message = f"serve() takes what @tool, @prompt or @resource made, not {handler!r}"

@@ -133,11 +133,7 @@ class FrontDoorDialects:
 
 
 def _load(names: Iterable[str]) -> list[Dialect]:
-    """Return the dialects of these names.
-
-    Raises:
-        Misconfigured: a name is unknown.
-    """
+    """Return the dialects of these names."""
     known = {found.name for found in iter_modules(__path__) if found.name.startswith("sep_")}
     dialects: list[Dialect] = []
     for name in names:

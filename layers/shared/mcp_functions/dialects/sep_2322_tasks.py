@@ -114,12 +114,7 @@ def _cancel(context: DialectContext, request: Request, then: Next) -> Result:
 
 
 def _result(context: DialectContext, request: Request, then: Next) -> Result:
-    """Return the questions or the result of a task. It never waits, because a Lambda cannot wait that long.
-
-    Raises:
-        UnknownName: the task is still working, or was cancelled.
-        TaskFailed: the task ended with an error.
-    """
+    """Return the questions or the result of a task. It never waits, because a Lambda cannot wait that long."""
     task_id = _task_id(request)
     modern = _modern(request, then, "tasks/get", task_id)
     match modern["status"]:

@@ -60,7 +60,6 @@ def seal_turn(context: DialectContext, wire: str, request: Request, turn: TurnSt
 
     Raises:
         StateTooLarge: the token would be longer than the deployment allows.
-        TemporarilyUnavailable, Misconfigured: no key is available.
     """
     questions = {id_: list(question) for id_, question in turn.asked.items()}
     record = {"state": turn.state, "asked": questions, "call": dict(turn.call)}

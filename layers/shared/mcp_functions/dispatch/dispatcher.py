@@ -149,11 +149,7 @@ class Dispatcher:
 
 
 def _check_params(method: str, params: Mapping[str, Any]) -> None:
-    """Check the shapes of the params that every call may have.
-
-    Raises:
-        InvalidParams: one of them has the wrong shape.
-    """
+    """Check the shapes of the params that every call may have."""
     meta, arguments = params["_meta"], params.get("arguments")
     if not isinstance(arguments, dict | None):
         text = "params.arguments must be an object"

@@ -69,7 +69,6 @@ class ExchangeReader:
         Raises:
             Unauthorized: the access token is invalid.
             SessionNotFound: the session id is invalid.
-            TemporarilyUnavailable, Misconfigured: no key is available.
         """
         now = self._now()
         # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the

@@ -62,7 +62,7 @@ class StoredRecord(NamedTuple):
 
 
 class Mailbox:
-    """Stores call records."""
+    """Stores call records. Every method may raise TemporarilyUnavailable and Misconfigured."""
 
     def __init__(
         self, table: SealedTable, *, seconds: int, now: Callable[[], float], sleep: Callable[[float], object]
@@ -75,7 +75,6 @@ class Mailbox:
 
         Raises:
             ItemTooLarge: the record does not fit into an item.
-            TemporarilyUnavailable, Misconfigured: the table or KMS is unavailable.
         """
         key, reason = _key(stream), "mailbox_contended"
         with suppress(Conflict):
@@ -93,11 +92,7 @@ class Mailbox:
         raise TemporarilyUnavailable(reason)
 
     def find(self, stream: CallStream) -> StoredRecord | None:
-        """Return the record of a stream; None if it is gone or belongs to another call with the same id.
-
-        Raises:
-            TemporarilyUnavailable, Misconfigured: the table or KMS is unavailable.
-        """
+        """Return the record of a stream; None if it is gone or belongs to another call with the same id."""
         try:
             item = self._table.get(_key(stream))
         except UnreadableItem:

@@ -132,11 +132,7 @@ class LegacyServer:
         return None if stream is None else responses.stream_response(http, stream, {})
 
     def _check_headers(self, http: HttpRequest, kind: Kind, body: JSONValue) -> None:
-        """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them.
-
-        Raises:
-            HeaderMismatch: a header contradicts the body.
-        """
+        """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them."""
         try:
             for message in body if kind == "batch" else [body]:
                 headers.check_repeated(message, http.headers)

@@ -91,11 +91,7 @@ def new_session(params: Mapping[str, Any], revision: str, principal: str | None,
 
 
 def seal_session(session: Session, seal: TokenSeal) -> str:
-    """Return the session id that holds a session.
-
-    Raises:
-        TemporarilyUnavailable, Misconfigured: no key is available.
-    """
+    """Return the session id that holds a session."""
     return seal.seal({"v": 1, **session._asdict()})
 
 
@@ -104,7 +100,6 @@ def open_session(token: str, seal: TokenSeal, principal: str | None, *, payer: s
 
     Raises:
         SessionNotFound: the id is invalid, expired, or belongs to another caller. The client cannot tell which.
-        TemporarilyUnavailable, Misconfigured: no key is available.
     """
     try:
         claims = seal.open(token, payer)

@@ -110,7 +110,6 @@ def seal_event_id(position: StreamPosition, seal: TokenSeal) -> str:
 
     Raises:
         StateTooLarge: the client's request id is too long for a header.
-        TemporarilyUnavailable, Misconfigured: no key is available.
     """
     return seal.seal({**position._asdict(), "stream": position.stream})
 
@@ -120,7 +119,6 @@ def open_event_id(token: str, seal: TokenSeal, exchange: Exchange) -> StreamPosi
 
     Raises:
         SessionNotFound: this client did not receive the event.
-        TemporarilyUnavailable, Misconfigured: no key is available.
     """
     stream, claims = _open(token, seal, exchange, "event", SessionNotFound)
     return StreamPosition(stream, **claims)
@@ -131,7 +129,6 @@ def seal_question_id(question: PendingQuestion, seal: TokenSeal) -> str:
 
     Raises:
         StateTooLarge: the call and its answers are too large for an id.
-        TemporarilyUnavailable, Misconfigured: no key is available.
     """
     return seal.seal({**question._asdict(), "stream": question.stream, "call": question.call})
 
@@ -141,7 +138,6 @@ def open_question_id(token: object, seal: TokenSeal, exchange: Exchange) -> Pend
 
     Raises:
         UnknownQuestion: this server did not ask this client.
-        TemporarilyUnavailable, Misconfigured: no key is available.
     """
     stream, claims = _open(token, seal, exchange, "question", UnknownQuestion)
     return PendingQuestion(stream, call=Call(*claims.pop("call")), **claims)

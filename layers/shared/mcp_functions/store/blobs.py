@@ -76,7 +76,6 @@ class BlobStore:
 
         Raises:
             ItemTooLarge: the payload is larger than a token can be.
-            TemporarilyUnavailable, Misconfigured: see `Bucket`.
         """
         try:
             body = self._seal.seal(row, plaintext).encode()
@@ -94,7 +93,6 @@ class BlobStore:
             ObjectNotFound: the object is gone.
             UnreadableItem: the object has changed.
             InvalidRequestState: the object's seal does not open.
-            TemporarilyUnavailable, Misconfigured: see `Bucket`.
         """
         key, body = self._last
         if key != reference.key:

@@ -57,7 +57,7 @@ class DynamoDbError(Exception):
 
 
 class DynamoDbTable:
-    """The rows of one table."""
+    """The rows of one table. Every method may also raise TemporarilyUnavailable and Misconfigured."""
 
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
         """Use a table; no request is sent, and no client is made before the first one."""
@@ -70,11 +70,7 @@ class DynamoDbTable:
         self._call = None
 
     def read(self, key: str) -> Row | None:
-        """Return a row as the last write left it (strongly consistent).
-
-        Raises:
-            TemporarilyUnavailable, Misconfigured: see `SealedTable`.
-        """
+        """Return a row as the last write left it (strongly consistent)."""
         try:
             answer = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True)
         except DynamoDbError as error:
@@ -86,7 +82,6 @@ class DynamoDbTable:
 
         Raises:
             Conflict: the table holds another version.
-            TemporarilyUnavailable, Misconfigured: see `SealedTable`.
         """
         condition = _is_absent(now) if over is None else _has_version(over)
         try:
@@ -99,7 +94,6 @@ class DynamoDbTable:
 
         Raises:
             Conflict: the table holds another version.
-            TemporarilyUnavailable, Misconfigured: see `SealedTable`.
         """
         condition = _has_version(version)
         condition["ConditionExpression"] = f"attribute_not_exists(#key) OR {condition['ConditionExpression']}"

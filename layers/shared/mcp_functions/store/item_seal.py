@@ -46,7 +46,6 @@ class ItemSeal:
 
         Raises:
             InvalidRequestState, UnreadableItem: the token was not sealed for this row.
-            TemporarilyUnavailable, Misconfigured: KMS does not answer.
         """
         if self._envelope:
             # Failures are charged to the caller of the request. A worker has none, so its item is charged.
