@@ -42,17 +42,11 @@ class TurnQuestion(NamedTuple):
 
 
 class TurnState(NamedTuple):
-    """The state between two turns.
+    """The state between two turns."""
 
-    Attributes:
-        state: the modern requestState.
-        asked: the questions, by their id in the dialect.
-        call: from `call_parts`, if the client does not send the call again.
-    """
-
-    state: str
-    asked: Mapping[str, TurnQuestion]
-    call: Mapping[str, Any]
+    state: str  # the modern requestState
+    asked: Mapping[str, TurnQuestion]  # the questions, by their id in the dialect
+    call: Mapping[str, Any]  # from `call_parts`, if the client does not send the call again
 
 
 def seal_turn(context: DialectContext, wire: str, request: Request, turn: TurnState) -> str:

@@ -37,21 +37,13 @@ ATTEMPTS = 3  # at a claim: after each failed one, another worker has changed th
 
 
 class RoundClaim(NamedTuple):
-    """The claim of one request to run one round.
+    """The claim of one request to run one round."""
 
-    Attributes:
-        key: of the conversation's item.
-        round: the round to run; the state of the request is from the round before.
-        fingerprint: digest of the request's state and responses.
-        expires: unix seconds after which every state of this conversation has expired.
-        worker_ends: unix seconds at which this worker ends.
-    """
-
-    key: Key
-    round: int
-    fingerprint: str
-    expires: int
-    worker_ends: float
+    key: Key  # of the conversation's item
+    round: int  # the round to run; the state of the request is from the round before
+    fingerprint: str  # digest of the request's state and responses
+    expires: int  # unix seconds after which every state of this conversation has expired
+    worker_ends: float  # unix seconds at which this worker ends
 
 
 class RecordedResult(NamedTuple):

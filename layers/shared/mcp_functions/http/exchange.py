@@ -27,24 +27,17 @@ WELL_KNOWN = "/.well-known/"
 
 
 class Endpoint(NamedTuple):
-    """What a Lambda function serves, made from its environment at the first event.
-
-    Attributes:
-        settings: of the deployment.
-        answer: the function that answers a request.
-        documents: public documents, by path.
-        parameters: the `Mcp-Param-*` headers that the tools read.
-        work: the function that continues a task; None if no call may become a task.
-        turn: the function that reads a message of a dialect; it returns None for any other message.
-        legacy: the function that serves clients of 2025; it returns None for a message of this revision.
-    """
+    """What a Lambda function serves, made from its environment at the first event."""
 
     settings: Settings
-    answer: Callable[[Request], AnyResult]
-    documents: Mapping[str, Mapping[str, Any]] = {}
-    parameters: Sequence[str] = ()
+    answer: Callable[[Request], AnyResult]  # the function that answers a request
+    documents: Mapping[str, Mapping[str, Any]] = {}  # public documents, by path
+    parameters: Sequence[str] = ()  # the `Mcp-Param-*` headers that the tools read
+    # the function that continues a task; None if no call may become a task
     work: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
+    # the function that reads a message of a dialect; it returns None for any other message
     turn: Callable[[HttpRequest, JSONValue], Continuation | None] | None = None
+    # the function that serves clients of 2025; it returns None for a message of this revision
     legacy: Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None] | None = None
 
 

@@ -33,25 +33,15 @@ Phase: TypeAlias = Literal["asked", "running", "working", "over"]
 
 
 class CallRecord(NamedTuple):
-    """The stored progress of one call. The item's format depends on these names.
+    """The stored progress of one call. The item's format depends on these names."""
 
-    Attributes:
-        nonce: of the call's stream.
-        step: how many times the call has stopped for the client.
-        phase: see `Phase`.
-        messages: those that the client has not seen before this step.
-        call: continues at the next poll, in the phase `working`.
-        until: unix seconds until which an answer counts, or until which a running function holds its lease.
-        by: a random name of the function that runs the call, by which it recognizes an unconfirmed write.
-    """
-
-    nonce: str
-    step: int
+    nonce: str  # of the call's stream
+    step: int  # how many times the call has stopped for the client
     phase: Phase
-    messages: Sequence[Mapping[str, Any]] = ()
-    call: Call | None = None
-    until: int = 0
-    by: str = ""
+    messages: Sequence[Mapping[str, Any]] = ()  # those that the client has not seen before this step
+    call: Call | None = None  # continues at the next poll, in the phase `working`
+    until: int = 0  # unix seconds until which an answer counts, or until which a running function holds its lease
+    by: str = ""  # a random name of the function that runs the call, by which it recognizes an unconfirmed write
 
 
 class StoredRecord(NamedTuple):

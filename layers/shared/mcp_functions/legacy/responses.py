@@ -44,19 +44,12 @@ class StreamEvent(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The reply to one request.
+    """The reply to one request."""
 
-    Attributes:
-        messages: notifications, then the response.
-        events: replace `messages` if the client must return for more.
-        headers: of the HTTP response.
-        passed: another function's HTTP response, which goes to the client unchanged.
-    """
-
-    messages: tuple[Mapping[str, Any], ...] = ()
-    events: tuple[StreamEvent, ...] = ()
-    headers: Mapping[str, str] = {}
-    passed: Mapping[str, Any] | None = None
+    messages: tuple[Mapping[str, Any], ...] = ()  # notifications, then the response
+    events: tuple[StreamEvent, ...] = ()  # replace `messages` if the client must return for more
+    headers: Mapping[str, str] = {}  # of the HTTP response
+    passed: Mapping[str, Any] | None = None  # another function's HTTP response, which goes to the client unchanged
 
 
 def result_message(id_: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,48 +23,29 @@ UNAUTHORIZED, FORBIDDEN = 401, 403
 
 
 class ModernServer(NamedTuple):
-    """The server of 2026-07-28 behind the translation.
-
-    Attributes:
-        answer: answers a request.
-        catalog: its tools, prompts and resources.
-        forwards: whether it sends events to other functions, so that each request needs an event.
-    """
+    """The server of 2026-07-28 behind the translation."""
 
     answer: Callable[[Request], Result | ForwardedResponse]
-    catalog: Mapping[str, Any]
-    forwards: bool = True
+    catalog: Mapping[str, Any]  # its tools, prompts and resources
+    forwards: bool = True  # whether it sends events to other functions, so that each request needs an event
 
 
 class Call(NamedTuple):
-    """One call of a client, between its rounds. Sealed tokens hold it in this order.
+    """One call of a client, between its rounds. Sealed tokens hold it in this order."""
 
-    Attributes:
-        id: of the client's request.
-        method: one of `CALLS`.
-        params: from `request_translation.modern_params`.
-        state: `requestState` for the next round.
-    """
-
-    id: RequestId
-    method: str
-    params: Mapping[str, Any]
-    state: str | None = None
+    id: RequestId  # of the client's request
+    method: str  # one of `CALLS`
+    params: Mapping[str, Any]  # from `request_translation.modern_params`
+    state: str | None = None  # `requestState` for the next round
 
 
 class Outcome(NamedTuple):
-    """The outcome of one modern request.
+    """The outcome of one modern request."""
 
-    Attributes:
-        result: None after an error.
-        error: a JSON-RPC error.
-        notifications: sent before the result.
-        passed: an HTTP response about the caller's access token, which goes to the client unchanged.
-    """
-
-    result: Mapping[str, Any] | None = None
-    error: Mapping[str, Any] | None = None
-    notifications: tuple[Mapping[str, Any], ...] = ()
+    result: Mapping[str, Any] | None = None  # None after an error
+    error: Mapping[str, Any] | None = None  # a JSON-RPC error
+    notifications: tuple[Mapping[str, Any], ...] = ()  # sent before the result
+    # an HTTP response about the caller's access token, which goes to the client unchanged
     passed: Mapping[str, Any] | None = None
 
     @property

@@ -40,25 +40,15 @@ NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
 
 
 class Session(NamedTuple):
-    """The facts that a session token holds. The token's format depends on these names.
+    """The facts that a session token holds. The token's format depends on these names."""
 
-    Attributes:
-        id: 16 random bytes as base64url; it stays the same for the whole session.
-        revision: the negotiated revision.
-        declared: letters of `DECLARABLE`.
-        client: name and version that the client gave; only for the author's functions.
-        level: the lowest level of log messages that the client wants.
-        principal: digest of the caller who started the session; None on a server without sign-in.
-        ends: unix seconds.
-    """
-
-    id: str
+    id: str  # 16 random bytes as base64url; it stays the same for the whole session
     revision: str
-    declared: str
-    client: tuple[str, str]
-    level: str
-    principal: str | None
-    ends: int
+    declared: str  # letters of `DECLARABLE`
+    client: tuple[str, str]  # name and version that the client gave; only for the author's functions
+    level: str  # the lowest level of log messages that the client wants
+    principal: str | None  # digest of the caller who started the session; None on a server without sign-in
+    ends: int  # unix seconds
 
     @property
     def resumes_streams(self) -> bool:

@@ -28,21 +28,13 @@ _ITEM_BYTES = 24  # of the digest that names the mailbox's item
 
 
 class CallStream(NamedTuple):
-    """The event streams of one waiting call.
+    """The event streams of one waiting call."""
 
-    Attributes:
-        session: the session's id.
-        request: the id of the client's request.
-        nonce: distinguishes this call from an earlier one with the same id.
-        principal: digest of the caller.
-        ends: unix seconds until which an answer counts.
-    """
-
-    session: str
-    request: RequestId
-    nonce: str
-    principal: str | None
-    ends: int
+    session: str  # the session's id
+    request: RequestId  # the id of the client's request
+    nonce: str  # distinguishes this call from an earlier one with the same id
+    principal: str | None  # digest of the caller
+    ends: int  # unix seconds until which an answer counts
 
     @property
     def item_name(self) -> str:
@@ -51,41 +43,24 @@ class CallStream(NamedTuple):
 
 
 class StreamPosition(NamedTuple):
-    """The position of an event in a stream.
+    """The position of an event in a stream."""
 
-    Attributes:
-        stream: of the event.
-        step: how many times the call had stopped for the client before this event.
-        polls: how often the client has asked since, without news.
-        last: whether no event follows.
-    """
-
-    stream: CallStream
-    step: int
-    polls: int = 0
-    last: bool = False
+    stream: CallStream  # of the event
+    step: int  # how many times the call had stopped for the client before this event
+    polls: int = 0  # how often the client has asked since, without news
+    last: bool = False  # whether no event follows
 
 
 class PendingQuestion(NamedTuple):
-    """One question to a client, with all the data that the call needs to continue after the answer.
+    """One question to a client, with all the data that the call needs to continue after the answer."""
 
-    Attributes:
-        stream: of the call.
-        step: of the stream.
-        key: of the question in its round.
-        method: of the question.
-        call: the call that asks.
-        answers: to earlier questions of the round.
-        rest: the round's remaining questions, by key.
-    """
-
-    stream: CallStream
-    step: int
-    key: str
-    method: str
-    call: Call
-    answers: Mapping[str, Any]
-    rest: Mapping[str, Any]
+    stream: CallStream  # of the call
+    step: int  # of the stream
+    key: str  # of the question in its round
+    method: str  # of the question
+    call: Call  # the call that asks
+    answers: Mapping[str, Any]  # to earlier questions of the round
+    rest: Mapping[str, Any]  # the round's remaining questions, by key
 
 
 def new_stream(exchange: Exchange, request: RequestId, *, ends: int) -> CallStream:

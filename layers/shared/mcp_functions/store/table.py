@@ -12,36 +12,22 @@ if TYPE_CHECKING:
 
 
 class Key(NamedTuple):
-    """The key of an item. Each principal has separate keys, so no principal can find another's item.
+    """The key of an item. Each principal has separate keys, so no principal can find another's item."""
 
-    Attributes:
-        kind: a constant of the toolkit ("task", "conversation"), without a slash.
-        id: cannot be guessed if a client may name it.
-        principal: a `principal_digest`; None on a server without sign-in.
-    """
-
-    kind: str
-    id: str
-    principal: str | None = None
+    kind: str  # a constant of the toolkit ("task", "conversation"), without a slash
+    id: str  # cannot be guessed if a client may name it
+    principal: str | None = None  # a `principal_digest`; None on a server without sign-in
 
 
 @dataclass(frozen=True)
 class Item:
-    """An item as it was read or written; `SealedTable.replace` takes it back.
-
-    Attributes:
-        key: of the item.
-        version: counts its writes from 1.
-        payload: JSON.
-        expires: unix seconds; an expired item counts as deleted.
-        blob: the key of the object with the payload, if the payload does not fit into the item.
-    """
+    """An item as it was read or written; `SealedTable.replace` takes it back."""
 
     key: Key
-    version: int
-    payload: Mapping[str, Any]
-    expires: int
-    blob: str | None = None
+    version: int  # counts its writes from 1
+    payload: Mapping[str, Any]  # JSON
+    expires: int  # unix seconds; an expired item counts as deleted
+    blob: str | None = None  # the key of the object with the payload, if the payload does not fit into the item
 
 
 class Conflict(Exception):
