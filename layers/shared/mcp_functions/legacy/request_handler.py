@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import events, gateway
-from mcp_functions.legacy import final_messages, request_translation, response_translation
+from mcp_functions.legacy import final_messages, request_translation
 from mcp_functions.legacy.errors import SessionNotFound
-from mcp_functions.legacy.responses import Reply, error_message, result_message
+from mcp_functions.legacy.responses import Reply, error_message
 from mcp_functions.legacy.runner import Call
 from mcp_functions.protocol.constants import CALLS, LISTS
 from mcp_functions.protocol.errors import InsufficientScope, McpError, Unauthorized
@@ -35,7 +35,6 @@ class RequestHandler:
         """Use the conversations, None without a key or a table, for clients from the revision `questions_since` on."""
         self._runner, self._handshake = runner, handshake
         self._conversations, self._since = conversations, questions_since
-        self._lists: dict[tuple[str, str | None, str], dict[str, Any]] = {}  # by method, cursor and revision
 
     def reply(self, exchange: Exchange, message: Mapping[str, Any], *, in_batch: bool) -> Reply:
         """Reply to a request; an error becomes a JSON-RPC error.
@@ -56,9 +55,7 @@ class RequestHandler:
     def _reply(self, exchange: Exchange, call: Call, *, in_batch: bool) -> Reply:
         if call.method in CALLS:
             return self._call(exchange, call, in_batch=in_batch)
-        if call.method in LISTS:
-            return self._list(exchange, call)
-        if call.method == "completion/complete":
+        if call.method in LISTS or call.method == "completion/complete":
             outcome = self._runner.run(exchange, call, {}, raise_auth=not in_batch)
             return self._final_reply(exchange, call, outcome)
         return self._handshake.reply(exchange, call)
@@ -71,18 +68,6 @@ class RequestHandler:
         if outcome.is_unfinished and conversations:
             return conversations.begin(exchange, call, outcome)
         return self._final_reply(exchange, call, outcome)
-
-    def _list(self, exchange: Exchange, call: Call) -> Reply:
-        cursor = call.params.get("cursor")
-        if cursor is not None and not isinstance(cursor, str):  # the modern server explains what is wrong with it
-            return self._final_reply(exchange, call, self._runner.run(exchange, call, {}))
-        key = (call.method, cursor, exchange.revision)
-        if key not in self._lists:
-            outcome = self._runner.run(exchange, call, {})
-            if outcome.result is None:
-                return self._final_reply(exchange, call, outcome)
-            self._lists[key] = response_translation.legacy_result(call.method, outcome.result, exchange.revision)
-        return Reply((result_message(call.id, self._lists[key]),))
 
     def _final_reply(self, exchange: Exchange, call: Call, outcome: Outcome) -> Reply:
         if outcome.passed is not None:
