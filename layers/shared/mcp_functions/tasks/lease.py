@@ -135,7 +135,7 @@ class LeasedTask:
 
     def _write_once(self, transition: Callable[[Task], Task]) -> Task:
         try:
-            return self._store.change(self.task_id, self.owner, transition)
+            return self._store.change(self.task_id, self.owner, transition)[1]
         except UnknownTask:
             raise LeaseLost from None
 

@@ -151,38 +151,29 @@ class Tasks:
         if not isinstance(responses, dict) or not all(isinstance(value, dict) for value in responses.values()):
             text = "params.inputResponses must be an object of objects"
             raise InvalidParams(text)
-        was_resumed = False
-
-        def transition(task: Task) -> Task:
-            nonlocal was_resumed
-            after = transitions.apply_answers(task, responses, self._now_ms())
-            was_resumed = after.status != task.status
-            return after
-
         try:
-            self.store.change(task_id, owner, transition)
+            before, after = self.store.change(
+                task_id, owner, lambda task: transitions.apply_answers(task, responses, self._now_ms())
+            )
         except ItemTooLarge:
             raise ContentTooLarge(reason="task_item") from None
-        if was_resumed:
+        if after.status != before.status:
             self._invoke_worker(task_id, owner)
         return {}
 
     def _replace_worker(self, task_id: str, owner: str | None) -> Task:
         """Invoke a worker for a task that has none, or end the task if its client has cancelled it."""
-        is_awaited = False
 
         def transition(task: Task) -> Task:
-            nonlocal is_awaited
             now = self._now_ms()
-            is_awaited = task.needs_worker(now) and not task.cancel
             if not task.needs_worker(now):
                 return task
             return transitions.cancel(task, now) if task.cancel else transitions.await_worker(task, now)
 
-        task = self.store.change(task_id, owner, transition)
-        if is_awaited:
+        before, after = self.store.change(task_id, owner, transition)
+        if after.summons > before.summons:
             self._invoke_worker(task_id, owner)
-        return task
+        return after
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)

@@ -56,8 +56,8 @@ class TaskStore:
         """
         return from_json(self._item(task_id, owner).payload)
 
-    def change(self, task_id: str, owner: str | None, transition: Callable[[Task], Task]) -> Task:
-        """Write the next state of a task and return it; the transition runs again after another writer was faster.
+    def change(self, task_id: str, owner: str | None, transition: Callable[[Task], Task]) -> tuple[Task, Task]:
+        """Write the next state of a task; return the states before and after. A faster writer makes it run again.
 
         Raises:
             UnknownTask: see `get`.
@@ -69,12 +69,12 @@ class TaskStore:
             before = from_json(item.payload)
             after = transition(before)
             if after == before:
-                return before
+                return before, before
             try:
                 self._table.replace(item, asdict(after))
             except Conflict:
                 continue
-            return after
+            return before, after
         raise Busy(CONTENTION)
 
     def _item(self, task_id: str, owner: str | None) -> Item:

@@ -75,7 +75,7 @@ class Worker:
         task_id, owner = str(order["id"]), order["owner"]
         deadline = lambda_deadline(context, self._now())
         try:
-            task = self._store.change(task_id, owner, self._take)
+            _before, task = self._store.change(task_id, owner, self._take)
         except (LeaseLost, UnknownTask):
             return  # another worker has the task, it waits for the client, or it has ended
         if task.held:
