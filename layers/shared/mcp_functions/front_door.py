@@ -96,11 +96,7 @@ class FrontDoor:
         self._lists = lists.Lists(catalog, settings, instructions)
 
     def answer(self, request: Request) -> Result | ForwardedResponse:
-        """Answer a list or discovery, and forward every other request.
-
-        Raises:
-            McpError: the catalog does not contain the name, or the function could not be reached.
-        """
+        """Answer a list or discovery, and forward every other request."""
         method, params = request.message["method"], request.params
         if method in CALLS:
             target = self._note(lookup.find(self._catalog, method, params))
@@ -122,11 +118,7 @@ class FrontDoor:
         return target
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
-        """Forward a request, unchanged, to a function of the catalog.
-
-        Raises:
-            McpError: the function could not be reached, or failed.
-        """
+        """Forward a request, unchanged, to a function of the catalog."""
         name = f"{self._settings.stack}-{function}{self._settings.qualifier}"
         began = time.perf_counter()
         try:

@@ -115,12 +115,7 @@ class Offer(NamedTuple):
         return any(handler.task for handler in self.handlers)
 
     def check(self) -> None:
-        """Check what can be checked before the first event.
-
-        Raises:
-            TypeError: both `wrapping` and `codec` are given.
-            ValueError: two handlers have the same name.
-        """
+        """Check what can be checked before the first event."""
         if self.wrapping is not None and self.codec is not None:
             message = "serve() takes wrapping or codec: a codec wraps its own keys"
             raise TypeError(message)

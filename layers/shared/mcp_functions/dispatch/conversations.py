@@ -62,11 +62,7 @@ class Conversations:
         self._server_info = server_info
 
     def run_round(self, request: Request, handler: Handler[..., Any]) -> Result:
-        """Run the round that a request asks for.
-
-        Raises:
-            McpError: its state does not belong to this request, or the round has no result.
-        """
+        """Run the round that a request asks for."""
         turn = self._turn(request, handler)
         state = turn.start.state
         try:

@@ -66,11 +66,7 @@ class Dispatcher:
         self._now, self._audit, self._tasks = now, audit, tasks
 
     def answer(self, request: Request) -> Result:
-        """Answer one request whose headers have been checked.
-
-        Raises:
-            McpError: the request cannot be answered.
-        """
+        """Answer one request whose headers have been checked."""
         method = request.message["method"]
         if method in CALLS:
             return self._call(request)

@@ -29,11 +29,6 @@ def check(claims: Mapping[str, Any], settings: Settings, now: float) -> Identity
     "MCP servers MUST validate that access tokens were issued specifically for them as the intended audience"; "Invalid
     or expired tokens MUST receive a HTTP 401 response" (basic/authorization).
 
-    Args:
-        claims: as the authorizer wrote them.
-        settings: of the deployment.
-        now: unix seconds.
-
     Raises:
         Unauthorized: the token is not valid for this server.
     """

@@ -27,11 +27,7 @@ class HttpRequest(NamedTuple):
 
 
 def read(event: Mapping[str, Any]) -> HttpRequest:
-    """Read an event.
-
-    Raises:
-        ValueError: the event is not an HTTP request in payload format 2.0.
-    """
+    """Read an event, which must be an HTTP request in payload format 2.0."""
     try:
         return _read(event)
     except (AttributeError, KeyError, TypeError):

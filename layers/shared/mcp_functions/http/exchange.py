@@ -58,11 +58,7 @@ class HttpExchange:
         self._notes = notes
 
     def respond(self, endpoint: Endpoint, now: float) -> Response:
-        """Respond to the request at the time `now`, unix seconds.
-
-        Raises:
-            McpError: the request is refused, or has failed.
-        """
+        """Respond to the request at the time `now`, unix seconds."""
         if endpoint.settings.allowed_origins:
             shared = cors.response_headers(self.http.headers.get("origin"), endpoint.settings.allowed_origins)
             self.http = self.http._replace(response_headers=shared)
@@ -152,13 +148,9 @@ class HttpExchange:
         )
 
     def _note_message(self, message: JSONRPCRequest | JSONRPCNotification) -> None:
-        """Note the method. The name of the handler is unknown until a handler with this name is found."""
-        method, notes = message["method"], self._notes
-        notes.method = method if method in METHODS else observability.UNKNOWN
-        if method in CALLS or method == "completion/complete":
-            notes.handler = observability.UNKNOWN
+        note_method(self._notes, message["method"])
         meta = message["params"].get("_meta")
-        notes.traceparent = meta.get("traceparent") if isinstance(meta, dict) else None
+        self._notes.traceparent = meta.get("traceparent") if isinstance(meta, dict) else None
 
     def _note_result(self, result: AnyResult) -> None:
         if isinstance(result, ForwardedResponse):
@@ -168,6 +160,13 @@ class HttpExchange:
             self._notes.tool_error = result.result.get("isError") is True
         else:
             self._notes.conclude("input_required" if result.result.get("inputRequests") else "shed")
+
+
+def note_method(notes: Notes, method: str) -> None:
+    """Note the method. The name of the handler is unknown until a handler with this name is found."""
+    notes.method = method if method in METHODS else observability.UNKNOWN
+    if method in CALLS or method == "completion/complete":
+        notes.handler = observability.UNKNOWN
 
 
 def _allowed_methods(endpoint: Endpoint, *, is_document: bool) -> str:

@@ -107,11 +107,7 @@ class CachedClient:
 def forward(
     client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
 ) -> ForwardedResponse:
-    """Invoke a function with an event and return its HTTP response, within so many seconds.
-
-    Raises:
-        McpError: the function could not be reached, or failed.
-    """
+    """Invoke a function with an event and return its HTTP response, within so many seconds."""
     payload = _payload(event)
 
     def invoke() -> tuple[bytes, bool]:

@@ -36,11 +36,7 @@ class MessageHandler:
         self._requests, self._conversations, self._now = requests, conversations, now
 
     def response(self, exchange: Exchange, kind: Kind, body: JSONValue) -> Response:
-        """Return the HTTP response to the messages of one request.
-
-        Raises:
-            McpError: the HTTP status must show the problem.
-        """
+        """Return the HTTP response to the messages of one request."""
         http = exchange.http
         if kind == "batch":
             return responses.batch_response(http, self._batch(exchange, body))

@@ -76,14 +76,7 @@ def modern_headers(message: JSONRPCRequest, offered: Mapping[str, Any], received
 def modern_event(
     event: Mapping[str, Any], message: JSONRPCRequest, written: Mapping[str, str], *, spare_ms: int
 ) -> dict[str, Any]:
-    """Return the event that API Gateway would have sent for a modern client; a front door forwards it.
-
-    Args:
-        event: of the request.
-        message: from `modern_message`.
-        written: from `modern_headers`.
-        spare_ms: time that the function must leave, so that its result can be stored for the client.
-    """
+    """Return the event that API Gateway would have sent for a modern client, so many milliseconds earlier."""
     context = dict(event["requestContext"])
     context["http"] = {**context["http"], "method": "POST"}
     if type(context.get("timeEpoch")) is int and context["timeEpoch"] > spare_ms:

@@ -95,11 +95,7 @@ class Runner:
     def run(
         self, exchange: Exchange, call: Call, capabilities: Mapping[str, Any], *, raise_auth: bool = False
     ) -> Outcome:
-        """Run one request; with `raise_auth` a problem with the access token becomes an HTTP status.
-
-        Raises:
-            Unauthorized, InsufficientScope: only with `raise_auth`.
-        """
+        """Run one request; with `raise_auth` a problem with the access token becomes an HTTP status."""
         request = self._request(exchange, call, capabilities)
         try:
             outcome = _outcome(self._server.answer(request), pass_auth=raise_auth)

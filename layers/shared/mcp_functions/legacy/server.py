@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
 from mcp_functions.http import gateway, requests
+from mcp_functions.http.exchange import note_method
 from mcp_functions.http.responses import json
 from mcp_functions.legacy import responses, revisions
 from mcp_functions.legacy.conversations import Conversations
@@ -22,7 +23,6 @@ from mcp_functions.legacy.runner import Runner
 from mcp_functions.legacy.stream_resumer import MAX_POLL_MS
 from mcp_functions.legacy.token_seals import FETCH_SECONDS, make_token_seals
 from mcp_functions.protocol import headers, json_reader
-from mcp_functions.protocol.constants import CALLS, METHODS
 from mcp_functions.protocol.errors import HeaderMismatch, McpError, TemporarilyUnavailable
 
 if TYPE_CHECKING:
@@ -164,7 +164,4 @@ def _note_method(kind: Kind, body: JSONValue) -> None:
     elif kind == "response":
         notes.method = ANSWER
     else:
-        method = body["method"]
-        notes.method = method if method in METHODS else observability.UNKNOWN
-        if method in CALLS or method == "completion/complete":
-            notes.handler = observability.UNKNOWN
+        note_method(notes, body["method"])

@@ -86,11 +86,7 @@ def seal_session(session: Session, seal: TokenSeal) -> str:
 
 
 def open_session(token: str, seal: TokenSeal, principal: str | None, *, payer: str, now: float) -> Session:
-    """Return the session that a session id holds.
-
-    Raises:
-        SessionNotFound: the id is invalid, expired, or belongs to another caller. The client cannot tell which.
-    """
+    """Return the session that an id holds. An id that is invalid, expired or another caller's is a SessionNotFound."""
     try:
         claims = seal.open(token, payer)
     except InvalidRequestState as error:

@@ -81,39 +81,23 @@ def item_name(session: str, request: RequestId) -> str:
 
 
 def seal_event_id(position: StreamPosition, seal: TokenSeal) -> str:
-    """Return the event id of a position.
-
-    Raises:
-        StateTooLarge: the client's request id is too long for a header.
-    """
+    """Return the event id of a position; StateTooLarge if the client's request id is too long for a header."""
     return seal.seal({**position._asdict(), "stream": position.stream})
 
 
 def open_event_id(token: str, seal: TokenSeal, exchange: Exchange) -> StreamPosition:
-    """Return the position that an event id holds.
-
-    Raises:
-        SessionNotFound: this client did not receive the event.
-    """
+    """Return the position that an event id holds; SessionNotFound if this client did not receive the event."""
     stream, claims = _open(token, seal, exchange, "event", SessionNotFound)
     return StreamPosition(stream, **claims)
 
 
 def seal_question_id(question: PendingQuestion, seal: TokenSeal) -> str:
-    """Return the JSON-RPC id of a question.
-
-    Raises:
-        StateTooLarge: the call and its answers are too large for an id.
-    """
+    """Return the JSON-RPC id of a question; StateTooLarge if the call and its answers do not fit into it."""
     return seal.seal({**question._asdict(), "stream": question.stream, "call": question.call})
 
 
 def open_question_id(token: object, seal: TokenSeal, exchange: Exchange) -> PendingQuestion:
-    """Return the question that a JSON-RPC id holds.
-
-    Raises:
-        UnknownQuestion: this server did not ask this client.
-    """
+    """Return the question that a JSON-RPC id holds; UnknownQuestion if this server did not ask this client."""
     stream, claims = _open(token, seal, exchange, "question", UnknownQuestion)
     return PendingQuestion(stream, call=Call(*claims.pop("call")), **claims)
 

@@ -72,11 +72,7 @@ class StreamResumer:
         self._recorder, self._now = recorder, now
 
     def resume(self, exchange: Exchange, last_event_id: str) -> Sequence[StreamEvent] | None:
-        """Return the events after an event; None if no event can follow it.
-
-        Raises:
-            SessionNotFound: this client did not receive the event.
-        """
+        """Return the events after an event; None if no event can follow it."""
         position = stream_ids.open_event_id(last_event_id, self._seal, exchange)
         if position.last:
             return None

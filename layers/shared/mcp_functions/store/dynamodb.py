@@ -78,11 +78,7 @@ class DynamoDbTable:
         return row_of(answer["Item"]) if answer.get("Item") else None
 
     def write(self, row: Row, *, over: int | None, now: int) -> None:
-        """Write a row over a version, or where it is absent or expired at `now` (unix seconds).
-
-        Raises:
-            Conflict: the table holds another version.
-        """
+        """Write a row over a version, or where it is absent or expired at `now` (unix seconds); else a Conflict."""
         condition = _is_absent(now) if over is None else _has_version(over)
         try:
             self._ask("PutItem", Item=_item(row), ReturnValuesOnConditionCheckFailure="ALL_OLD", **condition)
@@ -90,11 +86,7 @@ class DynamoDbTable:
             self._check_written(row, error)
 
     def delete(self, key: str, version: int) -> None:
-        """Delete a row of this version, if it exists.
-
-        Raises:
-            Conflict: the table holds another version.
-        """
+        """Delete a row of this version, if it exists; Conflict if the table holds another version."""
         condition = _has_version(version)
         condition["ConditionExpression"] = f"attribute_not_exists(#key) OR {condition['ConditionExpression']}"
         condition["ExpressionAttributeNames"] |= {"#key": "key"}

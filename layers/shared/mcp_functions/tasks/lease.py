@@ -50,11 +50,7 @@ class LeasedTask:
         round_.on_step_recorded, round_.must_stop = self._save, self.must_stop
 
     def change(self, transition: Callable[[Task], Task]) -> Task:
-        """Write the next state of the task and return it.
-
-        Raises:
-            LeaseLost: the worker has lost its task.
-        """
+        """Write the next state of the task and return it; LeaseLost if the worker has lost its task."""
         with self._lock:
             if self._lost:
                 raise LeaseLost

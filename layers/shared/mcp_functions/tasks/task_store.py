@@ -49,11 +49,7 @@ class TaskStore:
         return task_id
 
     def get(self, task_id: str, owner: str | None) -> Task:
-        """Return a task of this principal.
-
-        Raises:
-            UnknownTask: this principal has no such task, or it has expired.
-        """
+        """Return a task of this principal; UnknownTask if there is no such task, or it has expired."""
         return from_json(self._item(task_id, owner).payload)
 
     def change(self, task_id: str, owner: str | None, transition: Callable[[Task], Task]) -> tuple[Task, Task]:
