@@ -48,18 +48,7 @@ class Dispatcher:
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,
     ) -> None:
-        """Index the handlers, and build the catalog of them.
-
-        Args:
-            handlers: the handlers of this Lambda.
-            settings: the settings of the deployment.
-            audience: the functions that may open a state sealed here, `<stack>/<function>/<stage>`.
-            states: makes the sealer of states for a lifetime in seconds; None where this Lambda may not ask.
-            table: makes the table that keeps items for at most a number of seconds; None where there is none.
-            now: the clock, unix seconds.
-            audit: called with the record of every round of a handler that may ask.
-            tasks: keeps the calls that became tasks; None where no call can.
-        """
+        """Index the handlers and build their catalog; `states` and `table` take a lifetime in seconds."""
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
         self._settings, self._audience, self._states, self._table = settings, audience, states, table

@@ -83,13 +83,10 @@ class SealFactory:
         return S3(self._settings.blobs), seal
 
     def seal(self, label: bytes, *, max_age: int, max_chars: int) -> Codec:
-        """Make a seal for bytes that are neither states nor items.
+        """Make a seal for bytes that are neither states nor items; a token is valid for `max_age` seconds.
 
-        Args:
-            label: names the kind of the bytes. A token sealed under one label does not open under another. An author's
-                codec ignores the label, so with it the caller writes the kind into the bytes.
-            max_age: seconds for which a token is valid.
-            max_chars: the longest token.
+        A token sealed under one label does not open under another. An author's codec ignores the label, so with it the
+        caller writes the kind into the bytes.
         """
         if self._codec:
             return self._codec

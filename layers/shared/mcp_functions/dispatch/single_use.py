@@ -78,10 +78,7 @@ class SingleUse:
         self._table, self._mode, self._now = table, mode, now
 
     def run(self, claim: RoundClaim, play: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
-        """Run a round, or return its recorded result.
-
-        Returns:
-            The result; None if the round has run and its result was too large for the item.
+        """Run a round, or return its recorded result; None if that was too large for the item.
 
         Raises:
             InvalidRequestState: the conversation is past this round, or another request has claimed it.
