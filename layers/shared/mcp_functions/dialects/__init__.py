@@ -93,11 +93,7 @@ class FrontDoorDialects:
         self._functions = {folder for listed in offered["functions"].values() for folder in listed.values()}
 
     def answer(self, request: Request) -> AnyResult:
-        """Answer a request, or forward it.
-
-        Raises:
-            McpError: the catalog lacks the name, or the function could not be reached.
-        """
+        """Answer a request, or forward it."""
         if request.message["id"] is None:
             return self._forward(request.params["function"], request)
         for dialect in self._dialects:
@@ -114,7 +110,8 @@ class FrontDoorDialects:
         Raises:
             InvalidRequestState: the catalog lacks the function.
         """
-        token = self._token(http, body)
+        tokens = (dialect.token(http, body) for dialect in self._dialects)
+        token = next((token for token in tokens if token is not None), None)
         if token is None:
             return None
         function = token.partition(".")[0]
@@ -123,13 +120,6 @@ class FrontDoorDialects:
         meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
         message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": function, "_meta": meta}}
         return http._replace(headers={**http.headers, "mcp-method": RESUME}), message
-
-    def _token(self, http: HttpRequest, body: object) -> str | None:
-        for dialect in self._dialects:
-            token = dialect.token(http, body)
-            if token is not None:
-                return token
-        return None
 
 
 def _load(names: Iterable[str]) -> list[Dialect]:
