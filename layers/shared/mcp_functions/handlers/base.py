@@ -189,7 +189,7 @@ class Handler(Generic[P, R]):
         Raises:
             InputRequired: the round ends with a question.
             InvalidArguments: an argument of a prompt or a resource is missing or does not fit.
-            Unanswered: a prompt or a resource cannot continue.
+            HandlerError: a prompt or a resource cannot continue.
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
 
         """
@@ -214,7 +214,7 @@ class Handler(Generic[P, R]):
         """Write the result of a request that cannot be completed.
 
         Raises:
-            Unanswered: a prompt or a resource has no result that reports an error.
+            HandlerError: a prompt or a resource has no result that reports an error.
 
         """
         raise HandlerError(text) from None
