@@ -55,7 +55,7 @@ class Handler(Generic[P, R]):
 
     Attributes:
         name: its name for clients.
-        asks: whether it can end a round with a question, so that its Lambda must be able to seal.
+        needs_state: whether it can end a round, so that its Lambda has to seal a state.
         logs: whether it can send log messages, so that the capability is advertised.
         answer_within: seconds that a user has for one answer.
         max_sheds: rounds in a row that may end without a question, because the time was up.
@@ -108,7 +108,7 @@ class Handler(Generic[P, R]):
             self._check_options()
             self._signature = signatures.read(function, camel_case=camel_case)
             self._injection = self._signature.injection
-            self.asks = self._injection is not None and self._injection.asks
+            self.needs_state = self._injection is not None and self._injection.needs_state
             self.logs = self._injection is not None and self._injection.logs
             self._check_single_use()
 
@@ -141,7 +141,7 @@ class Handler(Generic[P, R]):
             message = f'single_use is "replay" or "reject", not {self.single_use!r}'
         elif self.kind != "tool":
             message = f"single_use is of tools: a {self.kind} is read, and may be read again"
-        elif not self.asks:
+        elif not self.needs_state:
             message = "single_use is of conversations, and this one has a single round: take elicit or step after *"
         elif not self.max_sheds:
             message = "single_use needs max_sheds=1 or more: a first round that reaches a step ends before it"
@@ -233,7 +233,7 @@ class Handler(Generic[P, R]):
         if isinstance(value, CoroutineType):
             value = run_coroutine(value, round_)
         if is_input_required(value):
-            if not self.asks or round_ is None:
+            if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
                 raise DeveloperError(rule, name=self.name)
             round_.require(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin
 
-from mcp_functions.handlers.return_types import loaded_class, union_members
+from mcp_functions.handlers.return_types import class_if_imported, union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
 from mcp_functions.schemas.parameters import to_camel_case
 
@@ -65,14 +65,14 @@ class Injection(NamedTuple):
     questions: tuple[DeclaredQuestion, ...]
 
     @property
-    def asks(self) -> bool:
+    def needs_state(self) -> bool:
         """Whether the function can end a round with a question."""
-        return bool(self.questions) or any(capability.asks for capability, _types in self.capabilities.values())
+        return bool(self.questions) or any(capability.needs_state for capability, _types in self.capabilities.values())
 
     @property
     def logs(self) -> bool:
         """Whether the function can send log messages."""
-        log = loaded_class("rounds.notifications", "Log")
+        log = class_if_imported("rounds.notifications", "Log")
         return any(capability is log for capability, _types in self.capabilities.values())
 
     def make(self, round_: Round) -> dict[str, Capability]:
@@ -124,15 +124,15 @@ def read(parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any], *, c
 
 
 def _is_capability(annotation: object) -> bool:
-    return isinstance(annotation, type) and any(annotation is loaded_class(*place) for place in CAPABILITIES)
+    return isinstance(annotation, type) and any(annotation is class_if_imported(*place) for place in CAPABILITIES)
 
 
 def _ask_of(hint: object) -> Ask | None:
-    ask = loaded_class("rounds.elicitation", "Ask")
+    ask = class_if_imported("rounds.elicitation", "Ask")
     if ask is None:
         return None
-    asks: list[Any] = [item for item in get_args(hint) if isinstance(item, ask)]
-    return asks[0] if asks else None
+    declared: list[Any] = [item for item in get_args(hint) if isinstance(item, ask)]
+    return declared[0] if declared else None
 
 
 def _check_sent(parameter: inspect.Parameter, hint: object, capability: object) -> None:
@@ -145,11 +145,11 @@ def _check_sent(parameter: inspect.Parameter, hint: object, capability: object) 
 
 
 def _check_levels(capabilities: Capabilities) -> None:
-    levels = {capability.low_level for capability, _types in capabilities.values() if capability.asks}
+    levels = {capability.low_level for capability, _types in capabilities.values() if capability.needs_state}
     if len(levels) > 1:
         message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
-    request_state = loaded_class("rounds.input_responses", "RequestState")
+    request_state = class_if_imported("rounds.input_responses", "RequestState")
     for name, (capability, types) in capabilities.items():
         if capability is request_state:
             _check_state(name, types)

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
 
 
-def loaded_class(module: str, name: str) -> type | None:
+def class_if_imported(module: str, name: str) -> type | None:
     """Return a class of this package if its module was imported; an annotation can only contain it in that case."""
     return getattr(sys.modules.get(f"mcp_functions.{module}"), name, None)
 
 
 def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
     """Tell whether a function returned an InputRequiredResult."""
-    result = loaded_class("rounds.input_requests", "InputRequiredResult")
+    result = class_if_imported("rounds.input_requests", "InputRequiredResult")
     return result is not None and isinstance(value, result)
 
 
 def structured(annotation: object) -> JsonType | None:
     """Read the type of the structured content that a return annotation promises; None for text or content."""
-    result = loaded_class("rounds.input_requests", "InputRequiredResult")
+    result = class_if_imported("rounds.input_requests", "InputRequiredResult")
     members = [member for member in union_members(annotation) if result is None or member is not result]
     if annotation is None or not members or any(map(_is_unstructured, members)):
         return None

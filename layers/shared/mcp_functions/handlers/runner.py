@@ -68,8 +68,8 @@ def _close(handler: Runnable, round_: Round, result: dict[str, Any] | None) -> d
     round_.close()
     if round_.developer_error:
         raise Crash(crash_message(handler), round_.developer_error)
-    if round_.failure:
-        return handler.error_result(round_.failure)
+    if round_.error_for_model:
+        return handler.error_result(round_.error_for_model)
     return None if round_.ended else result
 
 

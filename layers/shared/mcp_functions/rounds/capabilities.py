@@ -1,6 +1,6 @@
 """The objects that a handler receives after `*`: the type of a parameter names the capability.
 
-A Lambda needs keys if one of its handlers has a capability with `asks`, because its rounds can end with a sealed state.
+A Lambda needs keys if one of its handlers has a capability with `needs_state`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class Capability:
     """The base of all capabilities. Each belongs to one round.
 
     Attributes:
-        asks: whether it can end a round.
+        needs_state: whether it can end a round, so that its Lambda has to seal a state.
         low_level: whether it is for functions that return InputRequiredResult.
 
     """
 
-    asks: ClassVar[bool] = False
+    needs_state: ClassVar[bool] = False
     low_level: ClassVar[bool] = False
 
     def __init__(self, round_: Round) -> None:

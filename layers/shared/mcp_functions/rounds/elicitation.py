@@ -124,7 +124,7 @@ class RootsQuestion:
 class Elicit(Capability):
     """Asks the user: `seat = elicit("seat", "Where would you like to sit?", Literal["window", "aisle"])`."""
 
-    asks = True
+    needs_state = True
 
     def __call__(self, key: str, message: str, form: TypeForm[Form]) -> Form:
         """Return the user's answer as a value of the form's type, in this round or a later one.
@@ -190,7 +190,7 @@ class Elicit(Capability):
         def read(response: Mapping[str, Any]) -> None:
             _check_accepted(key, message, response)
 
-        with self._round.rules():
+        with self._round.noting_errors():
             request = ElicitRequest.url(message, url).wire()
         self._round.ask(WireQuestion(key, request, read, once=True))
 
@@ -205,14 +205,14 @@ class Elicit(Capability):
         return _possible(self._round, {"method": "elicitation/create", "params": {"mode": "url"}})
 
     def _asking(self, question: AnyQuestion[Any]) -> WireQuestion:
-        with self._round.rules():
+        with self._round.noting_errors():
             return question.to_wire(camel_case=self._round.request.camel_case)
 
 
 class Sample(Capability):
     """Asks the client's model: `message = sample("key", "Summarise …", max_tokens=200)`."""
 
-    asks = True
+    needs_state = True
 
     def __call__(
         self,
@@ -246,7 +246,7 @@ class Sample(Capability):
 class ListRoots(Capability):
     """Asks the client for its roots: `for root in list_roots(): …`."""
 
-    asks = True
+    needs_state = True
 
     def __call__(self, key: str = "roots") -> list[JSONObject]:
         """Return the client's roots, each with a `uri`, in this round or a later one; validate paths within them."""

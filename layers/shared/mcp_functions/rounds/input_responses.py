@@ -26,7 +26,7 @@ State = TypeVar("State", bound="BaseModel")
 class InputResponses(Capability, Mapping[str, "JSONObject"]):
     """The client's answers by key, for the questions that the sealed state proves."""
 
-    asks = True
+    needs_state = True
     low_level = True
 
     def __getitem__(self, key: str) -> JSONObject:
@@ -68,7 +68,7 @@ class RequestState(Capability, Generic[State]):
 
     """
 
-    asks = True
+    needs_state = True
     low_level = True
     value: State
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import InputRequest, JSONObject
     from mcp_functions.rounds.record import Record
 
-MAX_REWORDINGS = 2  # a price may change once or twice; a clock in the message is refused at the fourth wording
+MAX_MESSAGE_CHANGES = 2  # a price may change once or twice; a clock in the message is refused at the fourth wording
 MAX_LOST_ANSWERS = 1  # in a row: a deployment may rename a key once, a random key changes in every round
 MAX_READINGS = 10_000  # of one answer in one round: only a loop that waits for another answer reads so often
 
@@ -174,7 +174,7 @@ class Questions:
             if self._closed:
                 raise InputRequired
             # Answers to earlier wordings stay: two deployed versions may take turns, and each finds its own answer.
-            if len(self._record.answers[key]) > MAX_REWORDINGS:
+            if len(self._record.answers[key]) > MAX_MESSAGE_CHANGES:
                 rule = (
                     "the question {key!r} says something else in every round, so no answer ever belongs to it: "
                     "make its message from the arguments and from recorded values (step, step.now()), not from a clock"

@@ -93,11 +93,11 @@ class Record:
         with self.lock:
             return max((step[2] for step in self.steps.values()), default=0) / 1000
 
-    def to_json(self, *, asks: bool, lost_answer: bool) -> dict[str, Any]:
+    def to_json(self, *, has_questions: bool, lost_answer: bool) -> dict[str, Any]:
         """Write the record for the next round.
 
         Args:
-            asks: whether this round ends with a question.
+            has_questions: whether this round ends with a question.
             lost_answer: whether this round asked an answered question again under another key.
 
         """
@@ -105,7 +105,7 @@ class Record:
             members = {
                 "answers": {key: dict(answers) for key, answers in self.answers.items() if answers} or None,
                 "steps": dict(self.steps) or None,
-                "sheds": None if asks else self.sheds + 1,
+                "sheds": None if has_questions else self.sheds + 1,
                 "began": self.started_at,
                 "lost_answers": self.lost_answers + 1 if lost_answer else None,
                 "state": self.next_state,

@@ -111,7 +111,7 @@ class Round:
         notifications: messages for the client before the result.
         ended: whether InputRequired was raised; the author's code cannot undo that.
         developer_error: the first rule that the author's function broke; the author's code cannot hide it.
-        failure: why the conversation cannot continue, for the model and the user.
+        error_for_model: why the conversation cannot continue, for the model and the user.
         running_futures: one for each step that an async handler waits for.
         handler_returned: whether an async handler has returned, so that its tasks start no more steps.
         on_step_recorded: a task sets it, to write the record at once.
@@ -122,7 +122,7 @@ class Round:
 
     ended = False
     developer_error: DeveloperError | None = None
-    failure: str | None = None
+    error_for_model: str | None = None
     handler_returned = False
     on_step_recorded: Callable[[], object] | None = None
     must_stop: Callable[[], bool] | None = None
@@ -179,7 +179,7 @@ class Round:
         return step.key
 
     @contextmanager
-    def rules(self) -> Iterator[None]:
+    def noting_errors(self) -> Iterator[None]:
         """Note a broken rule, so that the author's code cannot hide it.
 
         Raises:
@@ -203,7 +203,7 @@ class Round:
             DeveloperError: always.
 
         """
-        with self.rules():
+        with self.noting_errors():
             raise DeveloperError(rule, **values)
 
     def ask(self, *questions: WireQuestion) -> list[Any]:
@@ -220,7 +220,7 @@ class Round:
         if questions and step is not None:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
             self.fail(rule, question=questions[0].key, step=step)
-        with self.rules():
+        with self.noting_errors():
             outcomes = [self.questions.outcome(question) for question in questions]
         if any(outcome.is_open for outcome in outcomes):
             self.end()
@@ -240,7 +240,7 @@ class Round:
         """
         if not result.input_requests and result.request_state is None:
             self.fail("an InputRequiredResult needs input_requests or a request_state")
-        with self.rules():
+        with self.noting_errors():
             for key, request in result.input_requests.items():
                 check_text(key, "a question's key is text, and not of type {type}")
                 self.questions.open_again(key, request.wire(key, camel_case=self.request.camel_case))
@@ -266,7 +266,7 @@ class Round:
 
         """
         self._check_can_continue()
-        with self.rules():
+        with self.noting_errors():
             check_text(key, "a step's key is text, and not of type {type}")
         if not self._reserve_step(key, arguments):
             yield False
@@ -319,11 +319,11 @@ class Round:
         if not self._new_steps:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.request.max_sheds:
-            self.failure = (
+            self.error_for_model = (
                 f"This call takes longer than {self.request.max_sheds + 1} rounds without a question. "
                 "(The server's author can raise max_sheds.)"
             )
-            raise ToolError(self.failure)
+            raise ToolError(self.error_for_model)
         self.end()
 
     def end_first_round(self) -> None:
@@ -352,12 +352,12 @@ class Round:
             self._closed = True
             self.questions.close()
         if self.ended:
-            with suppress(DeveloperError), self.rules():
+            with suppress(DeveloperError), self.noting_errors():
                 self.questions.check_keys()
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
-        return self.record.to_json(asks=bool(self.requests), lost_answer=self.questions.has_lost_answer)
+        return self.record.to_json(has_questions=bool(self.requests), lost_answer=self.questions.has_lost_answer)
 
     def audit(self, handler: str, principal: str | None, *, sent: bool) -> AuditRecord:
         """Return the audit record of this round.
@@ -376,8 +376,8 @@ class Round:
         """Raise again what has stopped this round, because the author's code may have caught it."""
         if self.developer_error:
             raise self.developer_error
-        if self.failure:
-            raise ToolError(self.failure)
+        if self.error_for_model:
+            raise ToolError(self.error_for_model)
 
     def _reserve_step(self, key: str, arguments: str) -> bool:
         """Reserve a step's key, unless the record has the step."""

@@ -40,7 +40,7 @@ MAX_BYTES = 8 * 1024  # of one result; the whole state has a limit of its own
 class Step(Capability):
     """Runs a function once in a conversation: `flight = step("reserve", reserve, city)`."""
 
-    asks = True
+    needs_state = True
 
     def __init__(self, round_: Round, takes: float | None = None) -> None:
         """Take the round; `takes` is the seconds of `within`."""
