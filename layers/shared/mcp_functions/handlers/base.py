@@ -276,9 +276,12 @@ def run_coroutine(coroutine: Coroutine[Any, Any, R], round_: Round | None = None
 
     if round_ is None:
         return event_loop.run(coroutine)
-    from mcp_functions.rounds.round import MARGIN_SECONDS  # noqa: PLC0415 - a handler that only returns has no round
-    from mcp_functions.rounds.steps import run_with_steps  # noqa: PLC0415
-
     # A step may be running in a thread: it is finished and recorded before the round ends.
-    seconds = round_.request.deadline - round_.request.now() - MARGIN_SECONDS
-    return event_loop.run(run_with_steps(coroutine, round_), thread_seconds=seconds)
+    return event_loop.run(_run_with_steps(coroutine, round_), thread_seconds=round_.seconds_left)
+
+
+async def _run_with_steps(coroutine: Coroutine[Any, Any, R], round_: Round) -> R:
+    try:
+        return await coroutine
+    finally:
+        await round_.wait_for_steps()
