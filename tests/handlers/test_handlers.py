@@ -560,7 +560,7 @@ def e_header_name(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[
         ),
         (
             e_before_state,
-            "state: mcp_functions.rounds.input_responses.RequestState[test_handlers.Draft]: a capability is a",
+            "state: mcp_functions.rounds.low_level.RequestState[test_handlers.Draft]: a capability is a",
         ),
         (e_before_ask, "city: a question to the user is a parameter after *"),
         (e_after, f"x: int: after * a function takes capabilities ({CONTRACT}); what the client sends is before"),

@@ -38,14 +38,15 @@ if TYPE_CHECKING:
         Sample,
         SampleQuestion,
     )
-    from mcp_functions.rounds.input_requests import (
+    from mcp_functions.rounds.low_level import (
         CreateMessageRequest,
         ElicitRequest,
         InputRequest,
         InputRequiredResult,
+        InputResponses,
         ListRootsRequest,
+        RequestState,
     )
-    from mcp_functions.rounds.input_responses import InputResponses, RequestState
     from mcp_functions.rounds.notifications import Log, Progress
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.rounds.steps import Step
@@ -70,8 +71,10 @@ _NAMES = {
     "protocol.errors": "NotAnswered ToolError",
     "rounds.capabilities": "Caller",
     "rounds.elicitation": "Ask Cancelled Declined Elicit ListRoots Question RootsQuestion Sample SampleQuestion",
-    "rounds.input_requests": "CreateMessageRequest ElicitRequest InputRequest InputRequiredResult ListRootsRequest",
-    "rounds.input_responses": "InputResponses RequestState",
+    "rounds.low_level": (
+        "CreateMessageRequest ElicitRequest InputRequest InputRequiredResult InputResponses ListRootsRequest "
+        "RequestState"
+    ),
     "rounds.notifications": "Log Progress",
     "rounds.round": "AuditRecord",
     "rounds.steps": "Step",

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         answer_within: int | timedelta
         max_sheds: int
         scopes: Sequence[str]
-        single_use: Mode | None
 
 
 P = ParamSpec("P")
@@ -46,7 +45,6 @@ R = TypeVar("R")
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 Mode: TypeAlias = Literal["replay", "reject"]
-MODES = ("replay", "reject")
 SDKS = ("mcp", "fastmcp")
 
 
@@ -61,13 +59,14 @@ class Handler(Generic[P, R]):
         max_sheds: rounds in a row that may end without a question, because the time was up.
         scopes: the scopes that a caller's access token must grant, all of them.
         task: for a tool, whether its calls become tasks.
-        single_use: whether each round of a conversation runs once, and how a repeated request is answered; None: no.
+        single_use: for a tool, how a repeated request is answered if each round runs once; None if it may run again.
 
     """
 
     kind: ClassVar[str]
     header_arguments: HeaderParameters = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
     task: object = None
+    single_use: Mode | None = None
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description
         self,
@@ -82,7 +81,6 @@ class Handler(Generic[P, R]):
         answer_within: int | timedelta = 600,
         max_sheds: int = 2,
         scopes: Sequence[str] = (),
-        single_use: Mode | None = None,
     ) -> None:
         """Read the function's signature and docstring; the function is not called.
 
@@ -101,7 +99,6 @@ class Handler(Generic[P, R]):
         self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
         self.max_sheds = max_sheds
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
-        self.single_use = single_use
         self._described: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta}
         with signatures.locating_errors(function):
             self._check_description()
@@ -110,7 +107,6 @@ class Handler(Generic[P, R]):
             self._injection = self._signature.injection
             self.needs_state = self._injection is not None and self._injection.needs_state
             self.logs = self._injection is not None and self._injection.logs
-            self._check_single_use()
 
     def _check_description(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -133,21 +129,6 @@ class Handler(Generic[P, R]):
         if isinstance(self.scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in self.scopes):
             message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
             raise TypeError(message)
-
-    def _check_single_use(self) -> None:
-        if self.single_use is None:
-            return
-        if self.single_use not in MODES:
-            message = f'single_use is "replay" or "reject", not {self.single_use!r}'
-        elif self.kind != "tool":
-            message = f"single_use is of tools: a {self.kind} is read, and may be read again"
-        elif not self.needs_state:
-            message = "single_use is of conversations, and this one has a single round: take elicit or step after *"
-        elif not self.max_sheds:
-            message = "single_use needs max_sheds=1 or more: a first round that reaches a step ends before it"
-        else:
-            return
-        raise TypeError(message)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the author's function directly, as a unit test does; the defaults of `Field` apply.
@@ -184,7 +165,7 @@ class Handler(Generic[P, R]):
         return {"name": self.name, **{key: value for key, value in fields.items() if value is not None}}
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round of a request; `round_` is None for a handler that only returns.
+        """Run one round of a request; a handler that only returns needs no round.
 
         Raises:
             InputRequired: the round ends with a question.

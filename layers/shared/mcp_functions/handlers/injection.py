@@ -30,8 +30,8 @@ CAPABILITIES = (
     ("rounds.steps", "Step"),
     ("rounds.elicitation", "Sample"),
     ("rounds.elicitation", "ListRoots"),
-    ("rounds.input_responses", "InputResponses"),
-    ("rounds.input_responses", "RequestState"),
+    ("rounds.low_level", "InputResponses"),
+    ("rounds.low_level", "RequestState"),
     ("rounds.notifications", "Progress"),
     ("rounds.notifications", "Log"),
     ("rounds.capabilities", "Caller"),
@@ -149,7 +149,7 @@ def _check_levels(capabilities: Capabilities) -> None:
     if len(levels) > 1:
         message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
-    request_state = class_if_imported("rounds.input_responses", "RequestState")
+    request_state = class_if_imported("rounds.low_level", "RequestState")
     for name, (capability, types) in capabilities.items():
         if capability is request_state:
             _check_state(name, types)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get
 from mcp_functions.schemas.type_reader import read_type
 
 if TYPE_CHECKING:
-    from mcp_functions.rounds.input_requests import InputRequiredResult
+    from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.schemas.json_types import JsonType
 
 LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
@@ -23,13 +23,13 @@ def class_if_imported(module: str, name: str) -> type | None:
 
 def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
     """Tell whether a function returned an InputRequiredResult."""
-    result = class_if_imported("rounds.input_requests", "InputRequiredResult")
+    result = class_if_imported("rounds.low_level", "InputRequiredResult")
     return result is not None and isinstance(value, result)
 
 
 def structured(annotation: object) -> JsonType | None:
     """Read the type of the structured content that a return annotation promises; None for text or content."""
-    result = class_if_imported("rounds.input_requests", "InputRequiredResult")
+    result = class_if_imported("rounds.low_level", "InputRequiredResult")
     members = [member for member in union_members(annotation) if result is None or member is not result]
     if annotation is None or not members or any(map(_is_unstructured, members)):
         return None

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from mcp_functions.protocol.errors import NotAnswered
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import (
-    CreateMessageRequest,
-    ElicitRequest,
-    ListRootsRequest,
     form_request,
     missing_capabilities,
+    roots_request,
+    sampling_request,
+    url_request,
 )
 from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.schemas import forms
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.wire_types import JSONObject, JSONValue
+    from mcp_functions.rounds.low_level import CreateMessageRequest
     from mcp_functions.rounds.round import Round
 
 Form = TypeVar("Form")
@@ -57,22 +58,20 @@ class Ask(NamedTuple):
     message: str
 
 
-class AnyQuestion(Protocol[Answer_co]):
-    """Anything that `elicit.together` can ask."""
+class AnyQuestion(Generic[Answer_co]):
+    """Anything that `elicit.together` can ask; the type in brackets is that of the answer."""
 
     def to_wire(self, *, camel_case: bool) -> WireQuestion:
         """Return the question for the client."""
-
-    def answer(self) -> Answer_co:
-        """Declare the type of the answer, for type checkers."""
+        raise NotImplementedError
 
 
-class Question(NamedTuple, Generic[Form]):
+class Question(AnyQuestion[Form]):
     """One form among several: `elicit.together(Question("where", "Where to?", City), …)`."""
 
-    key: str
-    message: str
-    form: TypeForm[Form]
+    def __init__(self, key: str, message: str, form: TypeForm[Form]) -> None:
+        """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
+        self.key, self.message, self.form = key, message, form
 
     def to_wire(self, *, camel_case: bool) -> WireQuestion:
         """Return the question for the client."""
@@ -84,12 +83,8 @@ class Question(NamedTuple, Generic[Form]):
 
         return WireQuestion(self.key, form_request(self.message, form), read)
 
-    def answer(self) -> Form:
-        """Declare the type of the answer, for type checkers."""
-        raise NotImplementedError
 
-
-class SampleQuestion:
+class SampleQuestion(AnyQuestion["dict[str, Any]"]):
     """One question to the client's model among several."""
 
     def __init__(self, key: str, request: CreateMessageRequest) -> None:
@@ -100,12 +95,8 @@ class SampleQuestion:
         """Return the question for the client."""
         return WireQuestion(self.key, self.request.wire(), _read_message)
 
-    def answer(self) -> dict[str, Any]:
-        """Declare the type of the answer, for type checkers."""
-        raise NotImplementedError
 
-
-class RootsQuestion:
+class RootsQuestion(AnyQuestion["list[dict[str, Any]]"]):
     """The question for the client's roots among several."""
 
     def __init__(self, key: str = "roots") -> None:
@@ -114,11 +105,7 @@ class RootsQuestion:
 
     def to_wire(self, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - there are no forms in it
         """Return the question for the client."""
-        return WireQuestion(self.key, ListRootsRequest().wire(), _read_roots)
-
-    def answer(self) -> list[dict[str, Any]]:
-        """Declare the type of the answer, for type checkers."""
-        raise NotImplementedError
+        return WireQuestion(self.key, roots_request(), _read_roots)
 
 
 class Elicit(Capability):
@@ -191,7 +178,7 @@ class Elicit(Capability):
             _check_accepted(key, message, response)
 
         with self._round.noting_errors():
-            request = ElicitRequest.url(message, url).wire()
+            request = url_request(message, url)
         self._round.ask(WireQuestion(key, request, read, once=True))
 
     @property
@@ -232,8 +219,8 @@ class Sample(Capability):
             options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
 
         """
-        question = SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options))
-        (message,) = self._round.ask(question.to_wire(camel_case=False))
+        request = sampling_request(messages, max_tokens, options)
+        (message,) = self._round.ask(WireQuestion(key, request, _read_message))
         result: JSONObject = message
         return result
 

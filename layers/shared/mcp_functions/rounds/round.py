@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import JSONObject
-    from mcp_functions.rounds.input_requests import InputRequiredResult
+    from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.step_call import StepCall
 
