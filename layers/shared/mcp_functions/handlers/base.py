@@ -82,12 +82,7 @@ class Handler(Generic[P, R]):
         max_sheds: int = 2,
         scopes: Sequence[str] = (),
     ) -> None:
-        """Read the function's signature and docstring; the function is not called.
-
-        Raises:
-            TypeError: the signature or an option is wrong; the message names the place and the remedy.
-
-        """
+        """Read the function's signature and docstring, and check the options; the function is not called."""
         if not isinstance(function, FunctionType):
             message = f"{function!r}: a handler is a function, written with def"
             raise TypeError(message)
@@ -131,12 +126,7 @@ class Handler(Generic[P, R]):
             raise TypeError(message)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the author's function directly, as a unit test does; the defaults of `Field` apply.
-
-        Raises:
-            TypeError: an argument is missing.
-
-        """
+        """Call the author's function directly, as a unit test does; the defaults of `Field` apply."""
         return self.function(*args, **{**self._signature.defaults(len(args), kwargs), **kwargs})
 
     @property
@@ -169,8 +159,7 @@ class Handler(Generic[P, R]):
 
         Raises:
             InputRequired: the round ends with a question.
-            InvalidArguments: an argument of a prompt or a resource is missing or does not fit.
-            Unanswered: a prompt or a resource cannot continue.
+            McpError: an argument does not fit, or a prompt or resource cannot continue.
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
 
         """
@@ -192,12 +181,7 @@ class Handler(Generic[P, R]):
         raise NotImplementedError
 
     def error_result(self, text: str) -> dict[str, Any]:
-        """Write the result of a request that cannot be completed.
-
-        Raises:
-            Unanswered: a prompt or a resource has no result that reports an error.
-
-        """
+        """Write the result that reports an error. A prompt or a resource has none: it raises HandlerError."""
         raise HandlerError(text) from None
 
     def text_for_model(self, error: BaseException) -> str | None:
@@ -227,13 +211,7 @@ class Handler(Generic[P, R]):
         return {**copy_json(arguments), **answers, **capabilities}
 
     def ask_declared(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Ask the questions that the signature declares; return the answers by parameter.
-
-        Raises:
-            InputRequired: a question has no answer yet.
-            NotAnswered: the user declined.
-
-        """
+        """Ask the questions that the signature declares; return the answers by parameter."""
         if self._injection is None:
             return {}
         return self._injection.ask(self._signature.sent, arguments, round_, camel_case=self.camel_case)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 
+    # By parameter: the capability, and the types in the brackets of its annotation.
     Capabilities: TypeAlias = Mapping[str, tuple[type[Capability], tuple[Any, ...]]]
 
 # The module and name of every capability. They are looked up and not imported: a function loads only those it uses.
@@ -53,16 +54,10 @@ class DeclaredQuestion(NamedTuple):
 
 
 class Injection(NamedTuple):
-    """The values of the parameters after `*`, made for each round.
-
-    Attributes:
-        capabilities: parameter to capability, and the types in the brackets of its annotation.
-        questions: the questions that are asked before the function runs.
-
-    """
+    """The values of the parameters after `*`, made for each round."""
 
     capabilities: Capabilities
-    questions: tuple[DeclaredQuestion, ...]
+    questions: tuple[DeclaredQuestion, ...]  # asked before the function runs
 
     @property
     def needs_state(self) -> bool:
@@ -82,12 +77,7 @@ class Injection(NamedTuple):
     def ask(
         self, sent: Sequence[Parameter], arguments: Mapping[str, Any], round_: Round, *, camel_case: bool
     ) -> dict[str, Any]:
-        """Ask the questions of the signature, all together.
-
-        Raises:
-            InputRequired: a question has no answer yet.
-
-        """
+        """Ask the questions of the signature, all together; return the answers by parameter."""
         if not self.questions:
             return {}
         known = {**{parameter.name: parameter.default for parameter in sent}, **arguments}

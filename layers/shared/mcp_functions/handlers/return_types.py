@@ -39,12 +39,7 @@ def structured(annotation: object) -> JsonType | None:
 
 
 def returns_content_lists(annotation: object) -> bool:
-    """Tell whether a list that the function returns is a list of content: `list[Image]`, `Text | list[str | Text]`.
-
-    Raises:
-        TypeError: content is inside another value, such as a dict.
-
-    """
+    """Tell whether a list that the function returns is a list of content: `list[Image]`, `Text | list[str | Text]`."""
     members = union_members(_strip(annotation))
     lists = [member for member in members if get_origin(_strip(member)) in LISTS]
     content_lists = [member for member in lists if _contains_content(member)]

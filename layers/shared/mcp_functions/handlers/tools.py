@@ -123,21 +123,11 @@ class Tool(Handler[P, R]):
         }
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the arguments of a `tools/call`.
-
-        Raises:
-            InvalidArgument: an argument is missing, unknown or does not fit its type. The model reads the text.
-
-        """
+        """Read the arguments of a `tools/call`. The model reads why an argument does not fit."""
         return self._accepts.bind(params.get("arguments") or {})
 
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a CallToolResult.
-
-        Raises:
-            DeveloperError: the value does not have the type that the signature promises.
-
-        """
+        """Write a CallToolResult, and check that the value has the type that the signature promises."""
         output = self._signature.output
         result = results.call_tool_result(value, promised=output is not None, lists=self._content_lists)
         if output and not result.get("isError"):
@@ -156,13 +146,7 @@ class Tool(Handler[P, R]):
         return text_of(error) if type(error) in self.errors else super().text_for_model(error)
 
     def task_support(self, params: Mapping[str, Any]) -> TaskSupport:
-        """Decide whether this call may become a task, or must.
-
-        Raises:
-            InvalidArgument: the arguments do not fit.
-            DeveloperError: the author's function returned another value.
-
-        """
+        """Decide whether this call may become a task, or must."""
         if not callable(self.task):
             support: TaskSupport = self.task
             return support
@@ -191,12 +175,7 @@ class Tool(Handler[P, R]):
 
 
 def exceptions(errors: object) -> frozenset[type[Exception]]:
-    """Check the option `errors` of `@tool` and of `serve`.
-
-    Raises:
-        TypeError: it is not a collection of exception classes.
-
-    """
+    """Check the option `errors` of `@tool` and of `serve`: a collection of exception classes."""
     listed: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
     if wrong := [each for each in listed if not (isinstance(each, type) and issubclass(each, Exception))]:
         message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {wrong[0]!r}"

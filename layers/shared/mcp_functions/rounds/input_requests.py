@@ -23,23 +23,13 @@ PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
 
 
 def form_request(message: str, form: forms.Form) -> InputRequest:
-    """Return the ElicitRequest of a form.
-
-    Raises:
-        DeveloperError: the form cannot be expressed.
-
-    """
+    """Return the ElicitRequest of a form."""
     params: ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": form.schema()}
     return {"method": "elicitation/create", "params": params}
 
 
 def url_request(message: str, url: str) -> InputRequest:
-    """Return the ElicitRequest that asks the user to open a page.
-
-    Raises:
-        DeveloperError: a client could not open the URL.
-
-    """
+    """Return the ElicitRequest that asks the user to open a page."""
     from urllib.parse import urlsplit  # noqa: PLC0415 - only for pages
 
     parts = urlsplit(url)
@@ -54,12 +44,7 @@ def url_request(message: str, url: str) -> InputRequest:
 def sampling_request(
     messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any]
 ) -> InputRequest:
-    """Return the CreateMessageRequest; see `Sample` for its arguments.
-
-    Raises:
-        DeveloperError: the messages break a rule of tool use; the message names it.
-
-    """
+    """Return the CreateMessageRequest; see `Sample` for its arguments."""
     if max_tokens < 1:
         text = "max_tokens must be 1 or more"
         raise DeveloperError(text)

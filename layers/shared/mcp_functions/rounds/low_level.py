@@ -59,12 +59,7 @@ class ElicitRequest(InputRequest):
         return cls(message, None, url)
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> WireRequest:
-        """Return the ElicitRequest.
-
-        Raises:
-            DeveloperError: the form cannot be expressed, or a client could not open the URL.
-
-        """
+        """Return the ElicitRequest of the specification."""
         if self.form is None:
             return url_request(self.message, self.page or "")
         return form_request(self.message, forms.read_form(self.form, key, camel_case=camel_case))
@@ -88,12 +83,7 @@ class CreateMessageRequest(InputRequest):
         self.messages, self.max_tokens, self.options = messages, max_tokens, options or {}
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> WireRequest:  # noqa: ARG002 - the wire names are the protocol's
-        """Return the CreateMessageRequest.
-
-        Raises:
-            DeveloperError: the messages break a rule of tool use; the message names it.
-
-        """
+        """Return the CreateMessageRequest of the specification."""
         return sampling_request(self.messages, self.max_tokens, self.options)
 
 

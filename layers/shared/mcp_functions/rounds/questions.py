@@ -69,13 +69,7 @@ class Questions:
         self._closed = False
 
     def outcome(self, question: WireQuestion) -> Outcome:
-        """Read the answer to a question, or open the question.
-
-        Raises:
-            DeveloperError: the question breaks a rule.
-            InputRequired: the round is closed.
-
-        """
+        """Read the answer to a question, or open the question."""
         key, request = question.key, question.request
         check_text(key, "a question's key is text, and not of type {type}")
         check_text(message_of(request), "a question's message is text, and not of type {type}")
@@ -114,10 +108,6 @@ class Questions:
         """Refuse a question whose key changes in every round, because no round would ever read its answer.
 
         One lost answer may come from a deployment that renamed a key; a second one in a row does not.
-
-        Raises:
-            DeveloperError: a key changed twice in a row.
-
         """
         lost = self._lost_answer()
         self.has_lost_answer = lost is not None
@@ -185,12 +175,7 @@ class Questions:
 
 
 def check_text(value: object, rule: str) -> None:
-    """Refuse a key or message that is not text: JSON would write the key 3 as "3", which the next round cannot find.
-
-    Raises:
-        DeveloperError: it is of another type, which replaces `{type}` in the rule.
-
-    """
+    """Refuse a key or message that is not text: JSON would write 3 as "3", which the next round cannot find."""
     if not isinstance(value, str):
         raise DeveloperError(rule, type=type(value).__name__)
 

@@ -81,31 +81,17 @@ class AuditRecord(NamedTuple):
 
 
 class Round:
-    """One round: it combines the request with the record, and ends with a result or with questions.
+    """One round: it combines the request with the record, and ends with a result or with questions."""
 
-    Attributes:
-        requests: the questions that the client has to answer before the next round, by key.
-        notifications: messages for the client before the result.
-        ended: whether InputRequired was raised; the author's code cannot undo that.
-        developer_error: the first rule that the author's function broke; the author's code cannot hide it.
-        error_for_model: why the conversation cannot continue, for the model and the user.
-        running_futures: one for each step that an async handler waits for.
-        handler_returned: whether an async handler has returned, so that its tasks start no more steps.
-        on_step_recorded: a task sets it, to write the record at once.
-        must_stop: a task sets it, to end the round before a step.
-        progress_message: the last message of Progress.
-
-    """
-
-    ended = False
-    developer_error: DeveloperError | None = None
-    error_for_model: str | None = None
-    handler_returned = False
-    on_step_recorded: Callable[[], object] | None = None
-    must_stop: Callable[[], bool] | None = None
-    progress_message = ""
+    ended = False  # InputRequired was raised; the author's code cannot undo that
+    closed = False  # the handler has returned, and nothing more may happen
+    developer_error: DeveloperError | None = None  # the first rule that the author's function broke
+    error_for_model: str | None = None  # why the conversation cannot continue
     new_steps = 0
-    closed = False
+    handler_returned = False  # of an async handler: its tasks start no more steps
+    progress_message = ""  # the last one of Progress
+    on_step_recorded: Callable[[], object] | None = None  # a task sets it, to write the record at once
+    must_stop: Callable[[], bool] | None = None  # a task sets it, to end the round before a step
 
     def __init__(
         self,
@@ -113,20 +99,16 @@ class Round:
         record: Mapping[str, Any] = EMPTY,
         asked: Mapping[str, str] = EMPTY,
     ) -> None:
-        """Read the record, and add the responses of the request.
+        """Read the record that the previous round left, and add the responses of the request.
 
-        Args:
-            request: what the request of this round says.
-            record: JSON that the previous round left; empty in the first.
-            asked: the fingerprints of the questions of the previous round, by key, as the sealed state proves them.
-
+        `asked` has the fingerprints of the previous round's questions by key, as the sealed state proves them.
         """
         self.request = request
         self.record = Record(record, asked)
         self.questions = Questions(self.record, request.responses)
         self.requests = self.questions.requests
-        self.notifications: list[dict[str, Any]] = []
-        self.running_futures: set[Future[None]] = set()
+        self.notifications: list[dict[str, Any]] = []  # for the client, before the result
+        self.running_futures: set[Future[None]] = set()  # one for each step that an async handler waits for
         self.running_steps: set[str] = set()  # keys
 
     @property
@@ -195,11 +177,7 @@ class Round:
     def require(self, result: InputRequiredResult) -> NoReturn:
         """End the round with what a low-level function returned.
 
-        Raises:
-            InputRequired: always, unless a rule is broken.
-            DeveloperError: "servers MUST include at least one of inputRequests or requestState"; or the model in
-                `request_state` cannot be read again.
-
+        "servers MUST include at least one of inputRequests or requestState" (basic/patterns/mrtr).
         """
         if not result.input_requests and result.request_state is None:
             self.fail("an InputRequiredResult needs input_requests or a request_state")

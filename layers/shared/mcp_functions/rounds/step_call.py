@@ -72,12 +72,7 @@ class StepCall:
 
     @contextmanager
     def _reserved(self, takes: float | None) -> Iterator[bool]:
-        """Reserve the key while the function runs, so that no other task or thread runs it too.
-
-        Yields:
-            Whether the function has to run. If not, the record has its result.
-
-        """
+        """Reserve the key while the function runs; yield whether it has to run, because the record has no result."""
         round_ = self.round
         round_.check_can_continue()
         with round_.noting_errors():

@@ -120,13 +120,7 @@ class KeyedStep(Capability):
         self._step = Step(round_, takes)
 
     def __call__(self, key: str, function: Callable[..., R], /, *args: object, **kwargs: object) -> R:
-        """Return what `function` returned, now or in an earlier round; it gets `key=` besides its own arguments.
-
-        Raises:
-            InputRequired: this is the conversation's first round.
-            DeveloperError: as Step.
-
-        """
+        """Return what `function` returned, now or in an earlier round; it gets `key=` besides its own arguments."""
         return self._step(key, self._with_key(function), *args, **kwargs)
 
     async def wait(self, key: str, function: Callable[..., Awaitable[R]], /, *args: object, **kwargs: object) -> R:
