@@ -26,9 +26,8 @@ if TYPE_CHECKING:
         Text,
     )
     from mcp_functions.protocol.errors import NotAnswered, ToolError
-    from mcp_functions.rounds.capabilities import Caller
+    from mcp_functions.rounds.capabilities import Ask, Caller
     from mcp_functions.rounds.elicitation import (
-        Ask,
         Cancelled,
         Declined,
         Elicit,
@@ -69,8 +68,8 @@ _NAMES = {
     "handlers.decorators": "prompt resource tool",
     "protocol.content": "Audio CallToolResult EmbeddedResource Image PromptMessage ResourceContents ResourceLink Text",
     "protocol.errors": "NotAnswered ToolError",
-    "rounds.capabilities": "Caller",
-    "rounds.elicitation": "Ask Cancelled Declined Elicit ListRoots Question RootsQuestion Sample SampleQuestion",
+    "rounds.capabilities": "Ask Caller",
+    "rounds.elicitation": "Cancelled Declined Elicit ListRoots Question RootsQuestion Sample SampleQuestion",
     "rounds.low_level": (
         "CreateMessageRequest ElicitRequest InputRequest InputRequiredResult InputResponses ListRootsRequest "
         "RequestState"

@@ -8,16 +8,16 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin
 
-from mcp_functions.handlers.return_types import class_if_imported, union_members
+from mcp_functions.handlers.return_types import union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
+from mcp_functions.rounds.capabilities import Ask, Capability
 from mcp_functions.schemas.parameters import to_camel_case
 
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.rounds.capabilities import Capability
-    from mcp_functions.rounds.elicitation import Ask, Question
+    from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
@@ -25,18 +25,7 @@ if TYPE_CHECKING:
     # By parameter: the capability, and the types in the brackets of its annotation.
     Capabilities: TypeAlias = Mapping[str, tuple[type[Capability], tuple[Any, ...]]]
 
-# The module and name of every capability. They are looked up and not imported: a function loads only those it uses.
-CAPABILITIES = (
-    ("rounds.elicitation", "Elicit"),
-    ("rounds.steps", "Step"),
-    ("rounds.elicitation", "Sample"),
-    ("rounds.elicitation", "ListRoots"),
-    ("rounds.low_level", "InputResponses"),
-    ("rounds.low_level", "RequestState"),
-    ("rounds.notifications", "Progress"),
-    ("rounds.notifications", "Log"),
-    ("rounds.capabilities", "Caller"),
-)
+CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 
 
 class DeclaredQuestion(NamedTuple):
@@ -67,8 +56,7 @@ class Injection(NamedTuple):
     @property
     def logs(self) -> bool:
         """Whether the function can send log messages."""
-        log = class_if_imported("rounds.notifications", "Log")
-        return any(capability is log for capability, _types in self.capabilities.values())
+        return any(capability.logs for capability, _types in self.capabilities.values())
 
     def make(self, round_: Round) -> dict[str, Capability]:
         """Make the function's capabilities for one round."""
@@ -101,10 +89,10 @@ def read(parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any], *, c
         elif _is_capability(capability):
             capabilities[parameter.name] = (capability, get_args(hint))
         elif not _ask_of(hint):
-            names = ", ".join(name for _module, name in CAPABILITIES)
-            message = f"{parameter}: after * a function takes capabilities ({names}); what the client sends is before *"
+            rule = f"after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
+            message = f"{parameter}: {rule}"
             raise TypeError(message)
-    _check_levels(capabilities)
+    _check_capabilities(capabilities)
     questions = tuple(
         _question(parameter, hints[parameter.name], ask, parameters, camel_case=camel_case)
         for parameter in parameters
@@ -114,15 +102,11 @@ def read(parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any], *, c
 
 
 def _is_capability(annotation: object) -> bool:
-    return isinstance(annotation, type) and any(annotation is class_if_imported(*place) for place in CAPABILITIES)
+    return isinstance(annotation, type) and issubclass(annotation, Capability)
 
 
 def _ask_of(hint: object) -> Ask | None:
-    ask = class_if_imported("rounds.elicitation", "Ask")
-    if ask is None:
-        return None
-    declared: list[Any] = [item for item in get_args(hint) if isinstance(item, ask)]
-    return declared[0] if declared else None
+    return next((item for item in get_args(hint) if isinstance(item, Ask)), None)
 
 
 def _check_sent(parameter: inspect.Parameter, hint: object, capability: object) -> None:
@@ -134,27 +118,12 @@ def _check_sent(parameter: inspect.Parameter, hint: object, capability: object) 
         raise TypeError(message)
 
 
-def _check_levels(capabilities: Capabilities) -> None:
-    levels = {capability.low_level for capability, _types in capabilities.values() if capability.needs_state}
-    if len(levels) > 1:
+def _check_capabilities(capabilities: Capabilities) -> None:
+    if len({capability.low_level for capability, _types in capabilities.values() if capability.needs_state}) > 1:
         message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
-    request_state = class_if_imported("rounds.low_level", "RequestState")
     for name, (capability, types) in capabilities.items():
-        if capability is request_state:
-            _check_state(name, types)
-
-
-def _check_state(name: str, types: tuple[Any, ...]) -> None:
-    if not types:
-        message = f"{name}: RequestState needs its model in brackets, as in RequestState[Draft]"
-        raise TypeError(message)
-    model = types[0]
-    try:
-        model()
-    except ValueError:
-        message = f"{name}: the first round begins with an empty {model.__name__}, so every field needs a default"
-        raise TypeError(message) from None
+        capability.check(name, types)
 
 
 def _question(

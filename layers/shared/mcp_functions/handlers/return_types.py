@@ -16,20 +16,16 @@ if TYPE_CHECKING:
 LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
 
 
-def class_if_imported(module: str, name: str) -> type | None:
-    """Return a class of this package if its module was imported; an annotation can only contain it in that case."""
-    return getattr(sys.modules.get(f"mcp_functions.{module}"), name, None)
-
-
 def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
     """Tell whether a function returned an InputRequiredResult."""
-    result = class_if_imported("rounds.low_level", "InputRequiredResult")
-    return result is not None and isinstance(value, result)
+    low_level = sys.modules.get("mcp_functions.rounds.low_level")  # if it was not imported, no value has its types
+    return low_level is not None and isinstance(value, low_level.InputRequiredResult)
 
 
 def structured(annotation: object) -> JsonType | None:
     """Read the type of the structured content that a return annotation promises; None for text or content."""
-    result = class_if_imported("rounds.low_level", "InputRequiredResult")
+    low_level = sys.modules.get("mcp_functions.rounds.low_level")
+    result = low_level and low_level.InputRequiredResult
     members = [member for member in union_members(annotation) if result is None or member is not result]
     if annotation is None or not members or any(map(_is_unstructured, members)):
         return None

@@ -1,8 +1,8 @@
-"""Questions inline: to the user (`Elicit`, `Ask`), to the client's model (`Sample`), to the client (`ListRoots`)."""
+"""Questions inline: to the user (`Elicit`), to the client's model (`Sample`), to the client (`ListRoots`)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from mcp_functions.protocol.errors import NotAnswered
 from mcp_functions.rounds.capabilities import Capability
@@ -45,17 +45,6 @@ class Cancelled(NotAnswered):
     """The user closed a question without an answer."""
 
     did = "dismissed without answering"
-
-
-class Ask(NamedTuple):
-    """Declares a question in the signature, after `*`: `how: Annotated[Resolution, Ask("How was it resolved?")]`.
-
-    The questions of a signature are asked together, before the function runs; the model does not see them. With
-    `Annotated[Resolution | None, Ask(…)]` the value is None if the user declines. `{name}` in the message stands for
-    an argument.
-    """
-
-    message: str
 
 
 class AnyQuestion(Generic[Answer_co]):
@@ -179,7 +168,7 @@ class Elicit(Capability):
 
         with self._round.noting_errors():
             request = url_request(message, url)
-        self._round.ask(WireQuestion(key, request, read, once=True))
+        self._round.ask(WireQuestion(key, request, read, read_once=True))
 
     @property
     def possible(self) -> bool:

@@ -158,6 +158,21 @@ class RequestState(Capability, Generic[State]):
     value: State
 
     @classmethod
+    def check(cls, parameter: str, args: tuple[Any, ...]) -> None:
+        """Refuse a RequestState without a model, or whose model has no empty instance for the first round."""
+        if not args:
+            message = f"{parameter}: RequestState needs its model in brackets, as in RequestState[Draft]"
+            raise TypeError(message)
+        (model,) = args
+        try:
+            model()
+        except ValueError:
+            message = (
+                f"{parameter}: the first round begins with an empty {model.__name__}, so every field needs a default"
+            )
+            raise TypeError(message) from None
+
+    @classmethod
     def of(cls, round_: Round, args: tuple[Any, ...]) -> Self:
         """Read the state as the model in brackets."""
         state = cls(round_)

@@ -36,14 +36,14 @@ class Record:
         self.steps = {key: list(step) for key, step in document.get("steps", EMPTY).items()}
         self.started_at: int | None = document.get("began")  # unix milliseconds; None until a step needs it
         self.sheds: int = document.get("sheds", 0)  # rounds in a row that ended without a question
-        self.lost_answers: int = document.get("lost_answers", 0)  # rounds in a row that renamed an answered question
+        self.key_changes: int = document.get("lost_answers", 0)  # rounds in a row that renamed an answered question
         self.previous_state: str | None = document.get("state")  # JSON that a low-level function kept
         self.next_state: str | None = None
 
     def add_responses(self, responses: Mapping[str, JSONObject]) -> dict[str, str]:
         """Record every response to a question that the sealed state proves was asked; return the actions by key.
 
-        All of them are recorded before the handler runs, so none is lost if the round ends early.
+        All of them are recorded before the handler runs, so no response is lost if the round ends early.
         """
         actions = {}
         for key, fingerprint in self.asked.items():
@@ -75,15 +75,15 @@ class Record:
         with self.lock:
             return max((step[2] for step in self.steps.values()), default=0) / 1000
 
-    def to_json(self, *, has_questions: bool, lost_answer: bool) -> dict[str, Any]:
-        """Write the record for the next round; `lost_answer` tells whether this round renamed an answered question."""
+    def to_json(self, *, has_questions: bool, renamed_key: bool) -> dict[str, Any]:
+        """Write the record for the next round; `renamed_key`: it renamed an answered question."""
         with self.lock:
             members = {
                 "answers": {key: dict(answers) for key, answers in self.answers.items() if answers} or None,
                 "steps": dict(self.steps) or None,
                 "sheds": None if has_questions else self.sheds + 1,
                 "began": self.started_at,
-                "lost_answers": self.lost_answers + 1 if lost_answer else None,
+                "lost_answers": self.key_changes + 1 if renamed_key else None,
                 "state": self.next_state,
             }
         return {name: value for name, value in members.items() if value is not None}

@@ -249,7 +249,7 @@ class Round:
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
-        return self.record.to_json(has_questions=bool(self.requests), lost_answer=self.questions.has_lost_answer)
+        return self.record.to_json(has_questions=bool(self.requests), renamed_key=self.questions.has_renamed_key)
 
     def audit(self, handler: str, principal: str | None, *, sent: bool) -> AuditRecord:
         """Return the audit record of this round; without `sent`, the client does not get its questions."""
