@@ -62,6 +62,10 @@ class Question(AnyQuestion[Form]):
         """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
         self.key, self.message, self.form = key, message, form
 
+    def formatted(self, arguments: Mapping[str, Any]) -> Question[Form]:
+        """Return the question with arguments in place of `{name}` in its message."""
+        return Question(self.key, self.message.format(**arguments), self.form)
+
     def to_wire(self, *, camel_case: bool) -> WireQuestion:
         """Return the question for the client."""
         form = forms.read_form(self.form, self.key, camel_case=camel_case)
