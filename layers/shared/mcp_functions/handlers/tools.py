@@ -142,7 +142,7 @@ class Tool(Handler[P, R]):
         """Return the text of an exception that is meant for the model; None if it is not."""
         if isinstance(error, InvalidArgument):
             return str(error)
-        # By exact type: pydantic's ValidationError is a ValueError too, and quotes what it was given.
+        # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
         return text_of(error) if type(error) in self.errors else super().text_for_model(error)
 
     def task_support(self, params: Mapping[str, Any]) -> TaskSupport:

@@ -47,8 +47,8 @@ class Ask(NamedTuple):
     """Declares a question in the signature, after `*`: `how: Annotated[Resolution, Ask("How was it resolved?")]`.
 
     The questions of a signature are asked together, before the function runs; the model does not see them. With
-    `Annotated[Resolution | None, Ask(…)]` the value is None if the user declines. `{name}` in the message stands for
-    an argument.
+    `Annotated[Resolution | None, Ask(…)]` the value is None if the user declines. In the message, an argument replaces
+    `{name}`.
     """
 
     message: str

@@ -149,7 +149,7 @@ class RequestState(Capability, Generic[State]):
     """The state that this function kept in the previous round, `request_state.value`; a new one in the first.
 
     Attributes:
-        value: a model of the type in brackets. Return it in `InputRequiredResult(request_state=…)` to keep it.
+        value: a model of the type in brackets. `InputRequiredResult(request_state=…)` carries it to the next round.
 
     """
 

@@ -33,7 +33,7 @@ MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to 
 
 
 class RoundRequest(NamedTuple):
-    """What the request of a round says, and what its deployment allows."""
+    """The request of a round, with the limits of its deployment."""
 
     responses: Mapping[str, JSONObject] = EMPTY  # `inputResponses` as the client sent them
     capabilities: Mapping[str, Any] = EMPTY  # of the client

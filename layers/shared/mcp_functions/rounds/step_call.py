@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.json_types import JsonType
 
-MAX_BYTES = 8 * 1024  # of one result; the whole state has a limit of its own
+MAX_BYTES = 8 * 1024  # of one result; the whole state has another limit
 
 
 class StepCall:

@@ -73,7 +73,7 @@ class Step(Capability):
     def keyed(self) -> KeyedStep:
         """Pass the idempotency key: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
 
-        The key is `step.key`. A conversation's first round ends before such a step, without a question. A repeated
+        The key is `step.key`. A conversation's first round ends before that step, without a question. A repeated
         first request would begin another conversation, with another key.
         """
         return KeyedStep(self._round, self._takes)

@@ -50,15 +50,15 @@ def _wrong_types(valid: str, _canary: str) -> Iterator[tuple[str, Any]]:
     yield "a number", 7
     yield "a fraction", 0.5
     yield "true", True
-    yield "a list with the good one", [valid]
-    yield "an object with the good one", {"requestState": valid}
+    yield "a list that holds the valid state", [valid]
+    yield "an object that holds the valid state", {"requestState": valid}
     yield "an empty list", []
     yield "an empty object", {}
 
 
 def _oversized(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
     for size in SIZES:
-        yield f"the good one with {size} characters more", valid + "A" * size
+        yield f"the valid state with {size} characters more", valid + "A" * size
 
 
 def _invalid(valid: str, canary: str) -> Iterator[tuple[str, str]]:
