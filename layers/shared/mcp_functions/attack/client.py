@@ -77,7 +77,7 @@ class Response:
 
     @property
     def questions(self) -> dict[str, Any] | None:
-        """The `inputRequests` of an `input_required` result; None for other responses."""
+        """The `inputRequests` of an `input_required` result, if the response is one."""
         if self.result is None or self.result.get("resultType") != "input_required":
             return None
         requests = self.result.get("inputRequests")

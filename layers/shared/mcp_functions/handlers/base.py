@@ -64,7 +64,7 @@ class Handler(Generic[P, R]):
     """
 
     kind: ClassVar[str]
-    header_arguments: HeaderParameters = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
+    header_arguments: HeaderParameters = {}  # noqa: RUF012 - of a tool: clients repeat them in headers; never changed
     task: object = None
     single_use: Mode | None = None
 

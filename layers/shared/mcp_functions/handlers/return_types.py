@@ -18,20 +18,24 @@ LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
 
 def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
     """Tell whether a function returned an InputRequiredResult."""
-    low_level = sys.modules.get("mcp_functions.rounds.low_level")  # if it was not imported, no value has its types
-    return low_level is not None and isinstance(value, low_level.InputRequiredResult)
+    result_class = _input_required_class()
+    return result_class is not None and isinstance(value, result_class)
 
 
 def structured(annotation: object) -> JsonType | None:
-    """Read the type of the structured content that a return annotation promises; None for text or content."""
-    low_level = sys.modules.get("mcp_functions.rounds.low_level")
-    result = low_level and low_level.InputRequiredResult
-    members = [member for member in union_members(annotation) if result is None or member is not result]
-    if annotation is None or not members or any(map(_is_unstructured, members)):
+    """Read the type of the structured content that a return annotation promises. Text and content promise none."""
+    result_class = _input_required_class()
+    members = union_members(annotation)
+    results = tuple(member for member in members if result_class is None or member is not result_class)
+    if annotation is None or not results or any(map(_is_unstructured, results)):
         return None
-    if len(members) == len(union_members(annotation)):
-        return read_type(annotation)
-    return read_type(Union[tuple(members)])  # noqa: UP007 - the members are known at run time only
+    return read_type(annotation if results == members else Union.__getitem__(results))
+
+
+def _input_required_class() -> type[InputRequiredResult] | None:
+    """Return InputRequiredResult if its module was imported; otherwise no function can return or name it."""
+    low_level: Any = sys.modules.get("mcp_functions.rounds.low_level")
+    return low_level.InputRequiredResult if low_level else None
 
 
 def returns_content_lists(annotation: object) -> bool:

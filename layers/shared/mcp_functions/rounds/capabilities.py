@@ -1,4 +1,4 @@
-"""What a function declares after `*`: capabilities, by the types of its parameters, and questions (`Ask`).
+"""The declarations after `*` in a signature: capabilities, by the types of the parameters, and questions (`Ask`).
 
 A Lambda needs keys if one of its handlers has a capability with `needs_state`.
 """

@@ -48,19 +48,25 @@ class StepCall:
 
     def run(self, takes: float | None) -> object:
         """Return the recorded result; run the function first if the record has none. `takes` is in seconds."""
-        with self._reserved(takes) as has_to_run:
-            if has_to_run:
+        if self._reserve():
+            try:
+                self.round.check_may_run(takes)
                 with self._running():
                     result = self._function(*self._args, **self._kwargs)
                 self._refuse_awaitable(result)
                 self._record(result)
+            finally:
+                self._release()
         return self._recorded_result()
 
     async def wait(self, takes: float | None) -> object:
         """Do the same with an async function, in an async handler."""
-        with self._reserved(takes) as has_to_run:
-            if has_to_run:
+        if self._reserve():
+            try:
+                self.round.check_may_run(takes)
                 await self._wait_and_record()
+            finally:
+                self._release()
         return self._recorded_result()
 
     def _digest(self) -> str:
@@ -70,26 +76,12 @@ class StepCall:
             self._fail("step {key!r}: JSON cannot carry the arguments of {function}")
         return base64url(digest[:16])
 
-    @contextmanager
-    def _reserved(self, takes: float | None) -> Iterator[bool]:
-        """Reserve the key while the function runs; yield whether it has to run, because the record has no result."""
-        round_ = self.round
+    def _reserve(self) -> bool:
+        """Reserve the key, so that no other task or thread runs the step too. Return False if it was recorded."""
+        round_, key = self.round, self.key
         round_.check_can_continue()
         with round_.noting_errors():
-            check_text(self.key, "a step's key is text, and not of type {type}")
-        if not self._reserve():
-            yield False
-            return
-        try:
-            round_.check_may_run(takes)
-            yield True
-        finally:
-            with round_.record.lock:
-                round_.running_steps.discard(self.key)
-                round_.record.lock.notify_all()
-
-    def _reserve(self) -> bool:
-        round_, key = self.round, self.key
+            check_text(key, "a step's key is text, and not of type {type}")
         with round_.record.lock:
             if round_.ended or round_.closed:
                 raise InputRequired
@@ -108,6 +100,11 @@ class StepCall:
                     "well"
                 )
             return False
+
+    def _release(self) -> None:
+        with self.round.record.lock:
+            self.round.running_steps.discard(self.key)
+            self.round.record.lock.notify_all()
 
     @contextmanager
     def _running(self) -> Iterator[None]:
