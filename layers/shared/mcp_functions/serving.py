@@ -100,9 +100,9 @@ class Offer(NamedTuple):
     audit: Callable[[AuditRecord], object] | None
 
     @property
-    def asks(self) -> bool:
+    def needs_state(self) -> bool:
         """Whether a handler can ask, so that the function seals states."""
-        return any(handler.asks for handler in self.handlers)
+        return any(handler.needs_state for handler in self.handlers)
 
     @property
     def needs_table(self) -> bool:
@@ -248,10 +248,10 @@ def _import_needed(offer: Offer) -> None:
     modules: list[str] = []
     if not all(handler.only_returns for handler in offer.handlers):
         modules += ["dispatch.conversations"]
-    if offer.asks:
+    if offer.needs_state:
         modules += ["dispatch.seal_factory", "seal.envelope"]
         modules += ["schemas.class_types", "schemas.limits", "schemas.record_types"]  # these read forms
-    if offer.asks and "pydantic" in sys.modules:
+    if offer.needs_state and "pydantic" in sys.modules:
         modules += ["schemas.pydantic_types"]
     if offer.needs_table:
         modules += ["dispatch.single_use"]
@@ -259,7 +259,7 @@ def _import_needed(offer: Offer) -> None:
         modules += ["tasks"]
     for module in modules:
         import_module(f"mcp_functions.{module}")
-    if offer.asks and offer.wrapping is None and offer.codec is None:
+    if offer.needs_state and offer.wrapping is None and offer.codec is None:
         _prepare_calls("kms")
     if offer.needs_table:
         _prepare_calls("dynamodb")

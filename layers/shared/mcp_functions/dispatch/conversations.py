@@ -75,7 +75,7 @@ class Conversations:
     def _turn(self, request: Request, handler: Handler[..., Any]) -> _Turn:
         """Verify the state before the handler runs, because authors may change the arguments."""
         states = None
-        if self._states and (handler.asks or "requestState" in request.params):
+        if self._states and (handler.needs_state or "requestState" in request.params):
             states = self._states(handler.answer_within)
         start = start_round(self._audience, request, states)
         notes = observability.current()
@@ -125,7 +125,7 @@ class Conversations:
                 sent = "inputRequests" in result
             return result
         finally:
-            if self._audit and handler.asks:
+            if self._audit and handler.needs_state:
                 self._audit(turn.round.audit(handler.name, turn.start.binding.principal, sent=sent))
 
     def _play(self, turn: _Turn) -> dict[str, Any] | None:

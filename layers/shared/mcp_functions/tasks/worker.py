@@ -96,7 +96,7 @@ class Worker:
         was_reported = False
         with leased.renewing(self._lease / 3000):
             outcome = _outcome(tool, partial(_play, tool, task, round_))
-            if self._audit and tool and tool.asks:
+            if self._audit and tool and tool.needs_state:
                 was_reported, outcome = _report(self._audit, tool, leased, round_, outcome)
         after = self._save(leased, round_, outcome)
         # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
