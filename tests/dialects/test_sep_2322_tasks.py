@@ -10,7 +10,7 @@ import pytest
 
 from mcp_functions.local import environment
 from mcp_functions.testing import Context, deployed
-from mcp_functions.testing.deployment import take_orders
+from mcp_functions.testing.deployment import take_invocations
 from tests.dialects.clients import EVERYTHING, RELATED, Client, PersistentClient, accept
 from tests.dialects.functions import TASKS
 from tests.dialects.wires import ISSUER, Events
@@ -42,7 +42,7 @@ class World:
         return PersistentClient(Events(self.reached, who))
 
     def work(self) -> None:
-        for order in take_orders("local-all-worker"):
+        for order in take_invocations("local-all-worker"):
             from_resource = environment.for_tokens(issuer=ISSUER, resource="https://mcp.example/mcp")
             with environment.applied(from_resource):
                 assert self.own(order, Context("local-all-worker", 900_000)) == {}
@@ -63,7 +63,7 @@ def world(request: pytest.FixtureRequest, _speaking: None) -> World:
 @pytest.fixture(autouse=True)
 def _nobody_waits() -> Iterator[None]:
     yield
-    for _order in take_orders("local-all-worker"):
+    for _order in take_invocations("local-all-worker"):
         pass  # of a task that a test has left
 
 

@@ -391,9 +391,9 @@ def _asks(*, elicit: Elicit) -> str:
         (lambda: tool(single_use="once")(_asks), 'single_use is "replay" or "reject", not \'once\''),  # type: ignore[call-overload]
         (lambda: tool(single_use="replay")(_never_asks), "single_use is of conversations, and this one has a single"),
         (lambda: tool(single_use="replay", max_sheds=0)(_asks), "single_use needs max_sheds=1 or more"),
-        (lambda: Prompt(_asks, single_use="replay"), "single_use is of tools: a prompt is read, and may be read again"),
-        (lambda: resource("a://b", single_use="replay"), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
-        (lambda: prompt(single_use="replay")(_asks), "single_use is of tools: a prompt"),  # type: ignore[call-overload]
+        (lambda: Prompt(_asks, single_use="replay"), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
+        (lambda: resource("a://b", single_use="replay")(_asks), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
+        (lambda: prompt(single_use="replay")(_asks), "unexpected keyword argument 'single_use'"),  # type: ignore[call-overload]
     ],
 )
 def test_where_it_means_nothing_it_is_refused_at_decoration(make: Callable[[], object], said_: str) -> None:

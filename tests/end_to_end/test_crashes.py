@@ -412,6 +412,7 @@ def test_a_state_that_cannot_be_kept_is_logged_by_its_rule(caplog: pytest.LogCap
 RULE_AT = {
     "DeveloperError": 0,
     "fail": 0,
+    "_fail": 0,
     "NotJson": 0,
     "_UnsupportedValue": 1,
 }  # name to index of the argument
@@ -420,6 +421,7 @@ TYPE_NAMES = {"type_name", "name", "words.format"}  # functions that return the 
 CHECKED = {
     "questions.py": {"rule"},  # as `fail` was given it
     "round.py": {"rule"},
+    "step_call.py": {"rule"},  # as `_fail` was given it
     "results.py": {"reason", "allowed"},  # str(NotJson); TOOL or RESOURCE
     "forms.py": {"reason"},  # constants that `_refuse` is given
     "input_requests.py": {"error"},  # NotJson

@@ -18,7 +18,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import Elicit, Step, prompt, serve, tool
-from mcp_functions.handlers import async_calls, event_loop
+from mcp_functions.handlers import event_loop
 from mcp_functions.local import Harness
 from mcp_functions.testing import Conversation
 from tests.local.conftest import write_functions
@@ -49,7 +49,7 @@ def did() -> Counter[str]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let calls wait only briefly for tasks that will not end."""
-    monkeypatch.setattr(async_calls, "GRACE_SECONDS", 0.01)
+    monkeypatch.setattr(event_loop, "GRACE_SECONDS", 0.01)
 
 
 def talk_to(handler: Handler[..., Any]) -> Conversation:

@@ -416,7 +416,7 @@ def test_a_question_in_the_signature_is_asked_before_the_function_runs() -> None
         ran.append(country)
         return city.name
 
-    assert visit.asks
+    assert visit.needs_state
     assert list(visit.describe()["inputSchema"]["properties"]) == ["country"]
     round_ = Round()
     with pytest.raises(InputRequired):
@@ -515,9 +515,9 @@ def t_report(*, progress: Progress, log: Log) -> str: ...  # type: ignore[empty-
     ],
 )
 def test_a_signature_says_whether_its_lambda_needs_the_key(function: Callable[..., str], asks: bool) -> None:  # noqa: FBT001
-    assert tool(function).asks is asks
-    assert prompt(function).asks is asks
-    assert resource("a://b")(function).asks is asks
+    assert tool(function).needs_state is asks
+    assert prompt(function).needs_state is asks
+    assert resource("a://b")(function).needs_state is asks
 
 
 # What a signature may not say, and the sentence that says so.
@@ -560,7 +560,7 @@ def e_header_name(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[
         ),
         (
             e_before_state,
-            "state: mcp_functions.rounds.input_responses.RequestState[test_handlers.Draft]: a capability is a",
+            "state: mcp_functions.rounds.low_level.RequestState[test_handlers.Draft]: a capability is a",
         ),
         (e_before_ask, "city: a question to the user is a parameter after *"),
         (e_after, f"x: int: after * a function takes capabilities ({CONTRACT}); what the client sends is before"),

@@ -85,7 +85,7 @@ def test_prompts_and_resources_may_know_too() -> None:
 
 
 def test_knowing_who_calls_is_no_question_and_no_argument() -> None:
-    assert not whoami.asks
+    assert not whoami.needs_state
     assert whoami.describe()["inputSchema"]["properties"] == {}
 
 

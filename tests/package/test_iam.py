@@ -26,7 +26,7 @@ FRONT_DOOR = "mcp"
 API = "the API"  # its role
 HANDLERS = {folder: importlib.import_module(f"functions.{folder}.app").handler.handlers for folder in FOLDERS}
 # The endpoint seals and keeps what clients of 2025 carry, under its own name like everybody.
-ASKING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.asks for one in made))]
+ASKING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.needs_state for one in made))]
 KEEPING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.needs_table for one in made))]
 WORKING = [folder for folder, made in HANDLERS.items() if any(getattr(one, "task", None) for one in made)]
 WORKERS = {f"{folder}_worker": folder for folder in WORKING}  # the same code under another role

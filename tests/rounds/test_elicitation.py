@@ -41,7 +41,7 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
-from mcp_functions.rounds.questions import MAX_REWORDINGS
+from mcp_functions.rounds.questions import MAX_MESSAGE_CHANGES
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def test_a_question_that_changes_in_every_round_is_refused_by_name(blamed: Calla
         return elicit("consent", f"It is 12:0{clock['it']}. Go on?", Ok).model_dump_json()
 
     talk = talk_to(ticking).call()
-    for _ in range(MAX_REWORDINGS):
+    for _ in range(MAX_MESSAGE_CHANGES):
         assert talk.accept(consent=YES).asked == ["consent"]
     assert blamed(talk.accept(consent=YES)) == (
         "the question 'consent' says something else in every round, so no answer ever belongs to it: "

@@ -27,7 +27,7 @@ from pydantic import BaseModel, Field
 from mcp_functions import Elicit, Step, ToolError, prompt, resource, serve, tool
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
 from mcp_functions.rounds.round import Round, RoundRequest
-from mcp_functions.rounds.steps import MAX_BYTES
+from mcp_functions.rounds.step_call import MAX_BYTES
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:

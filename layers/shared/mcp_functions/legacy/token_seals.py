@@ -34,21 +34,15 @@ class TokenSeal:
         Raises:
             StateTooLarge: the token would be too long for its place in the message.
             TemporarilyUnavailable, Misconfigured: no key is available.
-
         """
         return self._codec.seal(self._prefix + dumps(claims).encode("utf-8", "surrogatepass"))
 
     def open(self, token: str, payer: str) -> dict[str, Any]:
-        """Return the claims of a token.
-
-        Args:
-            token: from the client.
-            payer: the key of the failure budget that an unknown data key is charged to.
+        """Return the claims of a token. A failed unwrap is charged to `payer`.
 
         Raises:
             InvalidRequestState: this seal did not make the token.
             TemporarilyUnavailable, Misconfigured: no key is available.
-
         """
         plaintext = self._codec.unseal(token, caller=payer)
         if not plaintext.startswith(self._prefix):
@@ -66,11 +60,11 @@ class TokenSeals(NamedTuple):
     questions: TokenSeal
 
 
-def make_token_seals(vault: SealFactory, settings: Settings) -> TokenSeals:
+def make_token_seals(seal_factory: SealFactory, settings: Settings) -> TokenSeals:
     """Return the seals; no key is fetched yet. A question's id comes back in a request body, beside the answer."""
 
     def make(label: bytes, max_age: int, max_chars: int) -> TokenSeal:
-        return TokenSeal(vault.seal(label, max_age=max_age, max_chars=max_chars), label)
+        return TokenSeal(seal_factory.seal(label, max_age=max_age, max_chars=max_chars), label)
 
     kept = settings.question_seconds + FETCH_SECONDS
     max_question = max(1, min(MAX_QUESTION, settings.max_body_bytes // 2))

@@ -23,13 +23,7 @@ class ItemSeal:
     """Seals and opens the payloads of rows."""
 
     def __init__(self, codec: Codec, label: bytes = LABEL) -> None:
-        """Use a codec for one kind of payload.
-
-        Args:
-            codec: from `item_envelope` with the same label, or an author's codec.
-            label: LABEL for items, BLOB_LABEL for objects.
-
-        """
+        """Use the envelope of `item_envelope` with the same label, or an author's codec."""
         self._codec = CodecAdapter(codec, label)
 
     def seal(self, row: Row, plaintext: bytes) -> str:
@@ -37,7 +31,6 @@ class ItemSeal:
 
         Raises:
             StateTooLarge: the payload is larger than a token can be.
-
         """
         return self._codec.seal(plaintext, about=_binding(row))
 
@@ -47,7 +40,6 @@ class ItemSeal:
         Raises:
             InvalidRequestState: the token was not sealed for this row.
             TemporarilyUnavailable, Misconfigured: KMS does not answer.
-
         """
         # Failures are charged to the caller of the request. A worker has none, so its item is charged.
         payer = observability.current().payer or f"item:{row.key}"
@@ -55,14 +47,7 @@ class ItemSeal:
 
 
 def item_envelope(keys: Keyring, *, max_age: int, label: bytes = LABEL) -> Envelope:
-    """Return the envelope of items. Its tokens have the greatest length that an envelope allows.
-
-    Args:
-        keys: data keys.
-        max_age: seconds that an item may live after its last write.
-        label: LABEL for items, BLOB_LABEL for objects.
-
-    """
+    """Return the envelope of items that live `max_age` seconds; its tokens may be as long as an envelope allows."""
     from mcp_functions.seal.envelope import CEILING, Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
 
     return Envelope(keys, label=label, max_chars=CEILING, max_age=max_age)
