@@ -20,7 +20,7 @@ from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
-from mcp_functions.http.forwarding import boto3_client
+from mcp_functions.http.forwarding import lambda_client
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.settings import Settings
 from tests.support import wire
@@ -323,7 +323,9 @@ def test_a_missing_catalog_is_an_internal_error(tmp_path: Path) -> None:
 
 
 def test_invoke_is_bounded_in_time_and_never_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    config = boto3_client().meta.config
+    client: Any = lambda_client()
+    config = client.meta.config
     assert config.retries["total_max_attempts"] == 1
     assert config.connect_timeout + config.read_timeout <= 30

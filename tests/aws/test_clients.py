@@ -33,16 +33,12 @@ from hypothesis import strategies as st
 from mcp_functions import aws
 from mcp_functions.aws import clients, connection, endpoints
 from mcp_functions.aws.clients import KmsClient, LambdaClient, RetryQuota, Timing
-from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, ContainerCredentials
-from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
+from mcp_functions.aws.errors import ConnectionClosedError
 from mcp_functions.aws.signing import Credentials, SigningScope, sign
-from mcp_functions.http import forwarding
 from mcp_functions.http.forwarding import lambda_client
-from mcp_functions.seal import kms
 from mcp_functions.seal.kms import kms_client
-from mcp_functions.store import DynamoDbError, dynamodb, make_call, s3
+from mcp_functions.store import DynamoDbError, make_call, s3
 from mcp_functions.tasks import lambda_client as summons_client
-from mcp_functions.tasks import worker_invoker
 from tests.support.strict_kms import run_python
 
 if TYPE_CHECKING:
@@ -146,13 +142,7 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
         {"AWS_DEFAULT_REGION": "", "AWS_REGION": ""},
         {"AWS_ACCESS_KEY_ID": ""},
         {"AWS_SECRET_ACCESS_KEY": ""},
-        {"AWS_ACCESS_KEY_ID": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "https://elsewhere.example/creds"},
-        {"AWS_ACCESS_KEY_ID": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://elsewhere.example/creds"},
-        {
-            "AWS_ACCESS_KEY_ID": "",
-            "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1/creds",
-            "AWS_WEB_IDENTITY_TOKEN_FILE": "/token",
-        },
+        {"AWS_ACCESS_KEY_ID": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1/creds"},  # SnapStart
     ],
     ids=str,
 )
@@ -262,9 +252,8 @@ def test_either_variable_of_lambda_names_the_region_for_both_clients(
     monkeypatch.setenv(named, "eu-south-2")
     target = aws.find_endpoint({**LAMBDA, "AWS_DEFAULT_REGION": "", "AWS_REGION": "", named: "eu-south-2"}, "kms")
     assert target is not None
-    assert (
-        kms.boto3_client().meta.endpoint_url == f"https://{target.authority}" == "https://kms.eu-south-2.amazonaws.com"
-    )
+    monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
+    assert kms_client().meta.endpoint_url == f"https://{target.authority}" == "https://kms.eu-south-2.amazonaws.com"
 
 
 def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
@@ -538,20 +527,6 @@ def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> N
     assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
 
 
-def test_credentials_that_drip_do_not_hold_a_call_open(dripping: Dripping) -> None:
-    dripping.body = handed_out("2099-01-01T00:00:00Z").body
-    seconds = [0.0]
-
-    def clock() -> float:
-        seconds[0] += 0.1
-        dripping.let.release()
-        return seconds[0]
-
-    with pytest.raises(MetadataRetrievalError):
-        ContainerCredentials(dripping.url.removeprefix("http://"), "/credentials", "", clock=clock)()
-    assert seconds[0] < FETCH_SECONDS + 1
-
-
 def test_waits_count_towards_the_time_of_a_call(service: Service) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
@@ -772,53 +747,12 @@ def test_an_answer_of_the_table_that_was_cut_is_none(service: Service) -> None:
     )
     service.script += [Told(headers={"x-amz-crc32": "1"})] * 3
     with pytest.raises(ConnectionClosedError):
-        client.call("GetItem", GET)
+        client.get_item(**GET)
     client.close()
     # "25 milliseconds for DynamoDB", says botocore's table too
     assert waits == [0.0125, 0.025]
     scales = vars(standard.ExponentialBackoff)["_SERVICE_BACKOFF_CONFIG"]["dynamodb"]
     assert scales["non_throttling_base_scale"] == clients.DYNAMODB_SECONDS
-
-
-# Credentials that end
-
-
-def handed_out(ends: str, key: str = "AKID") -> Told:
-    return Told(
-        body=json.dumps({"AccessKeyId": key, "SecretAccessKey": SECRET, "Token": "t", "Expiration": ends}).encode()
-    )
-
-
-def test_credentials_are_fetched_once_and_again_before_they_end(service: Service) -> None:
-    clock = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp()]
-    uri = f"http://{service.host}/2021-04-23/credentials"
-    snapstart = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": uri, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "asks"}
-    target = aws.find_endpoint({**snapstart, "AWS_REGION": "eu-west-1"}, "kms")
-    assert target is not None
-    assert isinstance(target.credentials, ContainerCredentials)
-    fetch = ContainerCredentials(service.host, "/2021-04-23/credentials", "asks", lambda: clock[0])
-    service.script += [handed_out("2026-01-01T01:00:00Z"), handed_out("2026-01-01T07:00:00.123Z", "NEXT")]
-    assert fetch() == fetch() == Credentials("AKID", SECRET, "t")
-    assert [(path, headers["authorization"]) for path, headers, _body in service.asked] == [
-        ("/2021-04-23/credentials", "asks")
-    ]
-    clock[0] += 3600 - REFRESH_SECONDS + 1
-    assert fetch().key_id == "NEXT"
-    assert len(service.asked) == 2
-
-
-@pytest.mark.parametrize("told", [Told(500), Told(body=b"<html>"), Told(body=b"{}"), None], ids=str)
-def test_credentials_that_cannot_be_renewed_serve_to_their_end(service: Service, told: Told | None) -> None:
-    clock = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp()]
-    fetch = ContainerCredentials(service.host, "/credentials", "", lambda: clock[0])
-    service.script += [handed_out("2026-01-01T01:00:00Z"), told, told]
-    assert fetch().key_id == "AKID"
-    clock[0] += 3599
-    assert fetch().key_id == "AKID"
-    clock[0] += 1
-    with pytest.raises(MetadataRetrievalError) as failed:
-        fetch()
-    assert SECRET not in str(failed.value)
 
 
 # What is left behind
@@ -920,16 +854,16 @@ def test_only_a_server_that_this_machine_trusts_is_told_anything(
     service.close()
 
 
-def test_preparing_where_boto3_will_call_is_nothing() -> None:
-    aws.prepare(None)
+def test_boto3_is_imported_at_init_where_it_will_call() -> None:
+    script = "import sys; from mcp_functions import aws; aws.prepare(None); print('botocore.session' in sys.modules)"
+    assert run_python(script).strip() == "True"
 
 
-@pytest.mark.parametrize(
-    "make", [forwarding.boto3_client, worker_invoker.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
-)
+@pytest.mark.parametrize("make", [lambda_client, summons_client, kms_client, make_call, s3.s3_client])
 def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     log = logging.getLogger("botocore")
@@ -939,7 +873,7 @@ def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
         made = make()
         assert log.level == logging.WARNING
         assert boto3.DEFAULT_SESSION is None  # credentials from before a snapshot would live on in it
-        if make is not dynamodb.boto3_call:
+        if make is not make_call:
             assert made.meta.config.connect_timeout + made.meta.config.read_timeout <= 30  # API Gateway's
     finally:
         log.setLevel(before)

@@ -33,7 +33,8 @@ SHAPED = {
     "request_id": "c8fb0cc7-f475-4ff7-b695-c2c2a0109d79",
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 }
-ALL = Notes.of(**dict.fromkeys(Notes.__annotations__, 1) | SHAPED | {"flow": "a conversation", "jti": b"a state"})
+ALL = Notes()
+vars(ALL).update(dict.fromkeys(Notes.__annotations__, 1) | SHAPED | {"flow": "a conversation", "jti": b"a state"})
 
 
 def rows(heading: str) -> list[list[str]]:

@@ -23,11 +23,11 @@ from mcp_functions.local.inspection import command as opening_command
 from mcp_functions.observability import Notes, lines
 from mcp_functions.observability.notes import fields
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError
+from mcp_functions.seal.claims import ClaimReason as OfClaims
 from mcp_functions.seal.data_keys import KmsKey, Rules
 from mcp_functions.seal.data_keys import TokenReason as OfTokens
 from mcp_functions.seal.envelope import MAX_CHARS
 from mcp_functions.seal.request_state import FLOW_FACTOR
-from mcp_functions.seal.request_state import ClaimReason as OfClaims
 from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import LINK, ROOT, Page, every_test
 from tests.support import filters

@@ -23,9 +23,10 @@ from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.claims import bind_request
 from mcp_functions.seal.data_keys import Keyring, Scope
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import RequestStates, bind_request
+from mcp_functions.seal.request_state import RequestStates
 from tests.local.conftest import write_functions
 from tests.support import wire
 
@@ -271,8 +272,8 @@ def test_a_payload_that_is_no_document_of_claims_is_said(holder: KeySource) -> N
 
 
 def test_every_reason_of_the_server_is_explained() -> None:
+    from mcp_functions.seal.claims import ClaimReason as OfClaims  # noqa: PLC0415
     from mcp_functions.seal.data_keys import TokenReason as OfTokens  # noqa: PLC0415 - two enumerations of one name
-    from mcp_functions.seal.request_state import ClaimReason as OfClaims  # noqa: PLC0415
 
     unexplained = {*OfTokens, *OfClaims} - reasons.WHY.keys()
     assert unexplained == {OfTokens.KEK_RETIRED, OfClaims.CODEC}  # neither can be met here: one key, our own codec

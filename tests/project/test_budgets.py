@@ -34,7 +34,7 @@ RECORDS = {"dataclasses"}  # are the author's
 LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {
-    "aws", "aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing", "aws.endpoints",
+    "aws", "aws.clients", "aws.connection", "aws.errors", "aws.signing", "aws.endpoints",
 }  # fmt: skip
 EVERY = {
     "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",
@@ -53,8 +53,8 @@ ASKING = TOOL | CALLS | {
     "dispatch.conversations", "dispatch.seal_factory", "handlers.injection", "protocol.content_blocks",
     "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation", "rounds.input_requests",
     "rounds.questions", "rounds.record", "rounds.round", "schemas.class_types", "schemas.forms", "schemas.limits",
-    "schemas.record_types", "seal", "seal.budgets", "seal.canonical_json", "seal.data_keys", "seal.envelope",
-    "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets",
+    "schemas.record_types", "seal", "seal.budgets", "seal.canonical_json", "seal.claims", "seal.codec_adapter",
+    "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets",
 }  # fmt: skip
 KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
 OWN = {

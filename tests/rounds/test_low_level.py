@@ -25,7 +25,8 @@ from mcp_functions.protocol.errors import DeveloperError, InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
 from mcp_functions.rounds.low_level import _read
 from mcp_functions.rounds.round import Round, RoundRequest
-from mcp_functions.seal.request_state import Binding, RequestStates
+from mcp_functions.seal.claims import Binding
+from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.testing import Conversation
 from tests.support import wire
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.data_keys import Choice, DataKey, Keyring, KmsKey, Limits, Rules, choose_key, kek_hint
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.kms import boto3_client
+from mcp_functions.seal.kms import kms_client
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
 if TYPE_CHECKING:
@@ -978,7 +978,9 @@ def aws(moto_kms: str, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
     }.items():
         monkeypatch.setenv(name, value)
-    return boto3_client()
+    with monkeypatch.context() as asked:
+        asked.setenv("MCP_AWS_CLIENT", "boto3")
+        return kms_client()
 
 
 def test_the_client_is_bounded_in_time_and_follows_the_endpoint_of_the_environment(aws: Any, moto_kms: str) -> None:  # noqa: ANN401

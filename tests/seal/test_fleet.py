@@ -24,9 +24,10 @@ from hypothesis.stateful import (
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.claims import Binding, bind_request
 from mcp_functions.seal.data_keys import Keyring, KmsKey
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import Binding, RequestStates, RoundBudgetExceeded, VerifiedState, bind_request
+from mcp_functions.seal.request_state import RequestStates, RoundBudgetExceeded, VerifiedState
 from tests.support.strict_kms import SCOPE, START, Clock, Repeatable, StrictKms, kms_error
 
 SIZE, LIFETIME, EPOCH = 4, 600, 900

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from mcp_functions import settings
 from mcp_functions import store as tables
+from mcp_functions.aws.errors import OUTAGE
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.local.doubles import dynamodb as local
 from mcp_functions.local.doubles.dynamodb import Moto
@@ -27,7 +28,7 @@ from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.store import Conflict, DynamoDbError, DynamoDbTable, ItemTooLarge, Key, SealedTable, UnreadableItem
-from mcp_functions.store.dynamodb import MAX_BYTES, OUTAGE
+from mcp_functions.store.dynamodb import MAX_BYTES
 from mcp_functions.testing import deployed
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys

@@ -85,7 +85,7 @@ class Tool(Handler[P, R]):
         if self._annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
-            self._annotations = hints.read_tool_annotations(self._annotations)
+            self._annotations = hints.read_annotations(self._annotations, hints.TOOL)
 
     def _check_task(self) -> None:
         if self.task not in (None, *TASK_SUPPORT) and not callable(self.task):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.seal.request_state import unseal
+from mcp_functions.seal.codec_adapter import CodecAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ class TokenSeal:
 
     def __init__(self, codec: Codec, label: bytes) -> None:
         """Use a codec for one kind of token. An author's codec ignores labels, so the label is also sealed inside."""
-        self._codec, self._prefix = codec, label + b"\0"
+        self._codec, self._prefix = CodecAdapter(codec), label + b"\0"
 
     def seal(self, claims: Mapping[str, Any]) -> str:
         """Return a token that holds the claims.
@@ -44,7 +44,7 @@ class TokenSeal:
             InvalidRequestState: this seal did not make the token.
             TemporarilyUnavailable, Misconfigured: no key is available.
         """
-        plaintext = unseal(self._codec, token, payer)
+        plaintext = self._codec.unseal(token, caller=payer)
         if not plaintext.startswith(self._prefix):
             reason = "label"
             raise InvalidRequestState(reason)

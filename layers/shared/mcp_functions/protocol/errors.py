@@ -238,18 +238,6 @@ class ResultTooLarge(InternalError):
         super().__init__(f"The result is larger than this server can send ({megabytes} MB)")
 
 
-class TaskResultTooLarge(InternalError):
-    """The result does not fit into the table item of its task."""
-
-    sentence = "The result is larger than a task can keep (about 290 KB)"
-
-
-class WorkerGaveUp(InternalError):
-    """Several workers in succession ended at the same step. The log of the worker's function has the cause."""
-
-    sentence = "The task was begun again and again, and never came further"
-
-
 class Misconfigured(InternalError):
     """The operator must act: a setting is missing, a key is denied, a state is too large."""
 

@@ -182,8 +182,7 @@ def _encode(payload: object) -> bytes:
     try:
         return dumps(payload).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError):
-        message = "an item of the table must be JSON"
-        raise DeveloperError(message) from None
+        raise DeveloperError(rule="an item of the table must be JSON") from None
 
 
 def _decode(plaintext: bytes) -> JSONValue:

@@ -19,10 +19,8 @@ from mcp_functions.protocol.errors import (
     DeveloperError,
     InternalError,
     McpError,
-    TaskResultTooLarge,
     TemporarilyUnavailable,
     UnknownTask,
-    WorkerGaveUp,
     is_ctrl_c,
 )
 from mcp_functions.protocol.messages import Principal
@@ -44,6 +42,8 @@ if TYPE_CHECKING:
 
 MAX_ATTEMPTS = 5  # workers in a row that took a task without progress
 NO_LIMIT = 1 << 31  # of rounds without a question: a task has no client that gives up
+GAVE_UP = "The task was begun again and again, and never came further"  # the log has the cause
+RESULT_TOO_LARGE = "The result is larger than a task can keep (about 290 KB)"
 TOO_LARGE = "This call has more data than a task can keep. Answer more briefly."
 
 
@@ -87,7 +87,7 @@ class Worker:
     def _take(self, task: Task) -> Task:
         after = transitions.take(task, self._now_ms(), self._lease)
         if after.held and task.attempts >= MAX_ATTEMPTS:
-            return transitions.give_up(task, self._now_ms(), WorkerGaveUp().to_json())
+            return transitions.give_up(task, self._now_ms(), InternalError(GAVE_UP).to_json())
         return after
 
     def _run_round(self, leased: LeasedTask, task: Task, deadline: float) -> None:
@@ -121,7 +121,7 @@ class Worker:
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # for the author
             too_large = {"result": self._tools[leased.tool].error_result(TOO_LARGE)}
-            instead = too_large if outcome is None else {"error": TaskResultTooLarge().to_json()}
+            instead = too_large if outcome is None else {"error": InternalError(RESULT_TOO_LARGE).to_json()}
         except DeveloperError as error:
             tool = self._tools[leased.tool]
             instead = {"result": crash_result(tool, Crash(crash_message(tool), error))}
