@@ -591,6 +591,6 @@ def test_a_request_that_is_none_is_refused(change: dict[str, Any], said: str) ->
     assert (answer.status, said in answer.body.decode()) == (400, True)
 
 
-def _wired() -> tables.Table:
+def _wired() -> tables.SealedTable:
     """Wire a table as a container of its own does at its first event."""
     return SealFactory(settings.read(os.environ), "local/asking", now=time.time).table(DAY)

@@ -107,18 +107,7 @@ class CachedClient:
 def forward(
     client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
 ) -> ForwardedResponse:
-    """Invoke a function with an event, and return its HTTP response.
-
-    Args:
-        client: returns the Lambda client.
-        function: the physical name of the function, with its qualifier.
-        event: the event as API Gateway sent it.
-        seconds: until the client of this request stops waiting.
-
-    Raises:
-        McpError: the function could not be reached, or failed.
-
-    """
+    """Invoke a function with an event and return its HTTP response, within so many seconds."""
     payload = _payload(event)
 
     def invoke() -> tuple[bytes, bool]:
@@ -140,9 +129,8 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     """Call a function in a thread and wait for its result; after the timeout the thread runs on, unobserved.
 
     Raises:
-        NotAnsweredInTime: the call did not end in time.
+        OutcomeUnknown: the call did not end in time.
         Exception: the exception that the call raised.
-
     """
     results: list[T] = []
     errors: list[Exception] = []

@@ -52,6 +52,11 @@ class McpError(Exception):
         self.id = id
         self.headers = headers or {}
 
+    def to_json(self) -> dict[str, object]:
+        """Return the `error` member of a JSON-RPC response."""
+        members = {"code": self.code, "message": self.message}
+        return members if self.data is None else {**members, "data": self.data}
+
 
 # ---- The request is not valid
 

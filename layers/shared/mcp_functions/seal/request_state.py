@@ -217,6 +217,27 @@ def read_claims(payload: bytes) -> dict[str, Any]:
     return claims
 
 
+def unseal(codec: Codec, token: str, caller: str) -> bytes:
+    """Open a token. An envelope charges the caller for a failed unwrap; an author's codec takes the token alone.
+
+    Raises:
+        InvalidRequestState: the token is invalid, or an author's codec raised anything at all.
+        TemporarilyUnavailable, Misconfigured: no key is available.
+    """
+    try:
+        if getattr(codec, "knows_callers", False):
+            payload = cast("Envelope", codec).unseal(token, caller=caller)
+        else:
+            payload = codec.unseal(token)
+    except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
+        raise
+    except Exception:  # noqa: BLE001 - an author's codec may raise anything, and its text may hold secrets
+        raise InvalidRequestState(ClaimReason.CODEC) from None
+    if not isinstance(payload, bytes):
+        raise InvalidRequestState(ClaimReason.CODEC)
+    return payload
+
+
 class RequestStates:
     """Seals the state of a round, and opens it for the request that continues the conversation."""
 
@@ -251,8 +272,6 @@ class RequestStates:
         self._codec, self._now, self._rand = codec, now, rand
         self._lifetime_ms, self._flow_ms = lifetime_seconds * 1000, max_flow_seconds(lifetime_seconds) * 1000
         self._max_rounds, self._anonymous = max_rounds, anonymous
-        # An envelope charges the caller for a failed unwrap; an author's codec takes the token alone.
-        self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
 
     def new_flow(self) -> str:
         """Return a random id for a new conversation."""
@@ -316,7 +335,7 @@ class RequestStates:
         self._check_principal(binding)
         notes = observability.current()
         notes.payer = caller
-        claims = read_claims(self._unseal(token, caller))
+        claims = read_claims(unseal(self._codec, token, caller))
         state = VerifiedState(*(claims[name] for name in ("f", "r", "q", "s", "iat", "fx")))
         notes.flow, notes.round = state.flow, state.round + 1
         _check_binding(claims, binding)
@@ -324,19 +343,6 @@ class RequestStates:
         if not 1 <= state.round <= self._max_rounds:
             raise InvalidRequestState(ClaimReason.ROUND)
         return state
-
-    def _unseal(self, token: str, caller: str) -> bytes:
-        """Open the token. "Whatever an own codec raises, a state that did not open is a bad state": it fails closed."""
-        try:
-            envelope = self._envelope
-            payload = envelope.unseal(token, caller=caller) if envelope else self._codec.unseal(token)
-        except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
-            raise
-        except Exception:  # noqa: BLE001 - an author's codec may raise anything, and its text may hold secrets
-            raise InvalidRequestState(ClaimReason.CODEC) from None
-        if not isinstance(payload, bytes):
-            raise InvalidRequestState(ClaimReason.CODEC)
-        return payload
 
     def _check_times(self, claims: Mapping[str, Any]) -> None:
         now = int(self._now() * 1000)

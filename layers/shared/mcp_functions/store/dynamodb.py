@@ -57,16 +57,10 @@ class DynamoDbError(Exception):
 
 
 class DynamoDbTable:
-    """The rows of one table."""
+    """The rows of one table. Every method may also raise TemporarilyUnavailable and Misconfigured."""
 
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
-        """Use a table; no request is sent, and no client is built.
-
-        Args:
-            name: of the table.
-            make_call: returns a function that sends a request and raises `DynamoDbError`.
-
-        """
+        """Use a table; no request is sent, and no client is made before the first one."""
         self._name, self._make_call = name, make_call
         self._call: Call | None = None
         register_for_reset(self)
@@ -76,12 +70,7 @@ class DynamoDbTable:
         self._call = None
 
     def read(self, key: str) -> Row | None:
-        """Return a row as the last write left it (strongly consistent).
-
-        Raises:
-            TemporarilyUnavailable, Misconfigured: see `Table`.
-
-        """
+        """Return a row as the last write left it (strongly consistent)."""
         try:
             answer = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True)
         except DynamoDbError as error:
@@ -89,18 +78,7 @@ class DynamoDbTable:
         return row_of(answer["Item"]) if answer.get("Item") else None
 
     def write(self, row: Row, *, over: int | None, now: int) -> None:
-        """Write a row.
-
-        Args:
-            row: with a nonce that no other write has.
-            over: the version that it replaces; None if the row must be absent or expired.
-            now: unix seconds.
-
-        Raises:
-            Conflict: the table holds another version.
-            TemporarilyUnavailable, Misconfigured: see `Table`.
-
-        """
+        """Write a row over a version, or where it is absent or expired at `now` (unix seconds); else a Conflict."""
         condition = _is_absent(now) if over is None else _has_version(over)
         try:
             self._ask("PutItem", Item=_item(row), ReturnValuesOnConditionCheckFailure="ALL_OLD", **condition)
@@ -108,13 +86,7 @@ class DynamoDbTable:
             self._check_written(row, error)
 
     def delete(self, key: str, version: int) -> None:
-        """Delete a row of this version, if it exists.
-
-        Raises:
-            Conflict: the table holds another version.
-            TemporarilyUnavailable, Misconfigured: see `Table`.
-
-        """
+        """Delete a row of this version, if it exists; Conflict if the table holds another version."""
         condition = _has_version(version)
         condition["ConditionExpression"] = f"attribute_not_exists(#key) OR {condition['ConditionExpression']}"
         condition["ExpressionAttributeNames"] |= {"#key": "key"}

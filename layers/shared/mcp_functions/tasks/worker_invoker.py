@@ -35,13 +35,7 @@ class WorkerInvoker:
     """Invokes the workers of one function."""
 
     def __init__(self, worker: str, make_client: Callable[[], Invoking]) -> None:
-        """Use a worker; no client is made before the first call.
-
-        Args:
-            worker: the physical name of the worker's Lambda, with a qualifier if it has one (":live").
-            make_client: returns boto3's client or the toolkit's own.
-
-        """
+        """Use the physical name of the worker's Lambda, with its qualifier; no client is made before the first call."""
         self._worker, self._make_client = worker, make_client
         self._client: Invoking | None = None
         register_for_reset(self)
