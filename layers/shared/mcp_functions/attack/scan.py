@@ -47,7 +47,9 @@ class Target:
     @property
     def questions(self) -> Mapping[str, Any]:
         """The questions of the first round."""
-        return (self.rounds and self.rounds[0].response.questions) or {}
+        if not self.rounds:
+            return {}
+        return self.rounds[0].response.questions or {}
 
     @property
     def completes(self) -> bool:
@@ -148,7 +150,7 @@ class Scan:
         return self.client.send(self.request(target, **changes))
 
     def begin(self, target: Target) -> tuple[str, dict[str, Any]]:
-        """Begin a conversation. Return its first state, and correct answers to the first questions."""
+        """Return the first state of a new conversation, and correct answers to its first questions."""
         return _state_and_answers(target, self.call(target).response)
 
     def last_round(self, target: Target, person: str = CALLER) -> tuple[str, dict[str, Any]]:
