@@ -10,9 +10,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ import pydantic
 import pytest
 
 from tests.support import wire
+from tests.support.http_servers import listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,19 +154,15 @@ class Aws:
             def log_message(self, *_args: object) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Connection)
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
+        self.connection = Connection
+        self.host = ""
 
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[Aws]:
     running = Aws()
-    yield running
-    running.server.shutdown()
-    running.thread.join()
-    running.server.server_close()
+    with listening(running.connection) as running.host:
+        yield running
 
 
 @cache
@@ -207,7 +203,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def told(kind: str, aws: Aws) -> dict[str, Any]:
-    return took(kind, f"http://127.0.0.1:{aws.server.server_port}")
+    return took(kind, f"http://{aws.host}")
 
 
 def blamed(told: dict[str, Any], name: str) -> str:
@@ -283,7 +279,7 @@ def test_a_warm_answer_opens_no_file(kind: str, told: dict[str, Any]) -> None:
 def test_a_conversation_in_one_container_asks_kms_once(aws: Aws) -> None:
     took.cache_clear()
     aws.asked.clear()
-    told = took("asking", f"http://127.0.0.1:{aws.server.server_port}")
+    told = took("asking", f"http://{aws.host}")
     assert ANSWERS["asking"] in told["answers"][-1]["body"]
     assert aws.asked == ["GenerateDataKey"]
 
@@ -291,7 +287,7 @@ def test_a_conversation_in_one_container_asks_kms_once(aws: Aws) -> None:
 @pytest.mark.parametrize("kind", KEEPERS)
 def test_who_keeps_something_asks_the_table_without_boto3(kind: str, aws: Aws) -> None:
     aws.asked.clear()
-    told = took(kind, f"http://127.0.0.1:{aws.server.server_port}")
+    told = took(kind, f"http://{aws.host}")
     assert {answer["statusCode"] for answer in told["answers"]} == {200}, told["answers"]
     crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in NEVER - PYDANTICS)]
     assert not crept, [blamed(told, name) for name in crept]
