@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 # ---- Asking
 
 
-def test_two_questions_under_one_key_are_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_two_questions_under_one_key_are_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def asking(*, elicit: Elicit) -> str:
         """Ask two things under one key."""
         return f"{elicit('sure', 'Sure?', Ok)} {elicit('sure', 'Really?', Ok)}"
 
     talk = Conversation(serve(asking)).call().accept(sure=YES)
-    assert "two different questions under the key 'sure'" in blamed(talk)
+    assert "two different questions under the key 'sure'" in author_error(talk)
 
 
 def a_question(words: str) -> LambdaFunction:
@@ -53,7 +53,7 @@ def a_question(words: str) -> LambdaFunction:
     return serve(ask)
 
 
-def test_a_key_that_changes_in_every_round_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_key_that_changes_in_every_round_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def forgetful(*, elicit: Elicit) -> str:
         """Draw a key in every round."""
@@ -61,7 +61,7 @@ def test_a_key_that_changes_in_every_round_is_refused(blamed: Callable[[Conversa
 
     talk = Conversation(serve(forgetful)).call()
     assert len(talk.accept(**{talk.asked[0]: YES}).asked) == 1
-    assert "a question's key must be the same in every round" in blamed(talk.accept(**{talk.asked[0]: YES}))
+    assert "a question's key must be the same in every round" in author_error(talk.accept(**{talk.asked[0]: YES}))
 
 
 def test_a_deployment_may_rename_a_key() -> None:
@@ -328,7 +328,7 @@ def test_who_agreed_to_one_price_has_not_agreed_to_another(page: dict[str, Any])
     assert talk.accept(consent=True).text.endswith("for 280 EUR")
 
 
-def test_a_question_that_never_stays_the_same_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_question_that_never_stays_the_same_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def nervous(*, elicit: Elicit) -> str:
         """Ask something else in every round."""
@@ -337,4 +337,4 @@ def test_a_question_that_never_stays_the_same_is_refused(blamed: Callable[[Conve
     talk = Conversation(serve(nervous)).call()
     for _ in range(2):
         assert talk.accept(sure=YES).asked == ["sure"]
-    assert "the question 'sure' says something else in every round" in blamed(talk.accept(sure=YES))
+    assert "the question 'sure' says something else in every round" in author_error(talk.accept(sure=YES))

@@ -152,7 +152,7 @@ class OfferThree(BaseModel):
     currency: str
 
 
-def test_a_recorded_result_gains_fields_with_defaults(blamed: Callable[[Conversation], str]) -> None:
+def test_a_recorded_result_gains_fields_with_defaults(author_error: Callable[[Conversation], str]) -> None:
     def version(offer: type[BaseModel]) -> LambdaFunction:
         def look_up() -> BaseModel:
             return offer.model_validate({"euros": 5, "currency": "EUR"})
@@ -171,7 +171,7 @@ def test_a_recorded_result_gains_fields_with_defaults(blamed: Callable[[Conversa
     talk = Conversation(version(OfferOne)).call().upgrade(version(OfferTwo)).accept(sure=YES)
     assert talk.text == "OfferTwo(euros=5, currency='EUR')"
     talk = Conversation(version(OfferOne)).call().upgrade(version(OfferThree)).accept(sure=YES)
-    assert "new fields need defaults" in blamed(talk)
+    assert "new fields need defaults" in author_error(talk)
 
 
 def test_a_function_that_stops_asking_keeps_its_elicit_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,9 @@ import asyncio
 import contextvars
 import subprocess
 import sys
-import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,17 +16,19 @@ import httpx2
 import pytest
 from pydantic import BaseModel
 
-from mcp_functions import Elicit, Step, prompt, serve, tool
+from mcp_functions import Elicit, Step, prompt, tool
 from mcp_functions.handlers import async_calls, event_loop
 from mcp_functions.local import Harness
-from mcp_functions.testing import Conversation
 from tests.local.conftest import write_functions
 from tests.support import wire
+from tests.support.conversations import talk_to
+from tests.support.http_servers import listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
-    from mcp_functions.handlers.base import Handler
+    from mcp_functions.testing import Conversation
+
 
 ROOT = Path(__file__).parents[2]
 SECRET = "hunter2"  # noqa: S105 - planted, so that a log that quotes can be caught
@@ -50,10 +51,6 @@ def did() -> Counter[str]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let calls wait only briefly for tasks that will not end."""
     monkeypatch.setattr(async_calls, "GRACE_SECONDS", 0.01)
-
-
-def talk_to(handler: Handler[..., Any]) -> Conversation:
-    return Conversation(serve(handler))
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
@@ -96,14 +93,8 @@ class Shop(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def shop() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Shop)
-    server.daemon_threads = True
-    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    serving.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    serving.join()
-    server.server_close()
+    with listening(Shop) as host:
+        yield f"http://{host}"
 
 
 def test_a_client_made_once_serves_every_call_also_after_one_that_went_wrong(shop: str) -> None:

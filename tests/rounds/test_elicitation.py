@@ -40,9 +40,10 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.protocol.errors import DeveloperError, InputRequired
+from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.questions import MAX_REWORDINGS
 from mcp_functions.testing import Conversation
+from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,69 +69,55 @@ SAID = {"role": "assistant", "content": {"type": "text", "text": "sunny"}, "mode
 ROOTS = {"roots": [{"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}]}
 
 
-def talk_to(handler: Handler[..., Any], **options: Any) -> Conversation:  # noqa: ANN401 - of Conversation
-    return Conversation(serve(handler), **options)
-
-
-@pytest.fixture
-def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
-    """Says what a test tells the author of a tool that broke a rule; the client and the log are told less."""
-
-    def blamed(talk: Conversation) -> str:
-        assert talk.status == 200
-        assert talk.text == f"The tool {talk.function} failed unexpectedly. The server's log says why."
-        assert isinstance(talk.raised, DeveloperError)
-        assert caplog.messages[-1].startswith(f"failed: {talk.raised.rule} at ")
-        return str(talk.raised)
-
-    return blamed
-
-
 # Questions that break a rule.
 
 
-def test_who_takes_the_form_for_the_message_is_told_what_a_form_is(blamed: Callable[[Conversation], str]) -> None:
+def test_who_takes_the_form_for_the_message_is_told_what_a_form_is(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def swapped(*, elicit: Elicit) -> str:
         return elicit("guest", Name, "Who?").name  # type: ignore[arg-type]
 
-    assert blamed(talk_to(swapped).call()).startswith("guest: a form is a dataclass, a TypedDict, a pydantic model")
+    assert author_error(talk_to(swapped).call()).startswith(
+        "guest: a form is a dataclass, a TypedDict, a pydantic model"
+    )
 
 
-def test_two_questions_under_one_key_are_refused_by_name(blamed: Callable[[Conversation], str]) -> None:
+def test_two_questions_under_one_key_are_refused_by_name(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def forgetful(*, elicit: Elicit) -> list[str]:
         return [elicit("guest", f"Who is guest {n}?", Name).name for n in range(3)]
 
     talk = talk_to(forgetful).call().accept(guest=ANN)
-    assert blamed(talk) == "two different questions under the key 'guest': give each question a key of its own"
+    assert author_error(talk) == "two different questions under the key 'guest': give each question a key of its own"
 
 
-def test_one_question_with_two_forms_is_two_questions(blamed: Callable[[Conversation], str]) -> None:
+def test_one_question_with_two_forms_is_two_questions(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def forgetful(*, elicit: Elicit) -> str:
         return elicit("it", "Well?", Name).name + str(elicit("it", "Well?", Ok).ok)
 
-    assert "two different questions under the key 'it'" in blamed(talk_to(forgetful).call().accept(it=ANN))
+    assert "two different questions under the key 'it'" in author_error(talk_to(forgetful).call().accept(it=ANN))
 
 
-def test_two_of_one_key_together_are_refused_at_once(blamed: Callable[[Conversation], str]) -> None:
+def test_two_of_one_key_together_are_refused_at_once(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def forgetful(*, elicit: Elicit) -> str:
         return str(elicit.together(Question("it", "Who?", Name), Question("it", "Where?", Name)))
 
-    assert "two different questions under the key 'it'" in blamed(talk_to(forgetful).call())
+    assert "two different questions under the key 'it'" in author_error(talk_to(forgetful).call())
 
 
-def test_a_declared_question_and_one_of_the_function_share_the_keys(blamed: Callable[[Conversation], str]) -> None:
+def test_a_declared_question_and_one_of_the_function_share_the_keys(
+    author_error: Callable[[Conversation], str],
+) -> None:
     @tool
     def forgetful(*, it: Annotated[Name, Ask("Who?")], elicit: Elicit) -> str:
         return it.name + elicit("it", "Who else?", Name).name
 
-    assert "two different questions under the key 'it'" in blamed(talk_to(forgetful).call().accept(it=ANN))
+    assert "two different questions under the key 'it'" in author_error(talk_to(forgetful).call().accept(it=ANN))
 
 
-def test_a_question_that_changes_in_every_round_is_refused_by_name(blamed: Callable[[Conversation], str]) -> None:
+def test_a_question_that_changes_in_every_round_is_refused_by_name(author_error: Callable[[Conversation], str]) -> None:
     clock = Counter[str]()
 
     @tool
@@ -141,7 +128,7 @@ def test_a_question_that_changes_in_every_round_is_refused_by_name(blamed: Calla
     talk = talk_to(ticking).call()
     for _ in range(MAX_REWORDINGS):
         assert talk.accept(consent=YES).asked == ["consent"]
-    assert blamed(talk.accept(consent=YES)) == (
+    assert author_error(talk.accept(consent=YES)) == (
         "the question 'consent' says something else in every round, so no answer ever belongs to it: "
         "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
     )
@@ -149,7 +136,7 @@ def test_a_question_that_changes_in_every_round_is_refused_by_name(blamed: Calla
 
 @pytest.mark.parametrize("place", ["alone", "in a step", "after an answer", "in a task of its own"])
 def test_a_signal_that_the_function_raises_itself_is_refused_by_name(
-    place: str, blamed: Callable[[Conversation], str], caplog: pytest.LogCaptureFixture
+    place: str, author_error: Callable[[Conversation], str], caplog: pytest.LogCaptureFixture
 ) -> None:
     def raise_signal() -> str:
         raise InputRequired
@@ -176,12 +163,12 @@ def test_a_signal_that_the_function_raises_itself_is_refused_by_name(
     talk = talk_to(tool(name="raising")(functions[place])).call()
     if not talk.done:
         talk.accept(name=ANN)
-    assert blamed(talk) == "a function raised InputRequired by hand; to ask, it takes a capability after *"
+    assert author_error(talk) == "a function raised InputRequired by hand; to ask, it takes a capability after *"
     assert f"{__file__}:" in caplog.messages[-1]
 
 
 @pytest.mark.parametrize("ask", ["question", "message", "url", "sample", "roots", "low level"])
-def test_a_key_or_message_that_is_no_text_is_refused(ask: str, blamed: Callable[[Conversation], str]) -> None:
+def test_a_key_or_message_that_is_no_text_is_refused(ask: str, author_error: Callable[[Conversation], str]) -> None:
     """JSON writes the key 3 as "3": no answer to the question would ever be found."""
     three: Any = 3
 
@@ -206,7 +193,7 @@ def test_a_key_or_message_that_is_no_text_is_refused(ask: str, blamed: Callable[
 
     what = "message" if ask == "message" else "key"
     talk = talk_to(low if ask == "low level" else numbering).call()
-    assert blamed(talk) == f"a question's {what} is text, and not of type int"
+    assert author_error(talk) == f"a question's {what} is text, and not of type int"
 
 
 CHANGING = "a question's key must be the same in every round: the answer to '"
@@ -214,7 +201,7 @@ CHANGING = "a question's key must be the same in every round: the answer to '"
 
 @pytest.mark.parametrize("stable", [True, False], ids=["behind a question that stays", "the only question"])
 def test_a_key_that_changes_in_every_round_is_refused_by_name(
-    blamed: Callable[[Conversation], str], *, stable: bool
+    author_error: Callable[[Conversation], str], *, stable: bool
 ) -> None:
     @tool
     def drawing(*, elicit: Elicit) -> str:
@@ -226,7 +213,7 @@ def test_a_key_that_changes_in_every_round_is_refused_by_name(
         talk.accept(name=ANN)
     (first,) = talk.asked
     (second,) = talk.accept(**{first: YES}).asked
-    reason = blamed(talk.accept(**{second: YES}))
+    reason = author_error(talk.accept(**{second: YES}))
     assert reason.startswith(f"{CHANGING}{second}' was never read, and '")
     assert reason.endswith(
         "asks the same again; make keys from the arguments, answers and recorded values (step, step.uuid()), not at "
@@ -236,7 +223,7 @@ def test_a_key_that_changes_in_every_round_is_refused_by_name(
 
 @pytest.mark.parametrize("ask", ["url", "sample", "roots", "together", "async", "careless", "declined"])
 def test_whatever_is_asked_under_a_key_that_changes_is_refused_by_name(
-    ask: str, blamed: Callable[[Conversation], str]
+    ask: str, author_error: Callable[[Conversation], str]
 ) -> None:
     @tool
     async def clocked(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
@@ -272,7 +259,7 @@ def test_whatever_is_asked_under_a_key_that_changes_is_refused_by_name(
     for _ in range(2):
         assert not talk.done
         talk.answer(**{key: responses.get(ask, accepted(name="Ann")) for key in talk.asked})
-    assert blamed(talk).startswith(f"{CHANGING}q2")
+    assert author_error(talk).startswith(f"{CHANGING}q2")
 
 
 def test_a_key_may_change_once_and_again_when_its_answer_was_read() -> None:
@@ -375,7 +362,7 @@ def test_a_price_may_change_and_the_answer_counts_for_the_price_it_was_given_to(
 
 
 def test_a_loop_that_waits_for_another_answer_ends_with_a_word_to_its_author(
-    blamed: Callable[[Conversation], str],
+    author_error: Callable[[Conversation], str],
 ) -> None:
     @tool
     def waiting(*, elicit: Elicit) -> str:
@@ -384,7 +371,7 @@ def test_a_loop_that_waits_for_another_answer_ends_with_a_word_to_its_author(
         return "sure"
 
     assert talk_to(waiting).call().accept(sure=YES).text == "sure"
-    assert blamed(talk_to(waiting).call().accept(sure=NO)) == (
+    assert author_error(talk_to(waiting).call().accept(sure=NO)) == (
         "the question 'sure' is asked over and over in one round, but an answer stays as it is: "
         "give it a key of its own each time round a loop"
     )
@@ -401,7 +388,7 @@ def test_a_helper_may_ask_the_same_for_a_thousand_rows() -> None:
 @pytest.mark.parametrize("form", [object(), dict, Any, 7])
 def test_a_form_that_is_none_is_refused_even_by_those_who_catch_everything(
     form: Any,  # noqa: ANN401 - that is what is tried
-    blamed: Callable[[Conversation], str],
+    author_error: Callable[[Conversation], str],
 ) -> None:
     @tool
     def careless(*, elicit: Elicit) -> str:
@@ -409,11 +396,11 @@ def test_a_form_that_is_none_is_refused_even_by_those_who_catch_everything(
             return str(elicit("it", "Well?", form))
         return "well"
 
-    assert blamed(talk_to(careless).call()).startswith("it: a form ")
+    assert author_error(talk_to(careless).call()).startswith("it: a form ")
 
 
 def test_a_page_that_no_browser_opens_is_refused_even_by_those_who_catch_everything(
-    blamed: Callable[[Conversation], str],
+    author_error: Callable[[Conversation], str],
 ) -> None:
     @tool
     def careless(*, elicit: Elicit) -> str:
@@ -421,10 +408,10 @@ def test_a_page_that_no_browser_opens_is_refused_even_by_those_who_catch_everyth
             elicit.url("page", "Open it", "javascript:alert(1)")
         return "opened"
 
-    assert "https://" in blamed(talk_to(careless).call())
+    assert "https://" in author_error(talk_to(careless).call())
 
 
-def test_a_rule_broken_in_an_async_task_is_told_too(blamed: Callable[[Conversation], str]) -> None:
+def test_a_rule_broken_in_an_async_task_is_told_too(author_error: Callable[[Conversation], str]) -> None:
     @tool
     async def forgetful(*, elicit: Elicit) -> str:
         async def ask(n: int) -> str:
@@ -435,7 +422,7 @@ def test_a_rule_broken_in_an_async_task_is_told_too(blamed: Callable[[Conversati
                 group.create_task(ask(n))
         return "done"
 
-    assert "under the key 'guest'" in blamed(talk_to(forgetful).call())
+    assert "under the key 'guest'" in author_error(talk_to(forgetful).call())
 
 
 # Forms that need no pydantic.

@@ -21,18 +21,19 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.protocol.errors import DeveloperError, InputRequired
+from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
 from mcp_functions.rounds.input_responses import _read
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.seal.request_state import Binding, RequestStates
-from mcp_functions.testing import Conversation
 from tests.support import wire
+from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.testing import Conversation
 
 
 class Name(BaseModel):
@@ -47,24 +48,6 @@ class Draft(BaseModel):
 
 ANN = {"name": "Ann"}
 ROOTS = {"roots": [{"uri": "file:///a"}]}
-
-
-def talk_to(handler: Handler[..., Any]) -> Conversation:
-    return Conversation(serve(handler))
-
-
-@pytest.fixture
-def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
-    """Says what a test tells the author of a tool that broke a rule; the client and the log are told less."""
-
-    def blamed(talk: Conversation) -> str:
-        assert talk.status == 200
-        assert talk.text == f"The tool {talk.function} failed unexpectedly. The server's log says why."
-        assert isinstance(talk.raised, DeveloperError)
-        assert caplog.messages[-1].startswith(f"failed: {talk.raised.rule} at ")
-        return str(talk.raised)
-
-    return blamed
 
 
 # What was answered.
@@ -321,7 +304,7 @@ def deep(levels: int) -> list[Any]:
     ids=["unreadable", "opaque", "nan", "nan, where null would do", "deep", "half of a pair"],
 )
 def test_a_state_that_could_not_be_read_again_is_refused_when_it_is_kept(
-    state: BaseModel, blamed: Callable[[Conversation], str]
+    state: BaseModel, author_error: Callable[[Conversation], str]
 ) -> None:
     @tool
     def keeps(*, input_responses: InputResponses) -> str | InputRequiredResult:
@@ -329,7 +312,7 @@ def test_a_state_that_could_not_be_read_again_is_refused_when_it_is_kept(
 
     name = type(state).__name__
     expected = f"request_state: a {name} that holds this cannot be read again from the JSON that it writes"
-    assert blamed(talk_to(keeps).call()) == expected
+    assert author_error(talk_to(keeps).call()) == expected
 
 
 @tool
@@ -340,9 +323,9 @@ def steps_too_deep(*, elicit: Elicit, step: Step) -> str:
 
 
 def test_a_record_that_json_cannot_carry_is_a_result_that_names_the_rule(
-    blamed: Callable[[Conversation], str],
+    author_error: Callable[[Conversation], str],
 ) -> None:
-    assert blamed(talk_to(steps_too_deep).call()) == "the state is nested deeper than 200"
+    assert author_error(talk_to(steps_too_deep).call()) == "the state is nested deeper than 200"
 
 
 class Migrating(BaseModel):
@@ -400,12 +383,12 @@ def test_a_megabyte_of_state_is_written_and_read_by_its_model_alone_once_each_wa
     assert passes == ["model_dump_json", "model_validate_json", "model_validate_json"]
 
 
-def test_a_result_that_requires_nothing_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_result_that_requires_nothing_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def idle(*, input_responses: InputResponses) -> str | InputRequiredResult:
         return "done" if input_responses else InputRequiredResult()
 
-    assert blamed(talk_to(idle).call()) == "an InputRequiredResult needs input_requests or a request_state"
+    assert author_error(talk_to(idle).call()) == "an InputRequiredResult needs input_requests or a request_state"
 
 
 # A state of another version.

@@ -29,6 +29,7 @@ from mcp_functions.protocol.errors import DeveloperError, InputRequired
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.rounds.steps import MAX_BYTES
 from mcp_functions.testing import Conversation
+from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,24 +62,6 @@ def did() -> Counter[str]:
 @pytest.fixture
 def bank() -> Bank:
     return Bank()
-
-
-@pytest.fixture
-def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
-    """Says what a test tells the author of a tool that broke a rule; the client and the log are told less."""
-
-    def blamed(talk: Conversation) -> str:
-        assert talk.status == 200
-        assert talk.text == f"The tool {talk.function} failed unexpectedly. The server's log says why."
-        assert isinstance(talk.raised, DeveloperError)
-        assert caplog.messages[-1].startswith(f"failed: {talk.raised.rule} at ")
-        return str(talk.raised)
-
-    return blamed
-
-
-def talk_to(handler: Handler[..., Any]) -> Conversation:
-    return Conversation(serve(handler))
 
 
 # Once.
@@ -326,7 +309,7 @@ def carried(call: Callable[[], Any], *, copied: bool) -> Callable[[], Any]:
 
 @pytest.mark.parametrize("group", [True, False], ids=["a task group", "gather"])
 def test_a_key_that_two_tasks_use_at_once_runs_once_and_is_refused_by_name(
-    did: Counter[str], blamed: Callable[[Conversation], str], *, group: bool
+    did: Counter[str], author_error: Callable[[Conversation], str], *, group: bool
 ) -> None:
     async def reserve(city: str) -> str:
         did[city] += 1
@@ -342,14 +325,14 @@ def test_a_key_that_two_tasks_use_at_once_runs_once_and_is_refused_by_name(
                 running.create_task(step.wait("reserve", reserve, "Lisbon"))
         return "unreached"
 
-    assert blamed(talk_to(book).call()) == same_key_twice("reserve")
+    assert author_error(talk_to(book).call()) == same_key_twice("reserve")
     assert did == {"Lisbon": 1}
 
 
 @pytest.mark.parametrize("copied", [True, False], ids=["copied contexts", "fresh contexts"])
 @pytest.mark.parametrize("caught", [True, False], ids=["caught", "not caught"])
 def test_a_key_that_two_threads_use_at_once_runs_once_and_is_refused_by_name(
-    did: Counter[str], blamed: Callable[[Conversation], str], *, copied: bool, caught: bool
+    did: Counter[str], author_error: Callable[[Conversation], str], *, copied: bool, caught: bool
 ) -> None:
     begun, refused = Event(), Event()
 
@@ -374,7 +357,7 @@ def test_a_key_that_two_threads_use_at_once_runs_once_and_is_refused_by_name(
                 refused.set()
             return str(first.result())
 
-    assert blamed(talk_to(book).call()) == same_key_twice("reserve")
+    assert author_error(talk_to(book).call()) == same_key_twice("reserve")
     assert did == {"Lisbon": 1}
 
 
@@ -517,7 +500,7 @@ def test_nothing_is_done_any_more_in_a_round_that_has_ended(did: Counter[str]) -
 
 
 def test_nothing_is_done_any_more_after_a_rule_was_broken(
-    did: Counter[str], blamed: Callable[[Conversation], str]
+    did: Counter[str], author_error: Callable[[Conversation], str]
 ) -> None:
     def work(value: object) -> None:
         did["worked"] += 1
@@ -530,7 +513,7 @@ def test_nothing_is_done_any_more_after_a_rule_was_broken(
                 step("work", work, value)
         return "done"
 
-    assert blamed(talk_to(stubborn).call()) == "step 'work': JSON cannot carry the arguments of work"
+    assert author_error(talk_to(stubborn).call()) == "step 'work': JSON cannot carry the arguments of work"
     assert did == {}
 
 
@@ -620,13 +603,13 @@ def test_without_rounds_to_spare_a_keyed_step_runs_at_once(bank: Bank) -> None:
     assert talk_to(pay).call(euros=7).text == "receipt for 7"
 
 
-def test_the_key_of_a_step_is_read_while_it_runs(blamed: Callable[[Conversation], str]) -> None:
+def test_the_key_of_a_step_is_read_while_it_runs(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def early(*, step: Step) -> str:
         return step("charge", lambda key: f"paid under {key}", step.key)
 
     expected = "step.key is the key of a running step: read it in the function that the step calls"
-    assert blamed(talk_to(early).call()) == expected
+    assert author_error(talk_to(early).call()) == expected
 
 
 def test_a_round_that_nobody_can_seal_has_no_keys() -> None:
@@ -847,19 +830,19 @@ def test_a_step_without_a_return_annotation_returns_plain_json(did: Counter[str]
     ids=["dataclass", "date", "keys that are no strings", "named tuple"],
 )
 def test_a_type_that_later_rounds_could_not_tell_is_refused_in_the_first(
-    function: Callable[[], object], name: str, blamed: Callable[[Conversation], str]
+    function: Callable[[], object], name: str, author_error: Callable[[Conversation], str]
 ) -> None:
     @tool
     def keeps(*, step: Step) -> str:
         return str(step("it", function))
 
-    assert blamed(talk_to(keeps).call()) == (
+    assert author_error(talk_to(keeps).call()) == (
         f"step 'it': later rounds could not tell that <lambda> returned a {name}: "
         "give it a return annotation (a def, not a lambda) whose name is imported at run time"
     )
 
 
-def test_an_annotation_that_says_nothing_is_none(blamed: Callable[[Conversation], str]) -> None:
+def test_an_annotation_that_says_nothing_is_none(author_error: Callable[[Conversation], str]) -> None:
     def vague() -> Any:  # noqa: ANN401 - that is what is tried
         return SEAT
 
@@ -867,10 +850,10 @@ def test_an_annotation_that_says_nothing_is_none(blamed: Callable[[Conversation]
     def keeps(*, step: Step) -> str:
         return str(step("it", vague))
 
-    assert "later rounds could not tell that vague returned a Seat" in blamed(talk_to(keeps).call())
+    assert "later rounds could not tell that vague returned a Seat" in author_error(talk_to(keeps).call())
 
 
-def test_a_result_that_breaks_its_promise_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_result_that_breaks_its_promise_is_refused(author_error: Callable[[Conversation], str]) -> None:
     def wrong() -> int:
         return "seven"  # type: ignore[return-value]  # that is what is tried
 
@@ -879,19 +862,19 @@ def test_a_result_that_breaks_its_promise_is_refused(blamed: Callable[[Conversat
         return str(step("it", wrong))
 
     expected = "the recorded result of step 'it' does not fit what wrong says it returns: it must be an integer"
-    assert blamed(talk_to(keeps).call()).startswith(expected)
+    assert author_error(talk_to(keeps).call()).startswith(expected)
 
 
-def test_a_result_that_json_cannot_carry_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_result_that_json_cannot_carry_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def keeps(*, step: Step) -> str:
         return str(step("it", object))
 
-    assert blamed(talk_to(keeps).call()) == "step 'it': JSON cannot carry what object returned"
+    assert author_error(talk_to(keeps).call()) == "step 'it': JSON cannot carry what object returned"
 
 
 @pytest.mark.parametrize(("size", "fits"), [(MAX_BYTES - 2, True), (MAX_BYTES - 1, False)])
-def test_a_result_is_small(size: int, blamed: Callable[[Conversation], str], *, fits: bool) -> None:
+def test_a_result_is_small(size: int, author_error: Callable[[Conversation], str], *, fits: bool) -> None:
     @tool
     def keeps(*, step: Step) -> str:
         return step("it", lambda: "x" * size)
@@ -901,13 +884,13 @@ def test_a_result_is_small(size: int, blamed: Callable[[Conversation], str], *, 
         assert len(talk.text) == size
     else:
         expected = f"step 'it' returned {size + 2} bytes of at most {MAX_BYTES}: keep a reference instead"
-        assert blamed(talk) == expected
+        assert author_error(talk) == expected
 
 
 # Arguments.
 
 
-def test_a_step_that_is_called_with_something_else_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_step_that_is_called_with_something_else_is_refused(author_error: Callable[[Conversation], str]) -> None:
     calls = iter(range(100))
 
     @tool
@@ -916,18 +899,18 @@ def test_a_step_that_is_called_with_something_else_is_refused(blamed: Callable[[
         elicit("ok", "Ok?", Ok)
         return "done"
 
-    assert blamed(talk_to(drifts).call().accept(ok=YES)) == (
+    assert author_error(talk_to(drifts).call().accept(ok=YES)) == (
         "step 'it' ran with other arguments before: give each call a key of its own, a new one too if a deployment "
         "calls it with something else, and make its arguments from what later rounds know as well"
     )
 
 
-def test_two_calls_under_one_key_with_other_arguments_are_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_two_calls_under_one_key_with_other_arguments_are_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def register_for_reset(*, step: Step) -> list[str]:
         return [step("page", str, page) for page in (1, 2)]
 
-    assert blamed(talk_to(register_for_reset).call()).startswith("step 'page' ran with other arguments before")
+    assert author_error(talk_to(register_for_reset).call()).startswith("step 'page' ran with other arguments before")
 
 
 class Wishes(BaseModel):
@@ -1046,10 +1029,10 @@ def test_a_recorded_result_is_read_as_what_the_new_version_makes_of_it(did: Coun
 
 
 def test_a_recorded_result_that_the_new_version_cannot_read_is_told_with_the_remedy(
-    did: Counter[str], blamed: Callable[[Conversation], str]
+    did: Counter[str], author_error: Callable[[Conversation], str]
 ) -> None:
     talk = talk_to(quoting(Quote, did)).call().upgrade(serve(quoting(StrictQuote, did)))
-    assert blamed(talk.accept(ok=YES)) == (
+    assert author_error(talk.accept(ok=YES)) == (
         "the recorded result of step 'quote' does not fit what quote says it returns: "
         "it currency Field required (new fields need defaults, for conversations that are under way)"
     )
@@ -1057,25 +1040,27 @@ def test_a_recorded_result_that_the_new_version_cannot_read_is_told_with_the_rem
 
 
 def test_a_step_that_a_version_calls_otherwise_is_not_done_twice_but_told(
-    did: Counter[str], blamed: Callable[[Conversation], str]
+    did: Counter[str], author_error: Callable[[Conversation], str]
 ) -> None:
     talk = talk_to(quoting(Quote, did)).call().upgrade(serve(quoting(Quote, did, "Lisbon")))
-    assert "a new one too if a deployment calls it with something else" in blamed(talk.accept(ok=YES))
+    assert "a new one too if a deployment calls it with something else" in author_error(talk.accept(ok=YES))
     assert did == {"quote": 1}
 
 
 # Steps and questions inside steps.
 
 
-def test_a_step_inside_a_step_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_step_inside_a_step_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def nested(*, step: Step) -> str:
         return step("outer", lambda: step("inner", lambda: "deep"))
 
-    assert blamed(talk_to(nested).call()) == "step 'inner' runs inside step 'outer': a step is recorded as a whole"
+    assert (
+        author_error(talk_to(nested).call()) == "step 'inner' runs inside step 'outer': a step is recorded as a whole"
+    )
 
 
-def test_a_question_inside_a_step_is_refused(did: Counter[str], blamed: Callable[[Conversation], str]) -> None:
+def test_a_question_inside_a_step_is_refused(did: Counter[str], author_error: Callable[[Conversation], str]) -> None:
     @tool
     def asks_within(*, elicit: Elicit, step: Step) -> str:
         def book() -> str:
@@ -1085,10 +1070,10 @@ def test_a_question_inside_a_step_is_refused(did: Counter[str], blamed: Callable
         return step("book", book)
 
     expected = "'ok' is asked inside step 'book', which would run again: ask before it"
-    assert blamed(talk_to(asks_within).call()) == expected
+    assert author_error(talk_to(asks_within).call()) == expected
 
 
-def test_an_async_function_needs_wait(blamed: Callable[[Conversation], str]) -> None:
+def test_an_async_function_needs_wait(author_error: Callable[[Conversation], str]) -> None:
     async def fetch() -> str:
         return "fetched"
 
@@ -1097,7 +1082,7 @@ def test_an_async_function_needs_wait(blamed: Callable[[Conversation], str]) -> 
         return str(step("fetch", fetch))
 
     expected = "step 'fetch' calls an async function: await step.wait('fetch', …)"
-    assert blamed(talk_to(eager).call()) == expected
+    assert author_error(talk_to(eager).call()) == expected
 
 
 # Async handlers.
@@ -1230,7 +1215,7 @@ def test_a_round_ends_with_the_signal_also_where_a_step_waits() -> None:
 def test_a_key_that_is_no_text_is_refused_before_the_step_runs(
     key: Any,  # noqa: ANN401 - as an author may write it
     did: Counter[str],
-    blamed: Callable[[Conversation], str],
+    author_error: Callable[[Conversation], str],
 ) -> None:
     """JSON writes the key 3 as "3": the next round would not find the step, and run it again."""
 
@@ -1240,5 +1225,5 @@ def test_a_key_that_is_no_text_is_refused_before_the_step_runs(
         elicit("ok", "Sure?", Ok)
         return "done"
 
-    assert blamed(talk_to(counting).call()) == f"a step's key is text, and not of type {type(key).__name__}"
+    assert author_error(talk_to(counting).call()) == f"a step's key is text, and not of type {type(key).__name__}"
     assert not did
