@@ -16,26 +16,13 @@ import pytest
 
 from mcp_functions.local.cli import main
 from mcp_functions.local.loopback import Loopback
+from tests.local.conftest import GREET
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 COMMAND = [sys.executable, "-W", "error", "-m", "mcp_functions.local"]
 HELLO = "def handler(event, context):\n    return 'hello'\n"
-ASKS = '''
-from pydantic import BaseModel
-from mcp_functions import Elicit, serve, tool
-
-class Who(BaseModel):
-    name: str
-
-@tool
-def greet(*, elicit: Elicit) -> str:
-    """Greet whoever is there."""
-    return elicit("who", "Who is there?", Who).name
-
-handler = serve(greet)
-'''
 FRONT = """
 from pathlib import Path
 from mcp_functions import serve_catalog
@@ -117,7 +104,7 @@ def call(id_: int, **more: object) -> dict[str, Any]:
 def test_a_conversation_goes_on_after_the_harness_was_stopped_and_started_again(
     project: Callable[[dict[str, str]], Path], run: Callable[..., Ran]
 ) -> None:
-    directory = project({"greet/app.py": ASKS, "mcp/app.py": FRONT}).parent
+    directory = project({"greet/app.py": GREET, "mcp/app.py": FRONT}).parent
     assert run("catalog").out == f"{Path('functions/mcp/catalog.json')}: 1 handler\n"
 
     serving, url, said = start(directory)
@@ -154,7 +141,7 @@ def test_the_greeting_says_how_to_connect_and_that_states_are_bound_to_nobody(
 
 
 def test_a_stale_catalog_is_said_at_the_start(project: Callable[[dict[str, str]], Path]) -> None:
-    serving, _, _ = start(project({"greet/app.py": ASKS, "mcp/app.py": FRONT}).parent)
+    serving, _, _ = start(project({"greet/app.py": GREET, "mcp/app.py": FRONT}).parent)
     assert serving.stdout
     said = [serving.stdout.readline() for _ in range(2)]
     serving.terminate()
@@ -247,7 +234,7 @@ def test_words_that_mean_nothing_are_answered_with_the_usage(
 
 
 def test_check_says_what_differs_and_exits_with_1(run: Callable[..., Ran]) -> None:
-    ran = run("catalog", "--check", files={"greet/app.py": ASKS, "mcp/app.py": FRONT})
+    ran = run("catalog", "--check", files={"greet/app.py": GREET, "mcp/app.py": FRONT})
     assert (ran.code, ran.err) == (1, "")
     assert ran.out.splitlines()[1] == "  + tools greet"
     assert not Path("functions/mcp/catalog.json").exists()
@@ -257,7 +244,7 @@ def test_check_says_what_differs_and_exits_with_1(run: Callable[..., Ran]) -> No
 
 def test_a_catalog_without_a_front_door_is_one_line(run: Callable[..., Ran]) -> None:
     assert "the catalog belongs beside the front door's app.py" in one_line(
-        run("catalog", files={"greet/app.py": ASKS})
+        run("catalog", files={"greet/app.py": GREET})
     )
 
 

@@ -26,7 +26,7 @@ from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.data_keys import Keyring, Scope
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates, bind_request
-from tests.local.conftest import write_functions
+from tests.local.conftest import GREET, write_functions
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -49,20 +49,6 @@ RECORD = {
     "began": 1_767_300_000_000,
     "state": f'{{"draft":"{MARKER}"}}',
 }
-GREET = '''
-from pydantic import BaseModel
-from mcp_functions import Elicit, serve, tool
-
-class Who(BaseModel):
-    name: str
-
-@tool
-def greet(*, elicit: Elicit) -> str:
-    """Greet whoever is there."""
-    return elicit("who", "Who is there?", Who).name
-
-handler = serve(greet)
-'''
 
 
 @pytest.fixture(scope="module")

@@ -330,19 +330,25 @@ def test_nothing_that_a_sleeper_would_write_is_written_once_it_is_given_up(
     assert [stored(world), list(world.summoned), DONE] == left
 
 
-def test_an_answered_question_with_an_unconfirmed_write_is_not_asked_again(world: World, alice: Client) -> None:
-    task = alice.begin("musing", then="ask")
+def lose_question_write(world: World, client: Client, task: str, *, reads: int) -> None:
+    """Let a worker write its question without learning that it has, and let the client answer it meanwhile."""
 
     def trouble() -> Iterator[Fault]:
-        yield None  # it reads,
-        yield "lost"  # writes its question, and does not hear that it has,
-        yield "throttled"  # nor can it look;
+        yield from [None] * reads
+        yield "lost"  # the table stores the question, but the worker gets no response
+        yield "throttled"  # the worker cannot read back whether it was stored
         world.table.weather = lambda _operation: None
-        alice.accept(task, ok=YES)  # and when it tries again, the client has answered
+        client.accept(task, ok=YES)  # the client answers before the worker tries again
         yield None
 
     faults = trouble()
     during(1, lambda: setattr(world.table, "weather", lambda _operation: next(faults)))
+
+
+def test_an_answered_question_with_an_unconfirmed_write_is_not_asked_again(world: World, alice: Client) -> None:
+    task = alice.begin("musing", then="ask")
+
+    lose_question_write(world, alice, task, reads=1)
     world.come(world.summoned.popleft())
     assert alice.get(task)["status"] == "working"
     world.work()
@@ -369,17 +375,8 @@ def test_a_question_with_an_unconfirmed_write_is_audited_as_asked() -> None:
     world, alice, told = audited()
     task = alice.begin("musing", then="ask")
 
-    def trouble() -> Iterator[Fault]:
-        yield None  # it looks whether the task is still its own, to tell the audit,
-        yield None  # reads,
-        yield "lost"  # writes its question, and does not hear that it has,
-        yield "throttled"  # nor can it look;
-        world.table.weather = lambda _operation: None
-        alice.accept(task, ok=YES)  # and when it tries again, the client has answered
-        yield None
-
-    faults = trouble()
-    during(1, lambda: setattr(world.table, "weather", lambda _operation: next(faults)))
+    # With an audit the worker reads twice: before it calls the audit it checks that it still owns the task.
+    lose_question_write(world, alice, task, reads=2)
     world.work()
     assert text(alice.get(task)["result"]) == "True"
     assert rounds(told) == [(1, {"ok": "Ok?"}, {}), (2, {}, {"ok": "accept"})]
