@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PEOPLE: dict[str, Any] = {"headers": [("Authorization", "alice")], "other_headers": [("Authorization", "mallory")]}
 BY_NAME = {check.name: check for check in CHECKS}
-# What cannot come alone: a state without a seal can be read, and wounds in it that leave it JSON are not seen.
+# Holes that imply others: a state without a seal is readable, and damage that leaves it valid JSON goes unnoticed.
 COMPANY = {
     "state-edited": {"state-readable", "state-damaged", "state-respelled"},
     "statuses": {"codes-of-refusals"},
     "reflected-secrets": {"state-oracle"},
 }
-# Those that would hide one another stand in different rows.
+# Holes that would hide one another are in different rows.
 TOGETHER = [
     ["cold-answers", "headers-against-body", "text-that-is-not-json", "origin-of-a-stranger", "cache-hints", "ids"],
     ["answers-ahead", "header-error", "keys-twice", "origin-status", "state-readable", "state-replayed", "codes"],

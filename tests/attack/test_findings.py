@@ -1,7 +1,7 @@
-"""A black-box attacker: two people, several tools, HTTP and nothing else.
+"""A black-box attacker: two callers, several tools, and only HTTP.
 
-Whatever is wrong with a state, the answer is the same bytes, no function acts, and KMS is asked no more often than it
-says here. What no seal prevents stands at the end: it is documented, and this is what it looks like.
+Every invalid state gets the same bytes as a response, runs no function, and costs at most the KMS calls listed here.
+The last section shows attacks that no seal prevents; docs/security.md documents them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def flipped(token: str, at: int) -> str:
 
 @dataclass(frozen=True)
 class Attack:
-    """What is sent in the place of a good state, with what else, by whom; and how many KMS calls that may cost."""
+    """A request with an invalid state: its parameters, its caller, and the KMS calls that it may cost."""
 
     name: str
     state: Callable[[Site, str], Any]
@@ -121,7 +121,7 @@ def sealed_in(scope: Scope, *, foreign: bool = False) -> Callable[[Site, str], s
             "local/travel/local", "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}}, alice
         )
         sealed = states.seal(bound, None, asked={}, record={})
-        del site.kms.asked[before:]  # what the attacker asks is not the site's
+        del site.kms.asked[before:]  # do not count the attacker's own calls
         return sealed
 
     return seal
@@ -259,7 +259,7 @@ def test_noise_costs_three_calls_and_then_there_is_no_verdict(target: Site) -> N
     for over in answers[3:]:
         assert over.error == {"code": -32603, "message": "Temporarily unavailable", "data": {"retryable": True}}
         assert int(over.headers["retry-after"]) > 0
-    # nobody else pays, and who is over budget still opens what this container knows
+    # other callers keep their budget; a caller without one still opens tokens whose key is in memory
     assert target.send("book", who="mallory", requestState=good, inputResponses=SEAT).asked == ["meal"]
     alices = target.send("book", who="alice").state
     assert target.send("book", who="alice", requestState=flipped(alices, AT["wrapped"])).status == 400
@@ -313,7 +313,7 @@ def test_answers_from_another_conversation_without_its_state_answer_nothing(targ
     assert target.send("book", inputResponses=MEAL).asked == ["seat"]
 
 
-# ---- What nobody may read
+# ---- Secrecy
 
 
 def test_a_planted_marker_is_nowhere_to_be_read(
@@ -347,7 +347,7 @@ def test_a_token_says_the_same_of_itself_whoever_it_is_for(target: Site) -> None
     tokens = [target.send("book", who=who).state for who in ("alice", "mallory")]
     tokens.append(target.send("cancel").state)
     heads = {body_of(token)[: 12 + int.from_bytes(body_of(token)[10:12], "big")] for token in tokens}
-    assert len(heads) == 1  # one data key; no user, no tool, no time of its own
+    assert len(heads) == 1  # one data key; the header holds no user, tool or time
 
 
 # ---- What no seal prevents (docs/security.md)

@@ -1,6 +1,6 @@
-"""What an author's code raises by accident, and what of it a client, the log and the author hear.
+"""Exceptions that an author's code raises by accident: what the client, the log and the author's tests show of them.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import ast
@@ -217,7 +217,7 @@ TOPIC = {"ref": {"type": "ref/prompt", "name": "brief"}, "argument": {"name": "t
         (brief_that, "resources/read", {"uri": "notes://x"}, 200),
         (brief_that, "completion/complete", TOPIC, 200),
         (audited_by, "tools/call", {"name": "asks"}, 200),
-        (wired_by, "tools/call", {"name": "asks"}, 500),  # nobody knows yet whose request it is
+        (wired_by, "tools/call", {"name": "asks"}, 500),  # the caller is not known yet
     ],
 )
 def test_what_is_no_tool_is_an_error_that_its_client_can_read(  # noqa: PLR0913, PLR0917 - what goes in, and out
@@ -240,7 +240,7 @@ def test_what_is_no_tool_is_an_error_that_its_client_can_read(  # noqa: PLR0913,
 
 
 class Closed(ValueError):
-    """A subclass, which nobody named."""
+    """A subclass of a named exception, not named itself."""
 
 
 def told(raised: BaseException) -> Callable[[], str]:
@@ -377,7 +377,7 @@ def test_a_broken_rule_is_logged_without_the_key_that_an_answer_made(
     assert (talk.status, talk.text) == (200, CRASHED.format("breaks"))
     line = lines(caplog)[-1]
     assert (line["outcome"], line["reason"]) == ("crashed", talk.raised.rule if talk.raised else "")  # type: ignore[attr-defined]
-    assert f"{__file__}:" in caplog.messages[-1]  # the place is told in its stead
+    assert f"{__file__}:" in caplog.messages[-1]  # the log names the place instead
     assert key not in caplog.text
     assert key in str(talk.raised)
 

@@ -1,6 +1,6 @@
-"""A protocol fuzzer: wounded requests to a healthy server get an error with a right code and the same id, never a 5xx.
+"""A protocol fuzzer: damaged requests to a healthy server get an error with a correct code and the same id, never a 5xx.
 
-What was wounded stays known, so that the answer can be judged: if the id survived, the answer must bear it.
+The fuzzer records each damage, so that it can judge the response: if the id is intact, the response must repeat it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def originals() -> list[tuple[Any, dict[str, Any]]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _prepared() -> None:
-    """Seal the true states beforehand: KMS draws lots, and while hypothesis draws nobody else may."""
+    """Seal the valid states beforehand, because moto's KMS uses `random`, which Hypothesis must control alone."""
     originals()
 
 
@@ -102,7 +102,7 @@ def test_a_wounded_request_gets_an_error_that_names_it_and_never_a_server_error(
     case: tuple[Any, dict[str, Any], object],
 ) -> None:
     handler, event, id_ = case
-    # a container of its own: one that has seen three keys of nobody from one caller opens no more of them for a while
+    # a new container, because one refuses more forged keys after three from one caller
     response = handler.fresh()(event, Context("local-update_work_item"))
     assert response["statusCode"] < 500, response
     assert "Traceback" not in response["body"]
@@ -124,7 +124,7 @@ def test_only_post_is_answered(method: str) -> None:
     assert (response["statusCode"], response["headers"]["allow"]) == (405, "POST")
 
 
-# ---- Every era, and every dialect: nothing that a client sends counts as a failure of ours
+# ---- Every revision and every dialect: no request counts as a failure of the server
 
 DIALECTS = "sep-1685,sep-1858,sep-2322-tasks"
 REVISIONS = [None, "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
@@ -181,7 +181,7 @@ def sent_in_any_era(draw: st.DrawFn) -> tuple[dict[str, Any], int]:
     body = draw(messages() | st.lists(messages(), min_size=1, max_size=3) | anything)
     for number, each in enumerate(body if isinstance(body, list) else []):
         if isinstance(each, dict) and each.get("id") == 1:
-            each["id"] = number  # or nobody could tell which response is whose
+            each["id"] = number  # otherwise responses could not be matched to requests
     text = json.dumps(body)
     if draw(st.integers(0, 9)) == 0:
         at = draw(st.integers(0, len(text)))

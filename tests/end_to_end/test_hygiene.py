@@ -1,9 +1,9 @@
-"""What strangers post: for every kind of dirt one row, with the status and the code of its answer.
+"""Malformed requests: one row for each kind, with the status and the code of the response.
 
-Every row is posted to a Lambda and to the front door before it, as text and as base64. The tool that is called counts
-its calls: nothing that is refused, and nothing without an id, may ever run it.
+Every row is posted to a handler's Lambda and to the front door before it, as text and as base64. The tool counts its
+calls: a request that is refused, or has no id, must not run it.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import base64
@@ -309,7 +309,7 @@ DIRT = [
     *other_disagreements(),
 ]
 
-# What looks odd, and is fine: name, body, headers.
+# Unusual but valid requests: name, body, headers.
 FINE: list[tuple[str, str, dict[str, str | None]]] = [
     ("the call itself", CALL, {}),
     ("blanks around it", f" \r\n\t{CALL}\n ", {}),

@@ -1,8 +1,7 @@
-"""What operators do to keys, and what KMS does to them: rotation, compromise, denial and outage, over boto3 and HTTP.
+"""Incidents with KMS keys: rotation, compromise, denial and outage, over boto3 and HTTP.
 
-Containers of one function come and go as deploys replace them; each has its own environment and its own memory. KMS is
-moto's, behind HTTP, refusing what AWS refuses. Whatever happens, no answer of a user is lost, and nothing that should
-end lives on.
+Deploys replace the containers of a function; each container has its own environment and memory. KMS is moto's, behind
+HTTP, and refuses the requests that AWS refuses. No incident loses a user's answer or keeps a revoked state alive.
 """
 
 # No `from __future__ import annotations`: the tool below is read as an author writes it.
@@ -53,7 +52,7 @@ ANSWERS = {key: {"action": "accept", "content": {"text": text}} for key, text in
 
 
 class Round:
-    """What came back, and what the client sends next."""
+    """A response, and the parameters of the client's next request."""
 
     def __init__(self, response: Mapping[str, Any]) -> None:
         self.status, self.headers = response["statusCode"], response["headers"]

@@ -22,7 +22,7 @@ corpus = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 def client(case: Case, seed: int) -> Client:
-    """Sit somebody down; `heard_of` are the questions of every version."""
+    """Make a person who answers; `heard_of` are the questions of every version."""
     heard_of: dict[str, object] = {}
     for version in range(len(case.versions)):
         heard_of |= ideal(case, version, Person(seed, moods=False))[1]
@@ -54,7 +54,7 @@ def test_two_conversations_of_one_client_never_mix(
     case: Case, seed: tuple[int, int], acts: tuple[list[Act], list[Act]], turns: list[bool]
 ) -> None:
     talks = [client(case, number) for number in seed]
-    opened = [WORLD.opened.copy() for _talk in talks]  # each of them opens pages of its own
+    opened = [WORLD.opened.copy() for _talk in talks]  # each person opens other pages
     playing = [talk.play(acts[number]) for number, talk in enumerate(talks)]
     for turn in [*turns, *[False] * 40, *[True] * 40]:
         WORLD.opened = opened[turn]

@@ -1,7 +1,6 @@
-"""matrix.toml leaves out no requirement of the protocol, and every test that it names is there.
+"""matrix.toml lists every requirement of the protocol, and every test that it names exists.
 
-The rows are those of the specification's requirements as this project reads them; what is frozen here is how many each
-area has.
+The rows are the specification's requirements as this project reads them. This file freezes their number in each area.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class City(BaseModel):
 
 @tool(title="Echo", annotations={"readOnlyHint": True}, icons=[{"src": "https://example.com/echo.png"}])
 def echo(text: str = "echo", *, progress: Progress, log: Log) -> str:
-    """Say it again."""
+    """Return the text."""
     progress(1, total=2)
     log.info({"said": text})
     return text
@@ -74,7 +74,7 @@ def everything() -> CallToolResult:
 
 @prompt(title="Brief")
 def brief(topic: str) -> list[PromptMessage]:
-    """Brief somebody."""
+    """Return a briefing."""
     picture = Image(b"\xff", "image/png")
     return [PromptMessage("assistant", topic), PromptMessage("user", picture), PromptMessage("user", f"About {topic}")]
 
@@ -166,7 +166,7 @@ def test_every_error_has_a_code_that_the_specification_knows_and_one_sentence() 
 
 def test_no_code_is_written_anywhere_but_beside_its_name() -> None:
     shipped = {file for file in PACKAGE.rglob("*.py") if not {PACKAGE / "local", PACKAGE / "attack"} & {*file.parents}}
-    retired = PACKAGE / "legacy" / "errors.py"  # that clients of 2025 still expect, and nobody else hears
+    retired = PACKAGE / "legacy" / "errors.py"  # only clients of 2025 get these codes
     assert set(re.findall(r"-3[12]\d{3}\b", _code_of(retired.read_text(encoding="utf-8")))) == {"-32002", "-32042"}
     for file in shipped - {PACKAGE / "protocol" / "errors.py", retired}:
         assert re.findall(r"-3[12]\d{3}\b", _code_of(file.read_text(encoding="utf-8"))) == [], file.name
@@ -511,7 +511,7 @@ WORDS = {"type": "text", "text": "Well?"}
 
 @pytest.mark.parametrize("name", ["password", "api_key", "apiKey", "client_secret", "access_token", "private_key"])
 def test_a_form_does_not_ask_for_secrets(name: str) -> None:
-    """What is typed into a form passes the client, and may reach its model: secrets are for a page."""
+    """Values of a form pass the client and may reach its model, so a secret needs a page."""
     form = type("Login", (BaseModel,), {"__annotations__": {name: str}})
     with pytest.raises(DeveloperError, match=f"{name}.*url"):
         ElicitRequest("Who are you?", form).wire()

@@ -1,6 +1,6 @@
-"""What a server offers, as data: the lists, their pages, and which function answers a name.
+"""The catalog: lists, their pages, and the function that answers a name.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import json
@@ -208,7 +208,7 @@ def test_a_cursor_of_another_deployment_is_unknown() -> None:
         lists.page(after, "tools/list", {"cursor": cursor}, cache=CACHE, size=2)
 
 
-# Who answers
+# Which function answers
 
 
 @pytest.mark.parametrize(

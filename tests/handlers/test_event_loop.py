@@ -103,7 +103,7 @@ def test_a_client_made_once_serves_every_call_also_after_one_that_went_wrong(sho
     @tool
     async def look(how: str, *, elicit: Elicit) -> str:
         async def get() -> str:
-            async with lock:  # a lock belongs to the loop in which somebody first waited for it
+            async with lock:  # a lock belongs to the loop in which a task first waits for it
                 return (await client.get(shop)).text
 
         found, _ = await asyncio.gather(get(), get())
@@ -370,7 +370,7 @@ def test_what_nobody_awaits_is_logged_by_type_and_place_without_its_text(caplog:
 
 
 class OwnSignal(BaseException):
-    """What no handler should raise."""
+    """An exception that is no `Exception`."""
 
 
 async def raises(error: BaseException) -> None:
@@ -405,7 +405,7 @@ def test_whatever_a_handler_raises_reaches_its_caller_and_the_loop_goes_on(
     how: Callable[[BaseException], Coroutine[Any, Any, None]], error: type[BaseException]
 ) -> None:
     if how is waits_beside and not issubclass(error, (SystemExit, KeyboardInterrupt)):
-        how = raises  # asyncio lets other exceptions wait until somebody awaits the task
+        how = raises  # asyncio keeps other exceptions until the task is awaited
     with pytest.raises(error):
         event_loop.run(how(error("no")))
     assert event_loop.run(fine()) == "fine"
@@ -474,7 +474,7 @@ def test_a_completer_may_be_async_and_wait_for_the_client_of_its_module() -> Non
     assert asyncio.iscoroutinefunction(languages)
 
 
-# ---- A process of its own
+# ---- In a new process
 
 
 def run_script(script: str) -> subprocess.CompletedProcess[str]:

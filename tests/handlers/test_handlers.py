@@ -1,6 +1,6 @@
-"""An author's function, what the client is told about it, and how a request calls it.
+"""An author's function: its description for clients, and how a request calls it.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import functools
@@ -520,7 +520,7 @@ def test_a_signature_says_whether_its_lambda_needs_the_key(function: Callable[..
     assert resource("a://b")(function).asks is asks
 
 
-# What a signature may not say, and the sentence that says so.
+# Signatures that are refused, and the error messages.
 
 CONTRACT = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 NAMES = "every parameter needs a name (no *args, no /) and a type, which the client is told"

@@ -1,7 +1,7 @@
-"""Lists in pages, over HTTP: every entry once and in order, and a cursor is good only if this catalog gives it out.
+"""Lists in pages, over HTTP: every entry once and in order. A cursor is valid only if this catalog issues it.
 
-"Clients MUST treat cursors as opaque tokens": so no test reads one. What is asked is which strings are cursors, and the
-answer is the same from a Lambda and from the front door.
+"Clients MUST treat cursors as opaque tokens" (Pagination, "Implementation Guidelines"), so no test decodes one.
+The tests check which strings are accepted as cursors, by a handler's Lambda and by the front door alike.
 """
 
 from __future__ import annotations

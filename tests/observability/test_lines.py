@@ -1,6 +1,6 @@
-"""What is told of a request: one line, who writes it, and what operators count in it.
+"""The log line of a request: its fields, the loggers that write it, and the metrics that operators derive from it.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import io
@@ -87,7 +87,7 @@ def note(owner: str) -> str:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[dict[str, Any]]]]:
-    """Says what was told so far, as fields, with message and level among them."""
+    """Return the fields of the lines so far, with message and level among them."""
     plain = logging.LogRecord("", 0, "", 0, "", (), None).__dict__.keys()
     with caplog.at_level(logging.INFO, "mcp_functions"):
 
@@ -286,7 +286,7 @@ def test_a_state_that_is_too_large_is_told_to_the_author(lines: Lines) -> None:
 
 
 class SealFactory:
-    """A KMS that fails as it is told."""
+    """A KMS that raises a given error."""
 
     id = "vault"
 
@@ -390,7 +390,7 @@ def test_without_one_the_trace_is_that_of_x_ray(lines: Lines, monkeypatch: pytes
 
 
 class Invoke:
-    """Lambda's Invoke API, before one function; keeps what it was given."""
+    """Lambda's Invoke API for one function; it keeps the events."""
 
     def __init__(self, function: LambdaFunction) -> None:
         self.function, self.events = function, list[Any]()
@@ -507,7 +507,7 @@ def test_lambdas_own_formatter_writes_the_lines_and_nothing_is_imported_for_it(
 
 
 class Output:
-    """A Powertools Logger of a service of its own, and what it wrote."""
+    """A Powertools Logger and the lines that it wrote."""
 
     def __init__(self) -> None:
         self._to = io.StringIO()
@@ -545,7 +545,10 @@ def test_a_logger_of_logging_writes_the_line_too(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.INFO, "shop"):
         send(serve(add, logger=logging.getLogger("shop")), "tools/list")
     told = [(record.name, hasattr(record, "outcome")) for record in caplog.records]
-    assert told == [("mcp_functions", False), ("shop", True)]  # AuthMode none is no word on this request
+    assert told == [
+        ("mcp_functions", False),
+        ("shop", True),
+    ]  # the line that warns of AuthMode none belongs to no request
 
 
 def test_the_endpoints_line_goes_through_the_authors_logger(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""Every way to fail, with a secret in it: no log, no output and no wrong response holds one.
+"""Failures with a secret in them: no log, no output and no error response contains it.
 
 `tests/support/planted.py` searches while these run, as it does for the whole suite. These tests make sure that there is
 something to find, and that it would be found.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import asyncio
@@ -506,7 +506,7 @@ RESULT = "planted-result"
 
 @tool
 def remember(how: str, *, step: Step) -> str:
-    """Remember."""
+    """Store a note."""
     if how == "raise":
         raise LookupError(UNSPEAKABLE)
     return str(step("kept", kept_once, how=how))

@@ -1,6 +1,6 @@
-"""What an author brings from the official SDK is taken for what it is; what can be no result is refused by name.
+"""Functions may return types of the official SDK. Values that can be no result are refused with an error naming them.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import base64
@@ -172,7 +172,7 @@ class Elder(BaseModel, extra="allow"):
 
 
 def elder(name: str, **fields: object) -> Any:  # noqa: ANN401 - a model
-    """Make a value of a model of the official SDK 1.x: camelCase names, members that nobody defined are kept."""
+    """Make a value of a model of the official SDK 1.x, which has camelCase names and keeps undefined members."""
     kind = type(name, (Elder,), {"__module__": "mcp.types", "__annotations__": dict.fromkeys(fields, Any)})
     return kind(**fields)
 
@@ -302,7 +302,7 @@ def test_a_type_of_the_protocol_stands_only_where_the_protocol_has_it(handler: H
 
 
 class Dull:
-    """An object of a class that nobody knows."""
+    """An object of an unknown class."""
 
     def __repr__(self) -> str:
         return "hunter2"
@@ -496,7 +496,7 @@ def test_a_client_of_2025_gets_the_same_content() -> None:
 
 @tool
 def plain() -> str:
-    """Say nothing."""
+    """Return an empty text."""
     return ""
 
 

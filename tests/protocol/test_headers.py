@@ -1,6 +1,6 @@
 """Headers repeat the body, and the order of the checks is the specification's.
 
-No `from __future__ import annotations` here: the tool below is read as an author writes it.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""What an author returns is what the method's result says."""
+"""The return value of a function becomes the result of its method."""
 
 from __future__ import annotations
 

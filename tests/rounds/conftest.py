@@ -1,4 +1,4 @@
-"""What the tests of rounds share."""
+"""Fixtures that the tests of rounds share."""
 
 from __future__ import annotations
 

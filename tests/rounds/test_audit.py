@@ -26,7 +26,7 @@ YES = {"ok": True}
 
 
 class Ledger(list[AuditRecord]):
-    """What an author's audit function was told."""
+    """The records that an author's audit function received."""
 
     def write(self, record: AuditRecord) -> None:
         self.append(record)

@@ -290,7 +290,7 @@ def test_a_round_that_has_done_nothing_may_not_be_ended_by_hand(hours: Hours, ca
     assert caplog.messages[-1].startswith(f"failed: {expected} at ")
 
 
-# What a conversation needs on the way.
+# Whole conversations.
 
 
 def test_work_in_parts_goes_on_in_any_process(hours: Hours) -> None:

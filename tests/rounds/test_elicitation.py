@@ -1105,7 +1105,7 @@ def test_a_question_in_a_worker_thread_of_an_async_handler() -> None:
     assert talk_to(threaded).call().accept(name=ANN).text == "Ann"
 
 
-# What an answer is worth.
+# Answers count only for their own question.
 
 
 def test_a_first_request_that_brings_answers_is_asked_all_the_same() -> None:

@@ -1,4 +1,4 @@
-"""What may be asked of a client, what it must have declared for that, and what pins an answer to its question."""
+"""Input requests: their shapes, the capabilities they need, and the fingerprint that binds an answer to its question."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ ANN = {"name": "Ann"}
 ROOTS = {"roots": [{"uri": "file:///a"}]}
 
 
-# What was answered.
+# Answers.
 
 
 @tool
@@ -202,7 +202,7 @@ def test_what_is_asked_again_is_answered_anew() -> None:
     assert talk.accept(name=ANN).text == "Ann"
 
 
-# What was kept.
+# The state that a function keeps.
 
 
 @tool

@@ -50,7 +50,7 @@ def ask(round_: Round, key: str, words: str, *, once: bool = False) -> Any:  # n
 
 @dataclass
 class Turn:
-    """What one round did."""
+    """The outcome of one round."""
 
     opened: dict[str, str]  # key -> words that are now with the client
     delivered: dict[str, str]  # key -> answer that the handler was given
@@ -129,7 +129,9 @@ def test_an_answer_is_only_delivered_to_the_question_it_was_asked_for(
         for key, answer in turn.delivered.items():
             quality, sent_in = answer.split(":")
             assert quality == "good"
-            assert 0 < int(sent_in) <= number  # never with the first request: nobody had asked
+            assert (
+                0 < int(sent_in) <= number
+            )  # the first request brings no answer, because the server has asked nothing yet
             assert turns[int(sent_in) - 1][1].opened[key] == words[key]
 
 
@@ -222,7 +224,7 @@ def test_a_later_answer_does_not_replace_an_accepted_one() -> None:
         second.ask(WireQuestion("a", question("a"), read), WireQuestion("b", question("b"), read))
     third = follow(second, {"a": said("Eve"), "b": said("yes")})
     assert ask(third, "a", "a") == "Ann"
-    # not even if the state said that the question was open once more
+    # even if the state lists the question as open again
     forced = Round(
         RoundRequest(responses={"a": said("Eve")}), second.next_record(), opened("a").questions.open_fingerprints()
     )
@@ -389,13 +391,13 @@ def test_where_two_versions_of_a_function_take_turns_each_finds_the_answer_to_it
 
 
 class Draft(BaseModel):
-    """What a function of the low level keeps."""
+    """The state of a low-level function."""
 
     step: int = 0
 
 
 class Name(BaseModel):
-    """What it asks."""
+    """The form of its question."""
 
     name: str
 

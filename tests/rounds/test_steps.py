@@ -44,7 +44,7 @@ class Ok(BaseModel):
 
 
 class Bank:
-    """Somebody outside who must not act twice, and remembers under which key it did."""
+    """An external service that must not act twice and records the key of each payment."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
@@ -1107,7 +1107,7 @@ def test_an_async_step_is_awaited_once(did: Counter[str], bank: Bank) -> None:
 
     assert talk_to(fetches).call().accept(ok=YES).text == "True"
     assert did == {"0": 1, "1": 1, "2": 1, "3": 1}
-    assert len(set(bank.keys)) == 4  # each task had the key of its own step
+    assert len(set(bank.keys)) == 4  # each task used the key of its own step
 
 
 def test_an_async_keyed_step_gets_its_key(bank: Bank) -> None:

@@ -488,7 +488,7 @@ def test_a_call_too_large_for_an_item_gets_an_error_result(world: World, alice: 
     assert not world.summoned
 
 
-# ---- Nothing said
+# ---- Clients that do not declare tasks
 
 
 def test_no_text_of_a_client_or_an_author_is_logged(
@@ -523,7 +523,9 @@ def test_the_author_audits_the_rounds_of_a_task_too() -> None:
 
 def test_an_order_that_a_gateway_could_write_is_none(world: World) -> None:
     event = wire.event(wire.message("tools/list"), context={"mcpTask": {"id": "x", "owner": None}})
-    assert world.function(event, wire.Context())["statusCode"] == 500  # nobody signed in: it was read as HTTP
+    assert (
+        world.function(event, wire.Context())["statusCode"] == 500
+    )  # the caller has not signed in, so the message was read
 
 
 def test_a_function_without_tasks_takes_no_orders() -> None:
@@ -614,7 +616,7 @@ def test_every_setting_of_tasks_is_read() -> None:
 
 @tool
 def greet() -> str:
-    """Say hello."""
+    """Return a greeting."""
     return "Hello"
 
 

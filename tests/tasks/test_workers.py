@@ -1,4 +1,4 @@
-"""What becomes of a task when workers die, sleep, come twice or not at all, and when the table is away."""
+"""Tasks end correctly although workers die, pause, run twice or never start, and although the table is unavailable."""
 
 from __future__ import annotations
 
@@ -355,7 +355,7 @@ def test_an_answered_question_with_an_unconfirmed_write_is_not_asked_again(world
     assert text(alice.get(task)["result"]) == "True"
 
 
-# ---- The author's audit: told before a question can be seen, so that none is seen that it was not told of
+# ---- The author's audit: it records each question before a client can see the question
 
 
 def audited() -> tuple[World, Client, list[AuditRecord]]:
@@ -367,7 +367,7 @@ def audited() -> tuple[World, Client, list[AuditRecord]]:
 
 
 def rounds(told: list[AuditRecord]) -> list[tuple[int, dict[str, str], dict[str, str]]]:
-    """Say what was told of the task's rounds; the first record is the call's own."""
+    """Return number, questions and answers of each round of the task. The first record belongs to the call."""
     return [(record.round, dict(record.asked), dict(record.answered)) for record in told[1:]]
 
 
@@ -401,7 +401,7 @@ def test_what_the_audit_cannot_write_down_is_not_asked(
     ended = alice.get(task)
     assert (ended["status"], ended["error"]["code"]) == ("failed", -32603)
     assert "secrets" not in caplog.text
-    assert rounds(told) == [(1, {"ok": "Ok?"}, {})]  # that much was said, before it said that it was too much
+    assert rounds(told) == [(1, {"ok": "Ok?"}, {})]  # the audit wrote this line before it raised
 
 
 def test_a_worker_that_lost_its_task_tells_the_audit_nothing() -> None:
