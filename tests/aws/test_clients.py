@@ -64,7 +64,7 @@ VISIBLE = st.text("abcXYZ019-._~ =+/,:;", max_size=20).map(str.strip)
 
 @pytest.fixture(autouse=True)
 def _nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs these tests may have files of configuration: boto3 would make the calls."""
+    """Hide the developer's AWS configuration files, because with one the toolkit would call through boto3."""
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
@@ -776,7 +776,7 @@ def test_credentials_that_cannot_be_renewed_serve_to_their_end(
     assert SECRET not in str(failed.value)
 
 
-# What is left behind
+# Cleaning up
 
 FORKS = """
 import os, signal, threading

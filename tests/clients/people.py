@@ -26,7 +26,7 @@ def accept(**content: str | float | bool) -> ElicitResult:
 
 
 class Person:
-    """Answers questions in turn. What was asked is in `asked`, what was not needed stays in `answers`."""
+    """Answers questions in turn. `asked` holds the questions, `answers` the answers that are left."""
 
     def __init__(self, *answers: ElicitResult) -> None:
         self.answers = list(answers)

@@ -1,4 +1,4 @@
-"""A person who signs in: the official client's OAuth flow, with a browser that is told where to go."""
+"""A person who signs in: the official client's OAuth flow, with a simulated browser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CALLBACK = "http://127.0.0.1:1/callback"
 
 
 class Storage:
-    """What a client keeps between two runs."""
+    """The storage that a client keeps between two runs."""
 
     def __init__(self) -> None:
         self.tokens: OAuthToken | None = None

@@ -1,6 +1,6 @@
-"""What no sample function needs, with the official Python client: progress, logs, sampling, roots, headers, completion.
+"""The official Python client with features that no sample uses: progress, logs, sampling, roots, headers, completion.
 
-The functions are the conformance suite's, which looks at less: here the client must make sense of every message.
+The functions are those of the conformance suite, which checks less: here the client must read every message.
 """
 
 from __future__ import annotations

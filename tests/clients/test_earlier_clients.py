@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NAMES = list(TALKS) if EVERYTHING else HELD
 HERE = PLACES if EVERYTHING else PLACES[:1]
-# An older client is told the same words whatever its user would have answered.
+# An older client gets the same text whatever its user would have answered.
 TOLD_OF = [name for name in TALKS if name.partition(" ")[0] not in NO]
 
 

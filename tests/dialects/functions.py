@@ -1,4 +1,4 @@
-"""What the tests of dialects call: every way of asking that there is, in one function."""
+"""The function that the tests of dialects call: it asks in every possible way."""
 
 from typing import Annotated
 

@@ -50,7 +50,7 @@ def test_a_dialect_that_there_is_not_stops_the_server_and_its_log_lists_those_th
 
 
 def test_to_take_a_dialect_away_is_to_delete_its_file() -> None:
-    """Nothing in the package names one: neither another dialect, nor who finds it."""
+    """No module of the package names a dialect, neither another dialect nor the code that loads them."""
     package = Path(dialects.__file__).parents[1]
     modules = sorted(path.stem for path in Path(dialects.__file__).parent.glob("sep_*.py"))
     assert modules == ["sep_1685", "sep_1858", "sep_2322_tasks"]

@@ -61,7 +61,7 @@ def harness(request: pytest.FixtureRequest, project: Path) -> Iterator[Harness]:
 
 @pytest.fixture
 def reach(request: pytest.FixtureRequest, harness: Harness) -> Callable[..., Http]:
-    """Reach a function as somebody, where the parameter says."""
+    """Reach a function as a given caller, in the placement of the parameter."""
     assert harness.issuer
     token = harness.issuer.token
 

@@ -1,4 +1,4 @@
-"""SEP-1685, `state` beside the server's request: its examples, its client, and what nobody may do to it."""
+"""SEP-1685, `state` beside the server's request: its examples, its client, and attacks on the state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ANSWERS = {
 
 
 def fill(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in the form of a question by what it says."""
+    """Fill in the form of a question according to its message."""
     message = request["params"]["message"]
     return ANSWERS.get(message) or accept(name=message[0].lower())
 
@@ -155,7 +155,7 @@ def test_a_client_without_the_declaration_gets_the_released_revision(over: Over)
     client = Client(over(), None)
     (message,) = client.request("tools/call", RESOLVE).messages
     assert message["result"]["resultType"] == "input_required"
-    # what stands beside the params is no word of the released revision
+    # the released revision defines no member beside the params
     (again,) = client.request("tools/call", RESOLVE, dependent_responses={"responses": "x"}).messages
     assert again["result"]["resultType"] == "input_required"
 

@@ -1,4 +1,4 @@
-"""SEP-1858, multi-turn SSE: its example, its client, and what nobody may do to it."""
+"""SEP-1858, multi-turn SSE: its example, its client, and attacks on its turns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BOTH = {"name": "both", "arguments": {}}
 
 
 def fill(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in the form of a question by what it says."""
+    """Fill in the form of a question according to its message."""
     match request["params"]["message"]:
         case message if "How was this bug resolved?" in message:
             return accept(resolution="Duplicate")
@@ -114,7 +114,7 @@ def test_progress_goes_before_the_turn_and_a_model_may_be_asked(over: Over) -> N
     assert [event["event"] for event in client.replies[0].events] == [
         "message", "buffer_input", "message", "input_required",
     ]  # fmt: skip
-    # what the call said of itself counts in the next turn, too
+    # the next turn uses the metadata of the call, too
     assert [message.get("method") for message in client.replies[1].messages] == ["notifications/progress", None]
 
 

@@ -76,11 +76,11 @@ def example(name: str) -> list[dict[str, Any]]:
 
 
 class Replay:
-    """Sends the requests of an example under the id that the task has here, and judges what comes back.
+    """Sends the requests of an example with the task's real id, and judges the responses.
 
-    What may differ, and nothing else: the task's id, its times, `pollInterval`, which is the server's to say; `_meta`
-    of requests, and `serverInfo` in that of results, as in tests/seeds; `requestState`, "Servers MAY include" it. Once
-    the document writes `_meta` beside a result instead of into it: there it stands in the result, as everywhere else.
+    Only these members may differ: the task's id and times; `pollInterval`, because the server chooses it; `_meta` of
+    requests and `serverInfo` in that of results, as in tests/seeds; `requestState`, because "Servers MAY include" it.
+    In one place the document writes `_meta` beside a result; here it is inside the result.
     """
 
     def __init__(self, client: PersistentClient) -> None:

@@ -357,7 +357,7 @@ def test_what_went_wrong_is_given_again_too(world: World) -> None:
     assert world.calls == 2
 
 
-# Whose conversation it is
+# Conversations of different callers
 
 
 def test_another_principal_neither_runs_nor_reads_what_is_not_theirs() -> None:

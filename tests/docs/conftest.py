@@ -1,4 +1,4 @@
-"""What the tests of a page begin with: its code, run afresh, and what it touches."""
+"""Fixtures for the tests of a page: its code, run for each test, and the services that it calls."""
 
 from __future__ import annotations
 

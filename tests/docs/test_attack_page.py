@@ -1,4 +1,4 @@
-"""The page "The attacker": its table is the attacker's, its commands are taken, and what it says of others is so."""
+"""The page "The attacker": its table matches the checks, its commands run, and its statements on other servers hold."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The page "Coming from `await ctx.elicit()`": what stands before runs under the official SDK, what stands after here.
+"""The page "Coming from `await ctx.elicit()`": the code "before" runs under the official SDK, the code "after" here.
 
-The tests stand in the order of the page, each proves a claim of it; claims.toml says which.
+The tests follow the order of the page. claims.toml names the claim that each test proves.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def after() -> dict[str, Any]:
 
 
 def hold(before: dict[str, Any], revision: str, *answers: ElicitResult) -> tuple[str, list[str]]:
-    """Call the old tool with the official client: what it said in the end, and what it asked."""
+    """Call the old tool with the official client, and return its result and its questions."""
     asked, left = [], list(answers)
 
     async def answer(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG001

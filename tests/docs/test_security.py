@@ -1,4 +1,4 @@
-"""The page "Security": what it quotes is what is there, what it names exists, and what it shows runs."""
+"""The page "Security": its quotations are exact, the names in it exist, and its code runs."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_no_data_key_is_logged_even_with_everything_at_debug(caplog: pytest.LogC
     assert said == {(logging.DEBUG, None): False, (logging.INFO, None): False, (logging.DEBUG, "mcp_functions"): False}
 
 
-# ---- Crypto of one's own
+# ---- Custom cryptography
 
 
 @pytest.fixture

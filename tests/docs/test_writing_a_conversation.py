@@ -278,7 +278,7 @@ def test_tasks_of_an_async_handler_ask_in_one_round() -> None:
 
 
 def test_a_client_of_the_module_serves_every_call() -> None:
-    lock = asyncio.Lock()  # as a client does, it belongs to the loop in which somebody first waited for it
+    lock = asyncio.Lock()  # like a client, it belongs to the loop in which a task first waits for it
 
     @tool
     async def use() -> int:
@@ -453,7 +453,7 @@ def test_finally_runs_in_every_round() -> None:
 
 def test_a_program_can_accept(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=300)
-    while not talk.done:  # nobody has read a word of it
+    while not talk.done:  # it has not been read yet
         talk.accept(**dict.fromkeys(talk.asked, True))
     assert talk.text == "300 days off."
 

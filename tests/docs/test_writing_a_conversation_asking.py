@@ -1,4 +1,4 @@
-"""The page "Writing a conversation", on asking: what a question is, what an answer, and what a no."""
+"""The page "Writing a conversation", on asking: questions, answers and refusals."""
 
 from __future__ import annotations
 
@@ -323,7 +323,7 @@ def test_who_agreed_to_one_price_has_not_agreed_to_another(page: dict[str, Any])
         return page["Offer"](number="A-1", euros=900)
 
     talk = Conversation(serve(page["buy"])).call(item="lamp")
-    page["look_up"] = dearer  # too late: what the user saw is in the state
+    page["look_up"] = dearer  # too late: the state holds the text that the user saw
     dearer.__annotations__["return"] = page["Offer"]
     assert talk.accept(consent=True).text.endswith("for 280 EUR")
 

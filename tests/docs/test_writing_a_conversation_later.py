@@ -234,7 +234,7 @@ def test_accepted_is_none_for_four_reasons(page: dict[str, Any]) -> None:
 
     @tool
     def stubborn(*, answers: InputResponses) -> str | InputRequiredResult:
-        """Take a no for no answer."""
+        """Repeat the question when the user declines."""
         if answers.accepted("city", Other):
             return "thanks"
         return InputRequiredResult({"city": ElicitRequest("Which city?", Other)})

@@ -21,7 +21,7 @@ LATER = "Temporarily unavailable"
 
 
 def twin(talk: Conversation) -> Conversation:
-    """Hand a copy of a conversation to somebody who holds the same state."""
+    """Copy a conversation, for a second client that holds the same state."""
     other = copy.copy(talk)
     other.rounds = list(talk.rounds)
     return other

@@ -1,4 +1,4 @@
-"""A protocol fuzzer: damaged requests to a healthy server get an error with a correct code and the same id, never a 5xx.
+"""A protocol fuzzer: damaged requests to a healthy server get an error with a correct code and id, never a 5xx.
 
 The fuzzer records each damage, so that it can judge the response: if the id is intact, the response must repeat it.
 """

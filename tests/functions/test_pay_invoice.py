@@ -53,7 +53,7 @@ def bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
 
 
 def twin(talk: Conversation) -> Conversation:
-    """Let somebody else hold the same state."""
+    """Copy a conversation, for a second client that holds the same state."""
     other = copy.copy(talk)
     other.rounds = list(talk.rounds)
     return other

@@ -1,4 +1,4 @@
-"""A computation that takes longer than a round, on a clock of its own."""
+"""A computation that takes longer than a round, by a simulated clock."""
 
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from mcp_functions.http.gateway import LambdaFunction
 
 LIMIT = 4 * 1024 * 1024  # bytes of a body
-SIZE = 128 * 1024  # of those that are tried in every place: what is promised is a ratio
+SIZE = 128 * 1024  # of those that are tried in every place, because the budget is a ratio
 FIXED = 96 * 1024  # bytes that a round takes whatever it is sent
 CATALOG = Path(__file__).parents[2] / "functions" / "mcp" / "catalog.json"
-PLACE = "PLACE"  # where the nasty value stands in a message
+PLACE = "PLACE"  # the places in a message that get the costly value
 NAME = "work"
 YES = {"words": {"action": "accept", "content": {"text": "yes"}}}
 

@@ -20,7 +20,7 @@ class Sure(BaseModel):
 
 @tool
 def whoami(*, caller: Caller) -> dict[str, object]:
-    """Say who calls."""
+    """Return the caller."""
     who = {"known": caller.known, "issuer": caller.issuer, "subject": caller.subject, "client": caller.client}
     return {**who, "scopes": sorted(caller.scopes)}
 

@@ -1,9 +1,7 @@
-"""The same request, however it reaches the Lambda: a conversation runs over every gateway.
+"""A conversation runs over every gateway, because each event becomes the same request.
 
-The samples satisfy Powertools' models of AWS's events. Who calls stands where the authorizer writes it, and never where
-a client could.
-
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+The samples satisfy Powertools' models of AWS's events. The caller is read only from the fields that the authorizer
+writes. No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import json

@@ -262,7 +262,7 @@ def test_checks_come_in_the_order_of_the_specification() -> None:
     assert received["result"]["content"][0]["text"] == "pl 2"
 
 
-# What never leaves
+# Information that never leaves the server
 
 
 def broken(request: Request) -> Result:
@@ -370,7 +370,7 @@ def seen(event: dict[str, Any], context: wire.Context | None = None, settings: S
         (60_000, NOW - 5, NOW + 25),
         (10_000, NOW - 25, NOW + 5),
         (60_000, NOW - 29, NOW + 1),
-        (60_000, NOW - 45, NOW + 30),  # nobody waits that long: two clocks differ, by less than a minute
+        (60_000, NOW - 45, NOW + 30),  # no request is that old: the two clocks differ by less than a minute
         (60_000, NOW - 3600, NOW + 30),  # a stopped clock: says nothing
         (60_000, NOW + 5, NOW + 30),
         (60_000, NOW / 1000, NOW + 30),  # seconds, as SAM local writes them

@@ -1,4 +1,4 @@
-"""Who calls is what the authorizer says, and never what a client can write."""
+"""The principal comes from the authorizer and never from a value that a client can write."""
 
 from __future__ import annotations
 

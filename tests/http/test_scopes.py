@@ -1,6 +1,6 @@
-"""What a token allows: a handler says which scopes it needs, the operator which scope includes which.
+"""A handler declares the scopes that it needs; the operator configures which scope includes which.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import json

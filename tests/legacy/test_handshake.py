@@ -1,4 +1,4 @@
-"""Sessions that nobody remembers, and what clients of 2025 do that has no question in it."""
+"""Sessions without storage, and requests of 2025 clients that lead to no question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients of 2025 that nobody would have thought of, a table in bad weather, and functions that say what is no text."""
+"""Unusual clients of 2025, a table that fails, and functions that return text no JSON can hold."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_many_answers_at_once_count_once(client: Client, world: World) -> None:
 
 
 class Drawers:
-    """A seal of one's own that knows no labels: what was put into one drawer opens for whoever names it."""
+    """A custom seal that ignores labels: a value sealed under one label opens under any label."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}

@@ -46,7 +46,7 @@ def asked(events: list[Event]) -> dict[str, Any]:
 
 
 def text(events: list[Event]) -> str:
-    """Take what a tool said in the end."""
+    """Return the text of a tool's result."""
     return str(events[-1].data["result"]["content"][0]["text"])
 
 

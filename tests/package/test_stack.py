@@ -1,4 +1,4 @@
-"""What was deployed is what the template says, resource by resource; what moto cannot deploy is named."""
+"""The deployed resources match the template one by one; the test names those that moto cannot deploy."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_the_key_outlives_the_stack(stack: Stack) -> None:
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
 
-# ---- Roles and permissions; what they amount to is asked in test_iam.py
+# ---- Roles and permissions; test_iam.py evaluates them
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -260,7 +260,7 @@ def test_every_route_to_a_function_carries_the_authorizer(mode: str, kind: str, 
 
 
 def is_open(route_key: str) -> bool:
-    """Say whether nobody needs a token for a route: metadata, and what a browser asks before a call."""
+    """Return whether a route needs no token: metadata and preflight requests."""
     method, path = route_key.split(" ")
     return method == "OPTIONS" or path.startswith("/.well-known/oauth-protected-resource")
 

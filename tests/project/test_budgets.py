@@ -1,6 +1,6 @@
-"""What each path may cost, in counts: modules, files, passes over JSON, calls of KMS. Each in a fresh interpreter.
+"""Budgets of each path: modules, files, passes over JSON, and KMS calls. Each path runs in a fresh interpreter.
 
-A failing test names the module that crept in, and who imported it, up to whoever began.
+A failing test names the unexpected module and the chain of modules that imported it.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ ANSWERS = {
 }
 
 
-# What keeps something: an empty table, which takes whatever it is given.
+# Functions that store something, in an empty table that accepts every item.
 WORK = {"name": "work", "arguments": {"a": 2}}
 CALL = wire.message("tools/call", WORK, capabilities=wire.WITH_TASKS)
 FIRST, GO_ON = (wire.message("tools/call", {**WORK, **more}) for more in ({}, {"requestState": "STATE"}))
@@ -127,7 +127,7 @@ KEPT = {"once": ["GetItem", "PutItem", "PutItem"], "task": ["GetItem", "PutItem"
 
 
 class Aws:
-    """KMS, Lambda and an empty table, as far as these paths go; counts what it was asked."""
+    """KMS, Lambda and an empty table, as far as these paths need them. It records the operations."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -171,7 +171,7 @@ def took(kind: str, url: str) -> dict[str, Any]:
     environ = {
         **{name: value for name, value in os.environ.items() if name in {"PATH", "SYSTEMROOT"}},
         "PYTHONPATH": os.pathsep.join([str(ROOT / "layers" / "shared"), str(Path(pydantic.__file__).parent.parent)]),
-        "HOME": os.devnull,  # files of configuration of whoever runs this would bring boto3
+        "HOME": os.devnull,  # the developer's AWS configuration files would make the toolkit import boto3
         "MCP_STACK": "shop",
         "MCP_AUTH_MODE": "none",
         "MCP_KMS_KEYS": ARN,
@@ -207,7 +207,7 @@ def told(kind: str, aws: Aws) -> dict[str, Any]:
 
 
 def blamed(told: dict[str, Any], name: str) -> str:
-    """Say who imported a module, and who imported that, up to whoever began."""
+    """Return the chain of modules that imported a module, up to the first."""
     chain, importers = [name], told["importers"]
     while (importer := importers.get(chain[-1])) and importer not in chain:
         chain.append(importer)

@@ -1,7 +1,7 @@
-"""What `sam deploy` would send: the template is linted, built, translated, and what was built is looked into.
+"""The package of `sam deploy`: the template is linted, built and translated, and the tests inspect the build.
 
-SAM lives in an environment of its own (.venv-sam, made by `make test-all`). It runs with nothing else on its PATH than
-the system's own tools. Layers are built uncompiled, except where a test brings an interpreter to compile them with.
+SAM has its own environment (.venv-sam, made by `make test-all`) and a PATH with only the system's tools. Layers are
+built without compiling, unless a test supplies an interpreter for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEVELOPERS_ONLY = {"attack", "local", "testing"}
 
 # e_machine of an ELF file: for which processor a compiled module is
 MACHINES = {"x86_64": 62, "arm64": 183}
-UNCHECKED_HASH = 0b01  # PEP 552's flags of a .pyc: known by a hash, which nobody checks
+UNCHECKED_HASH = 0b01  # the flags of a .pyc with an unchecked hash (PEP 552)
 
 pytestmark = pytest.mark.skipif(
     not SAM_BIN.exists() and not os.environ.get("CI"), reason="no .venv-sam: make test-all prepares it"
@@ -37,7 +37,7 @@ TRANSLATE = ROOT / "scripts" / "translate.py"  # as CloudFormation's SAM transfo
 
 
 def run(*command: str | Path, path: str = "", uncompiled: str = "1") -> str:
-    """Run a program of SAM's environment in the project; its output, and with a failure all it said."""
+    """Run a program of SAM's environment in the project, and return its output. An error shows all output."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     ours |= {
         "AWS_DEFAULT_REGION": "us-east-1",
@@ -73,7 +73,7 @@ def translated(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sources(directory: Path) -> dict[str, bytes]:
-    """Relative path -> content, of what somebody wrote."""
+    """Map the relative path of each source file to its content."""
     found = ((path.relative_to(directory), path) for path in sorted(directory.rglob("*")) if path.is_file())
     return {str(name): path.read_bytes() for name, path in found if "__pycache__" not in name.parts}
 

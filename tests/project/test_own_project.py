@@ -74,7 +74,7 @@ class Machine:
 
 
 def build(directory: Path) -> Path:
-    """Build the toolkit's wheel from a copy of what it is made of: setuptools leaves things behind where it works."""
+    """Build the toolkit's wheel from a copy of its sources, because setuptools leaves files behind."""
     for name in BUILT_FROM:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
@@ -157,7 +157,7 @@ def test_nothing_of_the_clone_is_in_reach(machine: Machine, own: Path) -> None:
         str(machine.site / "mcp_functions/__init__.py"),
         "None",
     ]
-    ours = sources(own).items()  # but for its environment, which prepare() made out of the one that runs this test
+    ours = sources(own).items()  # except its environment, which prepare() derived from the one that runs this test
     written = {name: text for name, text in ours if not name.startswith(".venv/") and not name.endswith(".whl")}
     assert "template.yaml" in written
     assert [name for name, text in written.items() if str(ROOT) in text.decode()] == []

@@ -69,7 +69,7 @@ TOOL, TEST, CLIENT = re.findall(r"```python\n(.*?)```", FRONT.text, re.DOTALL)
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a project of one's own, and add the functions of the README as its reader would."""
+    """Write a new project, and add the functions of the README as its reader would."""
     root = tmp_path_factory.mktemp("reader") / "my-server"
     assert main(["init", str(root)]) == 0
     (root / "functions/book_flight/app.py").write_text(TOOL, encoding="utf-8")

@@ -1,7 +1,7 @@
-"""functions/, template.yaml and catalog.json say the same, and nothing in the template may more than it needs.
+"""functions/, template.yaml and catalog.json agree, and every permission in the template is needed.
 
-The claims are `mcp_functions.local.checks`'s, so that a project of one's own can make them too. The project as it is
-earns no complaint; the same project with a slip in it earns the line that names the slip.
+`mcp_functions.local.checks` makes these checks, so that authors' projects can run them too. This repository passes
+them. With a mistake in the template, the checks print the line that names the mistake.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def test_the_project_as_it_is_earns_no_complaint(claim: Callable[[Project], Iter
 
 PERMISSION = {"Type": "AWS::Lambda::Permission"}
 
-# ---- Slips: where in template.yaml (a resource, or its property), what stands there instead, and the complaint
+# ---- Mistakes: the place in template.yaml (a resource or its property), the wrong value, and the message
 
 ABSENT = object()
 NEWEST_WORKER = {
@@ -255,7 +255,7 @@ def test_the_key_rotates_and_outlives_the_stack(project: Project) -> None:
     key = project.template["Resources"]["RequestStateKey"]
     assert key["Properties"]["EnableKeyRotation"] is True
     assert key["Properties"]["PendingWindowInDays"] == LONGEST_WINDOW
-    # on create: nobody holds a state yet of a stack that was never made
+    # on create: no client holds a state of a stack that did not exist
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
 
@@ -294,7 +294,7 @@ def test_alarms_and_dashboard_are_there_only_for_somebody_who_is_told(project: P
     assert {resource.get("Condition") for resource in watchers} == {"HasAlarms"}
     alarms = project.of_type("AWS::CloudWatch::Alarm")
     filters = project.of_type("AWS::Logs::MetricFilter")
-    ours = {"Fn::Sub": "mcp-functions/${AWS::StackName}"}  # each stack has a namespace of its own
+    ours = {"Fn::Sub": "mcp-functions/${AWS::StackName}"}  # each stack has its own namespace
     counted = {(one, str(each["MetricNamespace"])) for one, each in _metrics(filters.values())}
     assert {(one["MetricName"], str(one["Namespace"])) for one in alarms.values()} == {
         ("Errors", "AWS/Lambda"),

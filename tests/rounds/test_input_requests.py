@@ -1,4 +1,4 @@
-"""Input requests: their shapes, the capabilities they need, and the fingerprint that binds an answer to its question."""
+"""Input requests: shapes, required capabilities, and the fingerprint that binds an answer to its question."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_what_a_form_can_say_is_said(annotation: Any, written: dict[str, Any], s
     if shape is form and "Why" in getattr(annotation, "__metadata__", ()):
         written = {key: value for key, value in written.items() if key != "description"}  # pydantic's is in Field
     assert schema["properties"] == {"field": written}
-    # nobody has to fill in a value that may be None; a field that may be None still needs a default
+    # a value that may be None is optional; a field that may be None still needs a default
     bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     is_optional = shape is itself and type(None) in get_args(bare)
     assert schema.get("required", []) == ([] if is_optional else ["field"])
@@ -364,7 +364,7 @@ def test_what_json_does_not_know_is_refused_with_the_field(annotation: Any, reas
     assert str(caught.value).startswith(f"{choice} ({reason}")
 
 
-# What pydantic makes of the same fields.
+# The same fields as pydantic reads them.
 
 NUMBERS = st.one_of(st.booleans(), st.integers(-3, 12), st.sampled_from([0.5, 1.0, 8.5]))
 VALUES = st.one_of(

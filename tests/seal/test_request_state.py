@@ -1,4 +1,4 @@
-"""Claims: what a state is bound to, how long it lives, and every way to present it to the wrong request."""
+"""Claims: the binding and the lifetime of a state, and every way to present it with the wrong request."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""requirements.toml leaves nothing of the seeds out, and every test that it names is there.
+"""requirements.toml lists every requirement of the seeds, and every test that it names exists.
 
-The documents are not part of this repository; what is frozen here is how often each of them says must, should and MAY,
-and how much JSON it shows. A sentence that is dropped, added or shortened changes a count.
+The documents are not part of this repository. This file freezes how often each says MUST, SHOULD and MAY, and how much
+JSON it shows. A sentence that is dropped, added or shortened changes a count.
 """
 
 from __future__ import annotations

@@ -438,9 +438,7 @@ def test_an_item_opens_only_where_it_was_written(backend: Backend) -> None:
     assert unreadable(backend)
     backend.put({**stored, "sealed": {"S": stored["sealed"]["S"][:-1]}})
     assert unreadable(backend)
-    backend.put(
-        {**stored, "nonce": {"S": "another"}}
-    )  # the version number is not bound, because it is neither secret nor checked
+    backend.put({**stored, "nonce": {"S": "another"}})  # the payload is not bound to the nonce
     assert backend.open().get(KEY)
 
 
