@@ -1,6 +1,6 @@
-"""What a client hears when the function behind the front door fails: its own id, a status to act on, and no more.
+"""Responses of the front door when the function behind it fails: the request's id, a useful status, and no details.
 
-Both clients and the wire are real; the Invoke API is a server that does what a test tells it, and counts its requests.
+Both clients use real HTTP; the Invoke API is a scripted server that records its requests.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CALL = {"name": "add", "arguments": {"a": 1}}
 
 
 class Door:
-    """A front door with a clock, and a client of its own that is closed at the end."""
+    """A front door with a clock, and a new client that is closed at the end."""
 
     def __init__(self) -> None:
         self.made: list[Any] = []

@@ -1,4 +1,4 @@
-"""What the bench reckons with, on numbers whose answers are known; and the pages that show a long run."""
+"""The arithmetic of the benchmarks, on numbers with known results; and the pages that show a long run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def told(**milliseconds: float) -> Figure:
 
 
 def whole(ours: float = 1.0, theirs: float = 10.0) -> Results:
-    """Be a run in which everything of ours takes one figure, and everything of others another."""
+    """Make a run in which this project has one figure everywhere, and the peers another."""
     results = Results({**ABOUT, "rounds": 3})
     for case in (*cases.CASES, *cases.growing()):
         for title in case.entrants:

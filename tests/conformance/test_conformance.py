@@ -41,15 +41,15 @@ SUBSCRIPTIONS = {
 }
 
 
-# What the revisions of 2025 come to: scenarios, checks that pass, and what the suite has no use for. Here a stream ends
-# when somebody has to be asked; what asks nobody is one response: for test_reconnection it says "not applicable".
+# The results for the revisions of 2025: scenarios, checks that pass, and scenarios that are not applicable. Here a
+# stream ends at a question, and a call without one is one response, so test_reconnection is "not applicable".
 EARLIER: dict[str, tuple[int, int, list[str]]] = {
     "2025-11-25": (33, 76, ["server-sse-polling"]),
     "2025-06-18": (27, 52, []),
 }
 # They subscribe without asking whether that is advertised: expected-failures.yml.
 UNADVERTISED = {"resources-subscribe", "resources-unsubscribe"}
-# A session is a token that nobody keeps, so there is nothing to delete: 405, as the specification allows.
+# A session is a token that the server does not store, so DELETE gets 405, as the specification allows.
 SESSIONS = {"server-session-delete-accepted", "server-session-terminated-returns-404"}
 
 # The suite gives these 0.6 seconds, in which a process may start, or may not: so it finds them started.
@@ -57,7 +57,7 @@ HURRIED = ("test_streaming_elicitation", "test_logging_tool")
 
 
 class Verdict(NamedTuple):
-    """What the suite said: its exit code, the end of its report, and every check by scenario."""
+    """The result of the suite: its exit code, the end of its report, and every check by scenario."""
 
     exit_code: int
     report: str

@@ -56,7 +56,7 @@ def refused(reply: Reply) -> None:
 
 @pytest.mark.parametrize("objects", [False, True])
 def test_the_azure_devops_rounds_of_the_document_are_held_word_for_word(over: Over, *, objects: bool) -> None:
-    # What may differ: ids and `jsonrpc`, which the document leaves out; `mode` and `_meta`, as in tests/seeds; and the
+    # These may differ: ids and `jsonrpc`, which the document leaves out; `mode` and `_meta`, as in tests/seeds; and the
     # state, which holds more than the document's, sealed, and goes with the first question too.
     shown = json.loads((EXAMPLES / "sep-1685-update-work-item.json").read_text(encoding="utf-8"))
     client = StateClient(over(), objects=objects)

@@ -108,7 +108,7 @@ class Age(BaseModel):
 
 @tool
 def greet(greeting: str, weight: float = 1, *, elicit: Elicit) -> str:  # noqa: ARG001 - it is bound all the same
-    """Greet somebody; asks twice."""
+    """Greet a person after two questions."""
     name = elicit("name", "Who are you?", Name).name
     age = elicit("age", f"How old are you, {name}?", Age).age
     return f"{greeting}, {name} ({age})"

@@ -243,7 +243,7 @@ def test_gather_is_together() -> None:
 def test_progress_and_logs_arrive_with_the_round() -> None:
     @tool
     def work(*, progress: Progress, log: Log) -> str:
-        """Say how it goes."""
+        """Report progress."""
         progress(1, total=2)
         log.info("half of it")
         return "done"

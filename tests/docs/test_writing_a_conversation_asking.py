@@ -267,7 +267,7 @@ def test_possible_says_what_a_client_can(page: dict[str, Any]) -> None:
 
     @tool
     def can(*, elicit: Elicit) -> str:
-        """Say what the client can."""
+        """Return the client's capabilities."""
         return f"forms {elicit.possible}, pages {elicit.url_possible}"
 
     forms_only = Conversation(serve(can), capabilities={"elicitation": {}}).call()

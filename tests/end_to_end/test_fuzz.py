@@ -51,7 +51,7 @@ def _prepared() -> None:
 
 @st.composite
 def mutated(draw: st.DrawFn) -> tuple[Any, dict[str, Any], object]:
-    """One valid request with one to three wounds; and its id, or ... where that was hit too."""
+    """One valid request with one to three kinds of damage; and its id, or ... if the id was damaged too."""
     handler, event = draw(st.sampled_from(originals()))
     event = json.loads(json.dumps(event))
     message = json.loads(event["body"])

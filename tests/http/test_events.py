@@ -42,7 +42,7 @@ class City(BaseModel):
 
 @tool
 def weather(day: str, *, elicit: Elicit) -> str:
-    """Tell the weather of a day."""
+    """Return the weather of a day."""
     return f"{day} in {elicit('where', 'Where?', City).city}: sunny — ☀"
 
 

@@ -36,14 +36,14 @@ def guarded() -> str:
 
 @tool
 def halved(first: bool, *, elicit: Elicit) -> str:  # noqa: FBT001 - an argument of a tool
-    """Say half of a character, in a question or in the end."""
+    """Send half of a surrogate pair, in a question or in the result."""
     elicit("why", "half \ud800" if first else "Go on?", offered.Why)
     return "half \ud800"
 
 
 @tool
 def half() -> str:
-    """Say half of a character."""
+    """Return half of a surrogate pair."""
     return "half \ud800"
 
 
@@ -212,7 +212,7 @@ def test_a_batch_past_its_deadline_is_not_run_to_its_end(world: World) -> None:
 
     @tool
     def slow(number: int) -> str:
-        """Take eight seconds."""
+        """Work for eight seconds."""
         ran.append(number)
         world.clock.advance(8)
         return "done"
@@ -231,7 +231,7 @@ def test_a_batch_past_its_deadline_is_not_run_to_its_end(world: World) -> None:
 def test_a_question_is_not_asked_whose_answer_would_be_too_large_for_the_server(world: World) -> None:
     @tool
     def wordy(text: str, *, elicit: Elicit) -> str:
-        """Ask after much was said."""
+        """Ask after many log messages."""
         return text[:1] + elicit("why", "Why?", offered.Why).why
 
     client = World(wordy, door=world.door, max_body_bytes=65_536).client()

@@ -509,7 +509,7 @@ def test_work_that_does_not_fit_into_one_request_goes_on_when_the_client_comes(w
 
     @tool(max_sheds=3)
     def long(*, elicit: Elicit, step: Step) -> str:
-        """Take three steps of 20 seconds."""
+        """Run three steps of 20 seconds."""
 
         def work(part: str) -> str:
             done.append(part)

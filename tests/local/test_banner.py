@@ -1,4 +1,4 @@
-"""What `serve` prints to be pasted into clients: each line is what that client's own documentation asks for."""
+"""The configuration that `serve` prints for clients: each line follows that client's own documentation."""
 
 from __future__ import annotations
 

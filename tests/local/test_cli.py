@@ -1,4 +1,4 @@
-"""The command line: what it says, and its exit codes."""
+"""The command line: its output and its exit codes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def launch(directory: Path) -> subprocess.Popen[str]:
 
 
 def start(directory: Path) -> tuple[subprocess.Popen[str], str, list[str]]:
-    """Start `serve`, and read what it says until it is ready."""
+    """Start `serve`, and read its output until it is ready."""
     serving = launch(directory)
     assert serving.stdout
     said: list[str] = []

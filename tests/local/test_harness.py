@@ -252,7 +252,7 @@ def test_whoever_wants_to_know_is_told_of_every_invocation(
 def test_clients_of_2025_that_come_at_once_to_a_server_that_has_just_started_share_its_keys(
     tmp_path: Path, connect: Callable[[str], HTTPConnection]
 ) -> None:
-    """More than a caller may ask KMS about in vain: had each of them keys of its own, some would be told to wait."""
+    """Call more functions than a caller may spend failed KMS calls. With separate keys, some would have to wait."""
     begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
     told: list[object] = []
     with Harness(FUNCTIONS_OF_OURS, state_dir=tmp_path / "s") as running:

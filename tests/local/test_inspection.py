@@ -1,4 +1,4 @@
-"""`open TOKEN`: whatever a server refuses, and why; and nothing that was meant for nobody's eyes."""
+"""`open TOKEN` explains every refusal of a server, and shows no secret content."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def line(explained: Explanation, label: str) -> str:
     return found.removeprefix(label).strip()
 
 
-# ---- What it says of a good token
+# ---- Valid tokens
 
 
 def test_a_good_token_is_taken_apart_claim_by_claim(holder: KeySource, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_a_state_without_a_principal_is_nobodys(holder: KeySource) -> None:
     assert explained.reasons == ()
 
 
-# ---- What it says of a bad one: the reason that the server has in its log, and the others too
+# ---- Invalid tokens: the reason that the server logs, and any other reasons
 
 DAY = 86_400.0
 OTHER = {**PARAMS, "arguments": {"city": "Rome", "id": 8}}

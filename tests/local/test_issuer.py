@@ -1,4 +1,4 @@
-"""The local issuer: whoever asks gets a token, by the rules of OAuth 2.1, and on this machine alone."""
+"""The local issuer gives every caller a token, by the rules of OAuth 2.1, and only on this machine."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def verify(jwt: str, jwks: Mapping[str, Any]) -> None:
     public.verify(plain(signature), signed.encode(), padding.PKCS1v15(), SHA256())
 
 
-# --- what it says of itself ---------------------------------------------------------------------------------------
+# --- its metadata -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])

@@ -1,6 +1,6 @@
-"""`init` writes a project, `new` adds a function to it, and what they write is what this repository itself says.
+"""`init` writes a project, `new` adds a function to it, and both write the same settings as this repository.
 
-`python tests/local/test_scaffold.py` writes the project's template again, after ours has changed.
+`python tests/local/test_scaffold.py` writes the project's template again after this repository's template changed.
 """
 
 from __future__ import annotations
@@ -350,7 +350,7 @@ def test_a_tool_that_became_one_that_keeps_something_is_told_the_command_that_pr
     text = path.read_text(encoding="utf-8")
     old = blocks.block(samples.sample("tool", "track_parcel"))
     assert old in text
-    path.write_text(text.replace(old, printed), encoding="utf-8")  # as somebody pastes it
+    path.write_text(text.replace(old, printed), encoding="utf-8")  # as a user pastes it
     assert checks.complaints(checks.read(own)) == []
 
 
@@ -599,14 +599,14 @@ def test_a_template_that_is_none_is_one_line(text: str, own: Path, capsys: pytes
     assert refused(capsys, "new", "tool", "x").startswith("template.yaml is no template: ")
 
 
-# ---- One truth: what is written into a project is what this repository says
+# ---- A new project agrees with this repository
 
 
 def test_every_block_of_our_template_is_the_block_that_new_writes() -> None:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     project = checks.read(ROOT)
     for folder, (logical_id, _) in project.functions.items():
-        # ours tells somebody of workers that fail, and says so; pay_invoice reads a secret
+        # only this repository's template notifies of failed workers and lets pay_invoice read a secret
         if folder not in {"mcp", "pay_invoice", *project.tasks}:
             remark = text.partition(f"\n  {logical_id}: # ")[2].partition("\n")[0]
             needs = "keep" if folder in project.keeping else "seal" if folder in project.asking else ""
@@ -615,7 +615,7 @@ def test_every_block_of_our_template_is_the_block_that_new_writes() -> None:
 
 
 def derived() -> str:
-    """Make the project's template of ours: one function, and one layer."""
+    """Derive the project's template from this repository's: one function and one layer."""
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     start = text.index("\n  # ---- The functions:")
     functions = text[start : text.index("\n  # ---- The key", start)]

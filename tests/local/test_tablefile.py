@@ -1,7 +1,4 @@
-"""The table of the harness in a file: what a restart finds, whenever the harness was killed.
-
-No `from __future__ import annotations` here: nothing needs it.
-"""
+"""The table of the harness in a file: a restart reads it, whenever the harness was killed."""
 
 import json
 import re
@@ -134,7 +131,9 @@ def test_a_harness_that_is_killed_while_it_writes_leaves_every_item_whole(tmp_pa
             kept = {one["key"]["S"]: int(one["n"]["N"]) for one in file.items() if len(one["text"]["S"]) == 30_000}
             assert len(kept) == len(list(file.items()))
         for number in range(max(0, last - 49), last + 1):
-            assert kept[f"k{number % 50}"] >= number  # what was confirmed, or the next, which was not
+            assert (
+                kept[f"k{number % 50}"] >= number
+            )  # the last confirmed write, or the next one, which was not confirmed
 
 
 def test_two_harnesses_may_write_at_once(tmp_path: Path) -> None:
@@ -217,7 +216,7 @@ def test_a_task_survives_a_restart_of_the_harness(tmp_path: Path) -> None:
 
     def asked(task: Mapping[str, Any]) -> None:
         if task["status"] == "input_required":
-            raise TimeoutError  # whoever is asked goes for lunch
+            raise TimeoutError  # the user takes a break before answering
 
     with Harness(directory, state_dir=state_dir) as harness:
         client = TaskClient(f"{harness.url}/asks", told=asked)

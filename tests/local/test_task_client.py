@@ -27,7 +27,7 @@ class Name(BaseModel):
 
 @tool(task="allowed")
 def greet(*, first: Annotated[Name, Ask("Who are you?")], elicit: Elicit) -> str:
-    """Greet somebody."""
+    """Greet a person."""
     if first.name == "nobody":
         raise RuntimeError(first.name)
     return f"Hello {first.name} {elicit('last', 'And then?', Name).name}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def listening(handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Serve on a free port until the block ends.
+    """Serve HTTP on a free port until the block ends.
 
     Args:
         handler: the class that handles a connection.

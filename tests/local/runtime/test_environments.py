@@ -34,7 +34,7 @@ def handler(event, context):
         time.sleep(0.005)
     return os.getpid()
 """
-# While it loads it says so, and whether another one loads too.
+# While it loads, it reports that, and whether another process loads at the same time.
 LOADS = """
 import os, pathlib, time
 here = pathlib.Path(__file__).parents[2] / "loading"
@@ -108,7 +108,7 @@ def test_more_than_the_reserved_concurrency_is_throttled(deploy: Deploy, tmp_pat
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
     os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
     assert running.get()["FunctionError"] == "Unhandled"
-    assert len(stack.harness.invocations) == 1  # what was throttled was not run
+    assert len(stack.harness.invocations) == 1  # a throttled call does not run
 
 
 def test_a_request_beyond_what_a_laptop_runs_of_a_function_waits_for_a_process(
@@ -119,7 +119,7 @@ def test_a_request_beyond_what_a_laptop_runs_of_a_function_waits_for_a_process(
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
     waiting = stack.start("stays", str(tmp_path))
-    assert stack.value("tells")  # it has a process of its own
+    assert stack.value("tells")  # it runs in another process
     first = int((tmp_path / "pid").read_text(encoding="utf-8"))
     (tmp_path / "pid").unlink()
     os.kill(first, signal.SIGKILL)

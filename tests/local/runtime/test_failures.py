@@ -1,4 +1,4 @@
-"""Crashes, init errors, timeouts, function errors: told apart as Lambda's Invoke API tells them."""
+"""Crashes, init errors, timeouts and function errors are distinct, as in Lambda's Invoke API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process finds around it: Lambda's context and variables, the template's values, and nothing of the shell's."""
+"""The environment of a process: Lambda's context and variables, the template's values, and no variable of the shell."""
 
 from __future__ import annotations
 

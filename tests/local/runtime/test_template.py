@@ -1,4 +1,4 @@
-"""What is read of template.yaml: the block of each function, resolved as far as a stack on this machine can be."""
+"""The runtime reads each function's block of template.yaml and resolves it as far as a local stack can."""
 
 from __future__ import annotations
 

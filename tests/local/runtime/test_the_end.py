@@ -26,7 +26,7 @@ from .conftest import PID, is_there, wait_until, write_project
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Starts a child that stays, says both pids, and stays itself if it is told to.
+# Starts a child that keeps running and reports both process ids. Keeps running itself on request.
 STARTS = """
 import json, os, pathlib, subprocess, sys, time
 def handler(event, context):
@@ -56,7 +56,10 @@ class Asked:
 
     def _ask(self) -> None:
         connection = HTTPConnection(urlsplit(self._url).netloc, timeout=60)
-        with contextlib.closing(connection), contextlib.suppress(OSError, HTTPException):  # whoever answers is killed
+        with (
+            contextlib.closing(connection),
+            contextlib.suppress(OSError, HTTPException),
+        ):  # the process that answers is killed
             connection.request("POST", "/mcp/starts", self._message, {"content-type": "application/json"})
             connection.getresponse().read()
 
@@ -71,7 +74,7 @@ def are_gone(pids: Iterable[int]) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Say whether nothing is left, or only the entry that whoever adopted a process has not read yet."""
+    """Return whether a process is gone, or is only a zombie that its new parent has not reaped yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
     except OSError:
