@@ -221,7 +221,7 @@ def test_a_question_that_is_left_out_is_asked_again(over: Over) -> None:
 
 @pytest.mark.parametrize("told", [[], "x", {}, {"responses": {}}, {"responses": ["x"]}, {"responses": None}])
 @pytest.mark.parametrize("option", [1, 2])
-def test_answers_without_a_shape_are_refused(over: Over, option: int, told: object) -> None:
+def test_malformed_answers_are_refused(over: Over, option: int, told: object) -> None:
     reply = StateClient(over(), option).request("tools/call", BOTH, dependent_responses=told)
     assert (reply.status, reply.messages[0]["error"]["code"]) == (400, -32602)
     assert "dependent_responses" in reply.messages[0]["error"]["message"]

@@ -97,7 +97,7 @@ def shop() -> Iterator[str]:
         yield f"http://{host}"
 
 
-def test_a_client_made_once_serves_every_call_also_after_one_that_went_wrong(shop: str) -> None:
+def test_a_client_made_once_serves_every_call_even_after_a_failed_one(shop: str) -> None:
     client, lock = httpx2.AsyncClient(), asyncio.Lock()
 
     @tool
@@ -188,7 +188,7 @@ def test_a_handler_sees_the_context_of_the_thread_that_calls_it() -> None:
 # ---- What a call leaves running
 
 
-def test_what_a_call_leaves_running_ends_with_it_and_only_that(did: Counter[str]) -> None:
+def test_the_tasks_that_a_call_leaves_running_end_with_it_and_no_others(did: Counter[str]) -> None:
     began, over = asyncio.Event(), asyncio.Event()
 
     async def parent(name: str) -> None:
@@ -230,7 +230,7 @@ def test_what_a_call_leaves_running_ends_with_it_and_only_that(did: Counter[str]
     assert kept() == {"kept began": 1, "kept ended": 1}
 
 
-def test_what_a_connection_of_an_ended_call_begins_later_belongs_to_the_process() -> None:
+def test_later_tasks_of_an_ended_calls_connection_belong_to_the_process() -> None:
     read = asyncio.Event()
     kept: list[asyncio.Task[Any]] = []
 
@@ -260,7 +260,7 @@ def test_what_a_connection_of_an_ended_call_begins_later_belongs_to_the_process(
     assert talk_to(ends).call().text == "True"
 
 
-def test_steps_under_way_are_recorded_when_the_handler_has_returned_and_no_others_begin(did: Counter[str]) -> None:
+def test_running_steps_are_recorded_when_the_handler_returns_and_no_others_begin(did: Counter[str]) -> None:
     async def work(number: int) -> int:
         for _ in range(5):
             await asyncio.sleep(0)
@@ -318,7 +318,7 @@ def test_async_generators_are_closed_with_the_call(did: Counter[str]) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_task_that_will_not_end_is_named_and_nobody_waits_for_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_that_does_not_end_is_logged_and_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
     enough = asyncio.Event()
 
     async def stubborn(_known: str) -> None:
@@ -346,7 +346,9 @@ def test_a_task_that_will_not_end_is_named_and_nobody_waits_for_it(caplog: pytes
     talk_to(ends).call()
 
 
-def test_what_nobody_awaits_is_logged_by_type_and_place_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_that_is_not_awaited_is_logged_by_type_and_place_without_its_text(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def fails(known: str) -> None:
         raise LookupError(known)
 
@@ -401,7 +403,7 @@ async def fine() -> str:
 
 @pytest.mark.parametrize("how", [raises, waits_beside])
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError, OwnSignal, LookupError])
-def test_whatever_a_handler_raises_reaches_its_caller_and_the_loop_goes_on(
+def test_every_exception_of_a_handler_reaches_its_caller_and_the_loop_continues(
     how: Callable[[BaseException], Coroutine[Any, Any, None]], error: type[BaseException]
 ) -> None:
     if how is waits_beside and not issubclass(error, (SystemExit, KeyboardInterrupt)):
@@ -412,7 +414,7 @@ def test_whatever_a_handler_raises_reaches_its_caller_and_the_loop_goes_on(
 
 
 @pytest.mark.parametrize("how", [stops, cancels_everything])
-def test_a_handler_can_neither_stop_the_loop_nor_cancel_what_answers(
+def test_a_handler_cannot_stop_the_loop_or_cancel_its_own_call(
     how: Callable[[], Coroutine[Any, Any, None]],
 ) -> None:
     event_loop.run(how())
@@ -432,7 +434,7 @@ def test_a_handler_that_sets_a_task_factory_sets_it_for_itself(did: Counter[str]
     assert did == {"left began": 1, "left ended": 1}
 
 
-def test_an_async_handler_that_calls_another_as_a_client_would_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_async_handler_that_calls_another_like_a_client_gets_an_error(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     async def inner() -> str:
         return "unreached"
@@ -531,7 +533,7 @@ print(event_loop.run(fine()))
     assert (done.stdout, done.stderr, done.returncode) == ("fine\nfine\nfine\n", "", 0)
 
 
-def test_who_interrupts_the_caller_interrupts_the_call() -> None:
+def test_interrupting_the_caller_interrupts_the_call() -> None:
     interrupt = """
 async def interrupted():
     try:

@@ -72,7 +72,9 @@ ROOTS = {"roots": [{"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}]}
 # Questions that break a rule.
 
 
-def test_who_takes_the_form_for_the_message_is_told_what_a_form_is(author_error: Callable[[Conversation], str]) -> None:
+def test_an_author_who_swaps_form_and_message_gets_an_error_that_explains_forms(
+    author_error: Callable[[Conversation], str],
+) -> None:
     @tool
     def swapped(*, elicit: Elicit) -> str:
         return elicit("guest", Name, "Who?").name  # type: ignore[arg-type]
@@ -99,7 +101,7 @@ def test_one_question_with_two_forms_is_two_questions(author_error: Callable[[Co
     assert "two different questions under the key 'it'" in author_error(talk_to(forgetful).call().accept(it=ANN))
 
 
-def test_two_of_one_key_together_are_refused_at_once(author_error: Callable[[Conversation], str]) -> None:
+def test_two_questions_with_one_key_in_one_call_are_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def forgetful(*, elicit: Elicit) -> str:
         return str(elicit.together(Question("it", "Who?", Name), Question("it", "Where?", Name)))
@@ -107,7 +109,7 @@ def test_two_of_one_key_together_are_refused_at_once(author_error: Callable[[Con
     assert "two different questions under the key 'it'" in author_error(talk_to(forgetful).call())
 
 
-def test_a_declared_question_and_one_of_the_function_share_the_keys(
+def test_a_declared_question_and_an_inline_question_may_not_have_the_same_key(
     author_error: Callable[[Conversation], str],
 ) -> None:
     @tool
@@ -168,7 +170,9 @@ def test_a_signal_that_the_function_raises_itself_is_refused_by_name(
 
 
 @pytest.mark.parametrize("ask", ["question", "message", "url", "sample", "roots", "low level"])
-def test_a_key_or_message_that_is_no_text_is_refused(ask: str, author_error: Callable[[Conversation], str]) -> None:
+def test_a_key_or_message_that_is_not_a_string_is_refused(
+    ask: str, author_error: Callable[[Conversation], str]
+) -> None:
     """JSON writes the key 3 as "3": no answer to the question would ever be found."""
     three: Any = 3
 
@@ -222,7 +226,7 @@ def test_a_key_that_changes_in_every_round_is_refused_by_name(
 
 
 @pytest.mark.parametrize("ask", ["url", "sample", "roots", "together", "async", "careless", "declined"])
-def test_whatever_is_asked_under_a_key_that_changes_is_refused_by_name(
+def test_any_kind_of_question_with_a_changing_key_is_refused_by_name(
     ask: str, author_error: Callable[[Conversation], str]
 ) -> None:
     @tool
@@ -280,7 +284,7 @@ def test_a_key_may_change_once_and_again_when_its_answer_was_read() -> None:
     assert talk.accept(newest=ANN).asked == ["after-newest"]
 
 
-def test_versions_that_take_turns_may_have_other_keys_for_the_same_loop() -> None:
+def test_alternating_versions_may_use_different_keys_for_the_same_loop() -> None:
     def version(prefix: str) -> Handler[..., Any]:
         @tool
         def listed(*, elicit: Elicit) -> list[str]:
@@ -296,7 +300,7 @@ def test_versions_that_take_turns_may_have_other_keys_for_the_same_loop() -> Non
     assert talk.result["structuredContent"] == ["Ann"] * 3
 
 
-def test_a_question_for_each_price_of_an_hour_is_asked_under_a_key_for_each() -> None:
+def test_questions_for_a_changing_price_may_have_a_key_for_each_price() -> None:
     prices = iter(range(420, 430))
 
     @tool
@@ -310,7 +314,7 @@ def test_a_question_for_each_price_of_an_hour_is_asked_under_a_key_for_each() ->
         talk.accept(**{f"consent-{price}": YES})
 
 
-def test_loops_gathers_and_branches_may_say_the_same_under_many_keys() -> None:
+def test_loops_gathers_and_branches_may_use_one_message_with_many_keys() -> None:
     @tool
     async def many(*, elicit: Elicit) -> int:
         async def confirm(key: str) -> bool:
@@ -332,7 +336,7 @@ def test_loops_gathers_and_branches_may_say_the_same_under_many_keys() -> None:
     assert talk.text == "8"
 
 
-def test_the_low_level_may_have_a_new_key_for_each_round() -> None:
+def test_a_low_level_function_may_use_a_new_key_in_each_round() -> None:
     @tool
     def insists(*, answers: InputResponses) -> str | InputRequiredResult:
         if len(answers) == 5:
@@ -345,7 +349,7 @@ def test_the_low_level_may_have_a_new_key_for_each_round() -> None:
     assert talk.text == "5 answers"
 
 
-def test_a_price_may_change_and_the_answer_counts_for_the_price_it_was_given_to() -> None:
+def test_an_answer_counts_only_for_the_price_in_its_question() -> None:
     price = [420]
 
     @tool
@@ -361,7 +365,7 @@ def test_a_price_may_change_and_the_answer_counts_for_the_price_it_was_given_to(
     assert talk.retry().text == "420: True"
 
 
-def test_a_loop_that_waits_for_another_answer_ends_with_a_word_to_its_author(
+def test_a_loop_that_repeats_a_question_ends_with_an_error_for_its_author(
     author_error: Callable[[Conversation], str],
 ) -> None:
     @tool
@@ -377,7 +381,7 @@ def test_a_loop_that_waits_for_another_answer_ends_with_a_word_to_its_author(
     )
 
 
-def test_a_helper_may_ask_the_same_for_a_thousand_rows() -> None:
+def test_a_helper_may_ask_one_question_for_a_thousand_rows() -> None:
     @tool
     def convert(*, elicit: Elicit) -> int:
         return sum(len(elicit("currency", "Which currency?", Name).name) for _row in range(1000))
@@ -386,7 +390,7 @@ def test_a_helper_may_ask_the_same_for_a_thousand_rows() -> None:
 
 
 @pytest.mark.parametrize("form", [object(), dict, Any, 7])
-def test_a_form_that_is_none_is_refused_even_by_those_who_catch_everything(
+def test_an_invalid_form_is_refused_even_if_the_function_catches_everything(
     form: Any,  # noqa: ANN401 - that is what is tried
     author_error: Callable[[Conversation], str],
 ) -> None:
@@ -399,7 +403,7 @@ def test_a_form_that_is_none_is_refused_even_by_those_who_catch_everything(
     assert author_error(talk_to(careless).call()).startswith("it: a form ")
 
 
-def test_a_page_that_no_browser_opens_is_refused_even_by_those_who_catch_everything(
+def test_an_invalid_page_url_is_refused_even_if_the_function_catches_everything(
     author_error: Callable[[Conversation], str],
 ) -> None:
     @tool
@@ -411,7 +415,7 @@ def test_a_page_that_no_browser_opens_is_refused_even_by_those_who_catch_everyth
     assert "https://" in author_error(talk_to(careless).call())
 
 
-def test_a_rule_broken_in_an_async_task_is_told_too(author_error: Callable[[Conversation], str]) -> None:
+def test_a_broken_rule_in_an_async_task_is_reported_too(author_error: Callable[[Conversation], str]) -> None:
     @tool
     async def forgetful(*, elicit: Elicit) -> str:
         async def ask(n: int) -> str:
@@ -491,7 +495,11 @@ def test_an_answer_has_the_type_of_its_form(form: Any, content: dict[str, Any], 
         (Room, {"beds": "two"}, "beds must be an integer"),
     ],
 )
-def test_an_answer_that_is_not_of_its_type_is_asked_for_again(form: Any, content: dict[str, Any], reason: str) -> None:  # noqa: ANN401
+def test_a_question_with_an_answer_of_the_wrong_type_is_asked_again(
+    form: Any,  # noqa: ANN401
+    content: dict[str, Any],
+    reason: str,
+) -> None:
     @tool
     def ask(*, elicit: Elicit) -> str:
         return repr(elicit("it", "It?", form))
@@ -504,7 +512,7 @@ def test_an_answer_that_is_not_of_its_type_is_asked_for_again(form: Any, content
     ("key", "camel_case", "name"),
     [("write_off", False, "write_off"), ("write_off", True, "writeOff"), ("guest no. 1", False, "guest_no_1")],
 )
-def test_one_value_is_a_property_named_by_its_key(key: str, name: str, *, camel_case: bool) -> None:
+def test_a_form_of_one_value_has_a_property_named_by_its_key(key: str, name: str, *, camel_case: bool) -> None:
     @tool(camel_case=camel_case)
     def ask(*, elicit: Elicit) -> str:
         return repr(elicit(key, "Sure?", bool))
@@ -551,7 +559,7 @@ def test_a_signature_declares_one_value_with_its_titles() -> None:
         (None, "the form came back without content"),
     ],
 )
-def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason(content: object, reason: str) -> None:
+def test_a_question_with_an_invalid_answer_is_asked_again_with_the_reason(content: object, reason: str) -> None:
     talk = talk_to(planned).call().answer(trip={"action": "accept", "content": content})
     assert talk.messages == {"trip": f"Where to? (Please answer again: {reason}.)"}
     assert talk.accept(trip={"city": "Lisbon"}).text == "Lisbon in May"
@@ -565,7 +573,7 @@ def planned(*, elicit: Elicit) -> str:
 
 
 @pytest.mark.parametrize("response", [{}, {"action": "perhaps"}, {"action": None}, {"content": {"city": "Lisbon"}}])
-def test_an_answer_without_a_known_action_is_asked_for_again(response: dict[str, Any]) -> None:
+def test_a_question_with_an_unknown_action_is_asked_again(response: dict[str, Any]) -> None:
     talk = talk_to(planned).call().answer(trip=response)
     assert talk.messages["trip"].endswith("(Please answer again: the answer was not accept, decline or cancel.)")
 
@@ -575,7 +583,7 @@ def test_the_reason_never_quotes_the_answer() -> None:
     assert "hunter2" not in talk.messages["trip"]
 
 
-def test_the_third_try_is_as_good_as_the_first() -> None:
+def test_a_valid_third_answer_counts_like_a_first() -> None:
     talk = talk_to(planned).call()
     for _ in range(4):
         talk.accept(trip={})
@@ -583,7 +591,7 @@ def test_the_third_try_is_as_good_as_the_first() -> None:
     assert talk.accept(trip={"city": "Lisbon"}).text == "Lisbon in May"
 
 
-def test_keys_that_nobody_asked_for_are_ignored_and_not_carried_along() -> None:
+def test_unknown_keys_in_an_answer_are_ignored_and_not_stored() -> None:
     @tool
     def two(*, elicit: Elicit) -> str:
         return elicit("a", "A?", Name).name + elicit("b", "B?", Name).name
@@ -593,7 +601,7 @@ def test_keys_that_nobody_asked_for_are_ignored_and_not_carried_along() -> None:
     assert large.accept(b={"name": "Bob"}).text == "AnnBob"
 
 
-def test_an_authors_own_validator_asks_again_too() -> None:
+def test_an_answer_that_an_authors_validator_rejects_is_asked_again() -> None:
     class Even(BaseModel):
         number: int
 
@@ -628,7 +636,7 @@ def renamed(*, elicit: Elicit) -> str:
         return f"cancelled {cancelled.key}"
 
 
-def test_no_and_never_mind_are_two_exceptions() -> None:
+def test_decline_and_cancel_raise_different_exceptions() -> None:
     assert talk_to(renamed).call().decline().text == "declined name"
     assert talk_to(renamed).call().cancel().text == "cancelled name"
     assert talk_to(renamed).call().answer().asked == ["name"]
@@ -638,14 +646,14 @@ def test_no_and_never_mind_are_two_exceptions() -> None:
     assert issubclass(Cancelled, NotAnswered)
 
 
-def test_left_alone_they_are_results_that_a_model_understands() -> None:
+def test_uncaught_decline_and_cancel_become_results_for_the_model() -> None:
     talk = talk_to(planned).call().decline()
     assert (talk.text, talk.result["isError"]) == ("The user declined to answer: Where to?", True)
     talk = talk_to(planned).call().cancel()
     assert (talk.text, talk.result["isError"]) == ("The user dismissed without answering: Where to?", True)
 
 
-def test_an_outcome_is_something_to_match_on() -> None:
+def test_an_author_may_match_on_an_outcome() -> None:
     @tool
     def matched(*, elicit: Elicit) -> str:
         match elicit.outcome("name", "Which name?", Name):
@@ -662,7 +670,7 @@ def test_an_outcome_is_something_to_match_on() -> None:
     assert talk_to(matched).call().answer().asked == ["name"]
 
 
-def test_a_no_is_not_asked_about_again() -> None:
+def test_a_declined_question_is_not_asked_again() -> None:
     @tool
     def asks(*, elicit: Elicit) -> str:
         first = elicit.outcome("first", "First?", Ok)
@@ -700,7 +708,7 @@ def test_several_things_are_asked_in_one_round() -> None:
     assert talk.text == "Ann True 2 sunny"
 
 
-def test_what_is_answered_in_part_is_asked_in_part() -> None:
+def test_only_the_unanswered_questions_are_asked_again() -> None:
     talk = talk_to(several).call().answer(weather=SAID, ok=accepted(ok="perhaps"))
     assert talk.asked == ["name", "ok", "roots"]
     assert "Please answer again" in talk.messages["ok"]
@@ -708,14 +716,14 @@ def test_what_is_answered_in_part_is_asked_in_part() -> None:
     assert talk.accept(name=ANN, ok=YES).text == "Ann True 2 sunny"
 
 
-def test_a_no_to_one_of_several_waits_for_the_answers_to_the_others() -> None:
+def test_a_declined_question_raises_after_the_other_questions_are_answered() -> None:
     talk = talk_to(several).call().answer(name={"action": "decline"}, weather=SAID)
     assert talk.asked == ["ok", "roots"]
     talk.answer(ok={"action": "cancel"}, roots=ROOTS)
     assert talk.text == "The user declined to answer: Who?"  # the first of them in the author's order
 
 
-def test_as_many_as_an_author_likes_also_none() -> None:
+def test_an_author_may_ask_any_number_of_questions_together() -> None:
     @tool
     def listed(count: int, *, elicit: Elicit) -> list[str]:
         asked = [Question(f"guest-{n}", f"Guest {n}?", Name) for n in range(count)]
@@ -760,7 +768,7 @@ def test_a_declared_question_may_be_declined_if_none_is_one_of_its_types() -> No
 # Pages.
 
 
-def test_a_page_is_asked_for_as_long_as_its_author_is_not_content() -> None:
+def test_a_page_is_asked_again_until_its_author_accepts_the_outcome() -> None:
     signed_in: list[str] = []
 
     @tool
@@ -822,14 +830,14 @@ def test_the_client_and_its_model_are_asked_like_a_user() -> None:
 
 
 @pytest.mark.parametrize("bad", [{}, {"roots": {}}, {"roots": [{}]}, {"roots": ["file:///a"]}, {"action": "accept"}])
-def test_what_is_no_list_of_roots_is_asked_for_again(bad: dict[str, Any]) -> None:
+def test_a_malformed_list_of_roots_is_asked_again(bad: dict[str, Any]) -> None:
     talk = talk_to(described).call().answer(roots=bad)
     assert talk.asked == ["roots"]
     assert talk.answer(roots=ROOTS).asked == ["said"]
 
 
 @pytest.mark.parametrize("bad", [{}, {"role": "system"}, {**SAID, "content": "sunny"}, {"action": "decline"}])
-def test_what_is_no_message_is_asked_for_again(bad: dict[str, Any]) -> None:
+def test_a_malformed_sampling_result_is_asked_again(bad: dict[str, Any]) -> None:
     talk = talk_to(described).call().answer(roots=ROOTS)
     assert talk.answer(said=bad).asked == ["said"]
     assert talk.answer(said=SAID).done
@@ -844,7 +852,7 @@ def test_what_is_no_message_is_asked_for_again(bad: dict[str, Any]) -> None:
         ({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}, "TTTT"),
     ],
 )
-def test_an_author_may_see_what_a_client_can(capabilities: dict[str, Any], can: str) -> None:
+def test_an_author_may_read_the_clients_capabilities(capabilities: dict[str, Any], can: str) -> None:
     @tool
     def sees(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
         possible = (elicit.possible, elicit.url_possible, sample.possible, list_roots.possible)
@@ -853,7 +861,7 @@ def test_an_author_may_see_what_a_client_can(capabilities: dict[str, Any], can: 
     assert talk_to(sees, capabilities=capabilities).call().text == can
 
 
-def test_who_changes_what_a_model_or_a_client_said_changes_no_record() -> None:
+def test_changing_a_sampling_result_or_roots_changes_no_record() -> None:
     seen: list[str] = []
 
     @tool
@@ -922,7 +930,7 @@ def test_finally_runs_in_every_round() -> None:
 
 
 @pytest.mark.parametrize("caught", [Exception, BaseException])
-def test_no_except_can_keep_a_question_from_being_asked(caught: type[BaseException]) -> None:
+def test_no_except_clause_suppresses_a_question(caught: type[BaseException]) -> None:
     @tool
     def careless(*, elicit: Elicit) -> str:
         try:
@@ -949,7 +957,7 @@ class Rollback:
 
 
 @pytest.mark.parametrize("error", [OSError("connection lost"), ToolError("No."), ValueError()], ids=repr)
-def test_what_goes_wrong_behind_a_question_does_not_keep_it_from_being_asked(error: Exception) -> None:
+def test_an_error_after_a_question_does_not_suppress_it(error: Exception) -> None:
     @tool
     def transaction(*, elicit: Elicit) -> str:
         with Rollback(error):
@@ -1014,7 +1022,7 @@ def test_an_async_handler_asks_without_awaiting() -> None:
 
 
 @pytest.mark.parametrize("group", [True, False], ids=["a task group", "gather"])
-def test_what_tasks_ask_is_asked_in_one_round(*, group: bool) -> None:
+def test_questions_of_tasks_are_asked_in_one_round(*, group: bool) -> None:
     @tool
     async def tasks(*, elicit: Elicit) -> list[str]:
         if not group:
@@ -1029,7 +1037,7 @@ def test_what_tasks_ask_is_asked_in_one_round(*, group: bool) -> None:
     assert talk.accept(a=ANN).result["structuredContent"] == ["Ann", "Bob"]
 
 
-def test_a_no_in_a_task_is_a_tool_error() -> None:
+def test_a_declined_question_in_a_task_is_a_tool_error() -> None:
     @tool
     async def tasks(*, elicit: Elicit) -> str:
         async with asyncio.TaskGroup() as running:
@@ -1061,7 +1069,7 @@ def test_a_tool_error_in_a_task_is_a_tool_error_and_in_a_prompt_an_error() -> No
     assert (talk_to(tasks).call().text, talk_to(brief).get().error["message"]) == ("No.", "No.")
 
 
-def test_a_question_goes_before_what_else_went_wrong_in_the_round_that_asks_it() -> None:
+def test_a_question_takes_precedence_over_other_errors_of_its_round() -> None:
     @tool
     async def tasks(*, elicit: Elicit) -> str:
         async def fails_when_cancelled() -> None:
@@ -1081,7 +1089,7 @@ def test_a_question_goes_before_what_else_went_wrong_in_the_round_that_asks_it()
     assert talk_to(tasks).call().asked == ["a"]
 
 
-def test_what_fails_in_a_task_without_a_question_is_a_crash(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_in_a_task_without_a_question_is_a_crash(caplog: pytest.LogCaptureFixture) -> None:
     async def fails() -> None:
         message = "a secret text"
         raise OSError(message)
@@ -1097,7 +1105,7 @@ def test_what_fails_in_a_task_without_a_question_is_a_crash(caplog: pytest.LogCa
     assert "a secret text" not in talk.text + caplog.text
 
 
-def test_a_question_in_a_worker_thread_of_an_async_handler() -> None:
+def test_a_worker_thread_of_an_async_handler_may_ask() -> None:
     @tool
     async def threaded(*, elicit: Elicit) -> str:
         return (await asyncio.to_thread(elicit, "name", "Who?", Name)).name
@@ -1108,7 +1116,7 @@ def test_a_question_in_a_worker_thread_of_an_async_handler() -> None:
 # Answers count only for their own question.
 
 
-def test_a_first_request_that_brings_answers_is_asked_all_the_same() -> None:
+def test_answers_in_a_first_request_do_not_replace_its_questions() -> None:
     talk = talk_to(planned)
     talk.call()
     cold = Conversation(serve(planned))
@@ -1129,7 +1137,7 @@ def test_an_answer_reaches_the_question_it_was_given_to_and_no_other() -> None:
     assert talk.text == "one two"
 
 
-def test_dates_and_choices_arrive_as_what_they_are() -> None:
+def test_dates_and_choices_arrive_with_their_types() -> None:
     class When(BaseModel):
         at: datetime
         rooms: list[Literal["red", "green"]] = Field(default=[], max_length=2)
@@ -1157,7 +1165,7 @@ def asking(words: str, form: type[BaseModel] = Name, *, then: str = "") -> Handl
     return asks
 
 
-def test_versions_that_take_turns_each_find_the_answer_to_their_own_words() -> None:
+def test_alternating_versions_each_find_the_answer_to_their_own_message() -> None:
     versions = [serve(asking(words, then="And?")) for words in ("Who?", "Who are you?")]
     talk = Conversation(versions[0]).call()
     given = {"Who?": {"name": "Ann"}, "Who are you?": {"name": "I am Ann"}}
@@ -1171,7 +1179,7 @@ def test_versions_that_take_turns_each_find_the_answer_to_their_own_words() -> N
     assert talk.upgrade(versions[1]).accept(more={"name": "."}).text == "Who are you? I am Ann."
 
 
-def test_a_version_that_asks_for_less_is_content_with_what_is_there() -> None:
+def test_a_version_with_a_smaller_form_accepts_the_stored_answer() -> None:
     @tool(name="asks")
     def asks_nothing() -> str:
         return "nothing to ask"
@@ -1180,7 +1188,7 @@ def test_a_version_that_asks_for_less_is_content_with_what_is_there() -> None:
     assert talk.upgrade(serve(asks_nothing)).accept(name=ANN).text == "nothing to ask"
 
 
-def test_another_form_in_the_same_words_is_another_question() -> None:
+def test_another_form_with_the_same_message_is_another_question() -> None:
     class Full(Name):
         surname: str
 
@@ -1190,7 +1198,7 @@ def test_another_form_in_the_same_words_is_another_question() -> None:
     assert talk.accept(name={"name": "Ann", "surname": "Lee"}).text == "Who? Ann."
 
 
-def test_an_answer_that_a_stricter_version_does_not_accept_is_asked_for_again() -> None:
+def test_a_stricter_version_asks_again_for_an_answer_that_it_rejects() -> None:
     class Known(Name):
         @field_validator("name")
         @classmethod

@@ -80,7 +80,7 @@ def test_results_that_ask_the_same_are_equal() -> None:
     assert len({ElicitRequest("Who?", Name), ElicitRequest("Who?", Name), ListRootsRequest()}) == 2
 
 
-def test_answers_are_a_mapping_of_what_was_asked() -> None:
+def test_input_responses_map_keys_to_answers() -> None:
     talk = talk_to(three_things).call()
     assert talk.asked == ["name", "roots", "said"]
     assert talk.answer(roots=ROOTS, other={"surprise": 1}).asked == ["name", "said"]
@@ -89,7 +89,7 @@ def test_answers_are_a_mapping_of_what_was_asked() -> None:
     )
 
 
-def test_what_nobody_asked_for_stands_apart() -> None:
+def test_answers_without_a_question_are_unproven() -> None:
     seen: list[dict[str, Any]] = []
 
     @tool
@@ -106,7 +106,7 @@ class Notes(BaseModel):
     lines: list[str] = []
 
 
-def test_who_changes_answers_or_what_was_kept_changes_no_record() -> None:
+def test_changing_answers_or_the_state_changes_no_record() -> None:
     read: list[str] = []
 
     @tool
@@ -131,7 +131,7 @@ def test_who_changes_answers_or_what_was_kept_changes_no_record() -> None:
     assert read == ["[]", first, more, first, "['kept']", first, second, first, second, "['kept']"]
 
 
-def test_what_the_client_sent_stays_as_it_is_whoever_changes_what_was_read_of_it() -> None:
+def test_changing_an_answer_leaves_the_request_unchanged() -> None:
     sent = {"asked": {"roots": [{"uri": "file:///a"}]}, "more": {"roots": [{"uri": "file:///b"}]}}
     answers = InputResponses(
         Round(RoundRequest(responses=sent), asked={"asked": fingerprint(ListRootsRequest().wire())})
@@ -142,7 +142,7 @@ def test_what_the_client_sent_stays_as_it_is_whoever_changes_what_was_read_of_it
     assert (answers["asked"], answers.unproven["more"]) == (sent["asked"], sent["more"])
 
 
-def test_who_reads_an_answer_may_ask_more_of_it_than_a_form_can_say() -> None:
+def test_a_reader_may_validate_an_answer_more_strictly_than_its_form() -> None:
     class Initials(BaseModel):
         name: Annotated[str, Field(pattern="^[A-Z]+$")]
 
@@ -192,7 +192,7 @@ def test_an_accepted_form_is_a_model_and_anything_else_is_none(response: dict[st
     assert talk_to(accepts).call().answer(name=response).text == found
 
 
-def test_what_is_asked_again_is_answered_anew() -> None:
+def test_a_question_asked_again_needs_a_new_answer() -> None:
     @tool
     def insists(*, input_responses: InputResponses) -> str | InputRequiredResult:
         name = input_responses.accepted("name", Name)
@@ -227,7 +227,7 @@ def test_a_repeated_round_begins_with_the_state_it_began_with() -> None:
     assert talk.accept(where={"name": "Lisbon"}).text == "Lisbon after 3 rounds"
 
 
-def test_a_state_is_carried_sealed() -> None:
+def test_a_state_travels_sealed() -> None:
     assert "rounds" not in talk_to(planned).call().state
 
 
@@ -255,7 +255,7 @@ class Nested(BaseModel):
     ],
     ids=lambda state: type(state).__name__,
 )
-def test_any_model_that_json_carries_is_read_as_it_was_written(state: BaseModel) -> None:
+def test_any_model_that_fits_json_is_read_as_it_was_written(state: BaseModel) -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=state))
@@ -350,7 +350,7 @@ def test_a_validator_that_changes_what_it_reads_changes_no_record() -> None:
         assert read.notes.pop() == {"text": "kept"}
 
 
-def test_a_megabyte_of_state_is_written_and_read_by_its_model_alone_once_each_way_and_once_to_check_it(
+def test_the_model_alone_writes_reads_and_checks_a_megabyte_of_state_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     passes: list[str] = []
@@ -448,7 +448,7 @@ def version(model: type[BaseModel], field: str) -> Handler[..., Any]:
     ],
     ids=["migrated", "begun anew", "a migration that fails"],
 )
-def test_a_state_of_another_shape_is_migrated_or_begun_anew_and_answers_are_kept(
+def test_a_state_of_another_shape_is_migrated_or_reset_and_answers_are_kept(
     model: type[BaseModel], field: str, expected: str
 ) -> None:
     talk = talk_to(planned).call().answer()

@@ -104,7 +104,7 @@ def test_what_a_round_leaves_is_what_the_next_one_finds() -> None:
     assert again.issued == opened.issued + 60_000
 
 
-def test_every_conversation_has_a_name_of_its_own() -> None:
+def test_every_conversation_has_another_flow() -> None:
     here = states()
     flows = {here.open(here.seal(HERE, None, asked={}, record={}), HERE).flow for _ in range(100)}
     assert len(flows) == 100
