@@ -155,12 +155,12 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
     ],
     ids=str,
 )
-def test_what_is_not_said_in_full_is_left_to_boto3(said: dict[str, str]) -> None:
+def test_an_incomplete_configuration_is_left_to_boto3(said: dict[str, str]) -> None:
     assert aws.find_endpoint(LAMBDA, "kms") is not None
     assert aws.find_endpoint({**LAMBDA, **said}, "kms") is None
 
 
-def test_a_file_that_holds_nothing_says_nothing() -> None:
+def test_an_empty_configuration_file_is_ignored() -> None:
     assert aws.find_endpoint({**LAMBDA, "AWS_CONFIG_FILE": "/dev/null"}, "kms") is not None
 
 
@@ -227,7 +227,7 @@ def where_botocore_sends(service: str) -> str:
 
 @pytest.mark.parametrize("service", ASKED)
 @pytest.mark.parametrize("file", ["config", "credentials"])
-def test_what_is_called_without_boto3_is_where_botocore_would_call(
+def test_the_toolkit_calls_the_endpoint_that_botocore_would_call(
     service: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".aws").mkdir()
@@ -336,11 +336,11 @@ def data_key() -> bytes:
     return json.dumps({"KeyId": ARN, "Plaintext": "a2V5", "CiphertextBlob": "d3JhcHBlZA=="}).encode()
 
 
-def test_each_client_is_the_one_that_was_asked_for(either: str) -> None:
+def test_each_setting_chooses_its_client(either: str) -> None:
     assert isinstance(kms_client(), KmsClient) == isinstance(lambda_client(), LambdaClient) == (either == "lean")
 
 
-def test_kms_is_asked_in_the_same_words(either: str, service: ScriptedServer) -> None:
+def test_both_clients_send_kms_the_same_requests(either: str, service: ScriptedServer) -> None:
     assert either
     service.script += [ScriptedResponse(body=data_key()), ScriptedResponse(body=data_key())]
     with_context = {"EncryptionContext": {"purpose": "żółw"}}
@@ -509,13 +509,13 @@ def test_waits_count_towards_the_time_of_a_call(service: ScriptedServer) -> None
     assert (waits, len(service.asked)) == ([1.0], 2)  # two seconds more would be over the 2.1 of three attempts
 
 
-def test_nobody_there_is_an_endpoint_that_cannot_be_reached(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_port_is_a_connection_error(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert either
     monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:1")
     assert outcome(kms_client()) == ("EndpointConnectionError", 0)
 
 
-def test_what_is_repeated_and_what_it_costs_is_botocores_own_table() -> None:
+def test_retries_and_their_costs_match_botocores_table() -> None:
     throttled, transient = vars(standard.ThrottledRetryableChecker), vars(standard.TransientRetryableChecker)
     assert set(throttled["_THROTTLED_ERROR_CODES"]) == clients.THROTTLED
     assert set(transient["_TRANSIENT_ERROR_CODES"]) == clients.TRANSIENT
@@ -595,7 +595,7 @@ def test_a_connection_that_was_closed_meanwhile_is_not_used_again(either: str, s
     assert (len(service.asked), len(service.connections)) == (3, 3)
 
 
-def test_lambdas_trace_goes_on_with_the_call(
+def test_an_invocation_passes_lambdas_trace_on(
     either: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert either
@@ -608,7 +608,7 @@ def test_lambdas_trace_goes_on_with_the_call(
     assert service.asked[0][1]["x-amzn-trace-id"] == trace
 
 
-def test_a_summons_is_sent_again_when_nobody_answered(either: str, service: ScriptedServer) -> None:
+def test_a_worker_invocation_is_repeated_without_a_response(either: str, service: ScriptedServer) -> None:
     assert either
     service.script += [None, ScriptedResponse(202, b"")]
     client: Any = summons_client()
@@ -648,7 +648,7 @@ def calling() -> Iterator[Call]:
                 cell.cell_contents.close()
 
 
-def test_the_table_is_asked_in_the_same_words(either: str, service: ScriptedServer) -> None:
+def test_both_clients_send_the_table_the_same_requests(either: str, service: ScriptedServer) -> None:
     service.script += [ITEM, ScriptedResponse(), ScriptedResponse()]
     with calling() as call:
         assert call("GetItem", GET)["Item"] == ROW
@@ -697,7 +697,7 @@ def in_the_way(item: object) -> ScriptedResponse:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_the_table_says_is_heard_alike_and_as_often_asked(
+def test_both_clients_read_responses_of_the_table_alike_after_the_same_retries(
     either: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int, Any], asked: int
 ) -> None:
     assert either
@@ -714,7 +714,7 @@ def test_silence_of_the_table_has_no_answer(either: str, monkeypatch: pytest.Mon
         assert refusal("GetItem", GET) == ("ReadTimeoutError", 0, None)
 
 
-def test_an_answer_of_the_table_that_was_cut_is_none(service: ScriptedServer) -> None:
+def test_a_response_of_the_table_with_a_wrong_checksum_is_an_error(service: ScriptedServer) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_DYNAMODB": f"http://{service.host}"}, "dynamodb")
     assert target is not None
     waits: list[float] = []
@@ -854,7 +854,7 @@ def certificate(tmp_path: Path) -> Path:
     return kept
 
 
-def test_only_a_server_that_this_machine_trusts_is_told_anything(
+def test_a_client_sends_requests_only_to_a_server_with_a_trusted_certificate(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -123,7 +123,7 @@ def _scenario(file: Path) -> str:
     return named[1] if named else file.parent.name
 
 
-def test_nothing_fails_and_nothing_is_warned_about(everything: Verdict) -> None:
+def test_no_scenario_fails_or_warns(everything: Verdict) -> None:
     assert everything.with_status("FAILURE", "WARNING") == []
     assert everything.exit_code == 0, everything.report
 
@@ -133,7 +133,7 @@ def test_all_forty_scenarios_have_run(everything: Verdict) -> None:
     assert [scenario for scenario, checks in everything.checks.items() if not _passed(checks)] == []
 
 
-def test_nothing_is_skipped_but_subscriptions(everything: Verdict) -> None:
+def test_only_subscriptions_are_skipped(everything: Verdict) -> None:
     skipped = {check["id"] for checks in everything.checks.values() for check in checks if check["status"] == "SKIPPED"}
     assert skipped <= SUBSCRIPTIONS
 
@@ -194,7 +194,7 @@ at_earlier_revisions = pytest.mark.parametrize(
 
 
 @at_earlier_revisions
-def test_nothing_of_an_earlier_revision_fails_but_subscriptions_and_nothing_is_warned_about(earlier: Verdict) -> None:
+def test_only_subscriptions_of_an_earlier_revision_fail_without_warnings(earlier: Verdict) -> None:
     assert {line.partition(":")[0] for line in earlier.with_status("FAILURE", "WARNING")} == UNADVERTISED
     assert earlier.exit_code == 0, earlier.report
 
@@ -210,7 +210,7 @@ def test_all_scenarios_of_an_earlier_revision_have_run_and_as_many_checks_pass_a
 
 
 @at_earlier_revisions
-def test_nothing_of_an_earlier_revision_is_skipped_but_the_end_of_a_session(earlier: Verdict) -> None:
+def test_only_the_end_of_a_session_is_skipped_in_an_earlier_revision(earlier: Verdict) -> None:
     skipped = {check["id"] for checks in earlier.checks.values() for check in checks if check["status"] == "SKIPPED"}
     assert skipped == SESSIONS
 

@@ -73,7 +73,9 @@ def test_a_stream_is_not_resumed_by_get(over: Over) -> None:
 
 
 @pytest.mark.parametrize("option", [0, 1, 2])
-def test_a_call_that_is_too_large_for_a_state_says_so(option: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_call_that_is_too_large_for_a_state_gets_an_error_that_says_so(
+    option: int, caplog: pytest.LogCaptureFixture
+) -> None:
     with deployed(MCP_DIALECTS=DIALECTS, MCP_MAX_STATE_CHARS="1000"):
         client = StateClient(Events(place("direct", *EVERY)), option)
         call = {"name": "long", "arguments": {"text": "x" * 2000}}
@@ -111,7 +113,7 @@ response = st.fixed_dictionaries(
     body=odd | response | st.lists(response, max_size=3),
     last=st.none() | st.sampled_from(["", "x", "all.x", "all.ks1.A"]),
 )
-def test_nothing_that_a_client_makes_up_breaks_a_server_that_speaks_dialects(
+def test_no_invented_request_breaks_a_server_with_dialects(
     over: Over,
     body: Any,  # noqa: ANN401 - JSON
     last: str | None,

@@ -94,7 +94,7 @@ def begun(after: dict[str, Any]) -> Conversation:
     return Conversation(after["handler"]).call(day="Monday")
 
 
-def test_the_new_tool_says_what_the_old_one_said(after: dict[str, Any]) -> None:
+def test_the_new_tool_returns_the_same_text_as_the_old_one(after: dict[str, Any]) -> None:
     talk = begun(after)
     assert talk.messages == {"room": "Which room on Monday?"}
     talk.accept(room=ANSWERS["room"])
@@ -117,7 +117,7 @@ def test_the_new_tool_runs_again_where_the_old_one_stood_still() -> None:
     assert lines == ["before the question", "before the question", "behind the question"]
 
 
-def test_what_stands_between_two_questions_is_a_step(after: dict[str, Any]) -> None:
+def test_work_between_two_questions_is_a_step(after: dict[str, Any]) -> None:
     quoted = []
 
     def quote(size: str) -> int:

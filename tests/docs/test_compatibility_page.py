@@ -69,7 +69,7 @@ def test_a_state_that_0_1_0_left_is_continued() -> None:
     assert LOOKED_UP == []
 
 
-def test_this_version_leaves_what_0_1_0_left() -> None:
+def test_this_version_writes_the_record_of_0_1_0() -> None:
     """An older version can therefore continue it, until the version of the claims (`v`) changes."""
     old, new = json.loads(OLD.read_text(encoding="utf-8")), json.loads(begun().accept(count=2).state)
     drawn = {"f": "the name of the conversation"}

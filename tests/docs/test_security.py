@@ -171,7 +171,7 @@ def test_the_outage_alarm_sees_every_outage_and_no_denial(said: Exception, http:
     assert not any(sees(OUTAGE, line) for line in logged(error, logger="somebody.else"))
 
 
-def test_what_clients_do_wrong_raises_no_alarm() -> None:
+def test_errors_of_clients_raise_no_alarm() -> None:
     errors = [*map(InvalidRequestState, (*OfTokens, *OfClaims)), Busy("unwrap_budget"), Busy("used_busy")]
     written = [line for error in errors for line in logged(error)]
     assert not any(sees(pattern, line) for pattern in (PAGING, OUTAGE) for line in written)

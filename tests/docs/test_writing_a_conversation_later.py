@@ -64,7 +64,7 @@ def test_a_conversation_may_take_six_answers_time(options: dict[str, Any], days:
 # ---- Keeping a record of who was asked
 
 
-def test_the_record_says_who_was_asked_and_how_it_was_answered(page: dict[str, Any]) -> None:
+def test_the_record_names_the_caller_and_the_answers(page: dict[str, Any]) -> None:
     talk = Conversation(page["audited"], principal="ada").call(days=2).accept(approval=True).retry()
     assert talk.text == "2 days off."
     asking, answered, again = page["TRAIL"]
@@ -98,7 +98,7 @@ def version(*keys: str, words: str = "{}?") -> LambdaFunction:
     return serve(links)
 
 
-def test_a_new_version_asks_only_what_is_new() -> None:
+def test_a_new_version_asks_only_its_new_questions() -> None:
     talk = Conversation(version("github", "google", "orkut")).call()
     talk.accept(github={"said": "octocat"}).accept(google={"said": "googler"})
     talk.upgrade(version("github", "microsoft", "google"))
@@ -106,13 +106,13 @@ def test_a_new_version_asks_only_what_is_new() -> None:
     assert talk.accept(microsoft={"said": "bill"}).text == "octocat, bill, googler"
 
 
-def test_a_question_in_new_words_is_asked_again_alone() -> None:
+def test_only_a_question_with_a_new_message_is_asked_again() -> None:
     talk = Conversation(version("github", "google")).call().accept(github={"said": "octocat"})
     talk.upgrade(version("github", "google", words="Who are you at {}?"))
     assert talk.accept(google={"said": "googler"}).messages == {"github": "Who are you at github?"}
 
 
-def test_versions_that_take_turns_find_their_own_answers() -> None:
+def test_alternating_versions_find_their_own_answers() -> None:
     old, new = version("github", "google"), version("github", "google", words="Who are you at {}?")
     talk = Conversation(old).call().accept(github={"said": "old github"})
     talk.upgrade(new).answer().accept(github={"said": "new github"})
@@ -280,7 +280,7 @@ def test_a_state_of_another_shape_is_migrated(page: dict[str, Any]) -> None:
     assert talk.answer().text == "Rome, after asking 1 times."
 
 
-def test_a_state_that_nobody_can_read_is_begun_anew(page: dict[str, Any]) -> None:
+def test_a_state_that_cannot_be_read_is_reset(page: dict[str, Any]) -> None:
     class Odd(BaseModel):
         attempts: str = "many"
 

@@ -41,7 +41,7 @@ def test_a_step_runs_once(ledger: Ledger) -> None:
     assert (talk.text, ledger.calls) == ("offer for lamp", ["lamp"])
 
 
-def test_a_result_has_the_type_that_the_function_says() -> None:
+def test_a_result_has_the_annotated_type() -> None:
     def look_up() -> Other:
         return Other(said="hello")
 
@@ -59,7 +59,7 @@ def test_a_result_has_the_type_that_the_function_says() -> None:
     assert kinds == [Other, dict] * 2
 
 
-def test_whoever_changes_a_result_changes_no_record() -> None:
+def test_changing_the_result_of_a_step_changes_no_record() -> None:
     seen: list[list[str]] = []
 
     @tool
@@ -301,7 +301,7 @@ def test_the_longest_step_so_far_is_the_guess(clock: Clock) -> None:
     assert clock.now - began == 9 + 1 + 9  # one second would have fitted, nine would not
 
 
-def test_within_says_how_long_a_step_takes(clock: Clock) -> None:
+def test_within_declares_the_duration_of_a_step(clock: Clock) -> None:
     work = clock.works(1)
 
     @tool
@@ -343,7 +343,7 @@ def test_four_minutes_of_work_take_ten_rounds_if_the_author_allows_them(clock: C
     assert len(talk.rounds) <= DEFAULT_INPUT_REQUIRED_MAX_ROUNDS + 1
 
 
-def test_a_round_is_ended_by_hand_after_new_work(author_error: Callable[[Conversation], str], ledger: Ledger) -> None:
+def test_an_author_ends_a_round_after_new_work(author_error: Callable[[Conversation], str], ledger: Ledger) -> None:
     @tool
     def polite(*, step: Step) -> str:
         """Work a little, and give way once."""
@@ -384,7 +384,7 @@ def test_progress_inside_a_step_is_reported_once(page: dict[str, Any], clock: Cl
     assert reported == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
 
 
-def test_a_function_without_the_word_knows_no_tasks(page: dict[str, Any]) -> None:
+def test_a_function_without_the_option_has_no_tasks(page: dict[str, Any]) -> None:
     asked = wire.message("tasks/get", {"taskId": "1"})
     response = page["handler"](wire.event(asked), wire.Context("local-open_ticket"))
     assert wire.read(response, "tasks/get")["error"]["code"] == -32601

@@ -98,7 +98,7 @@ def _place(message: dict[str, Any], kind: str) -> object:
 
 @settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(mutated())
-def test_a_wounded_request_gets_an_error_that_names_it_and_never_a_server_error(
+def test_a_damaged_request_gets_an_error_with_its_id_and_never_a_server_error(
     case: tuple[Any, dict[str, Any], object],
 ) -> None:
     handler, event, id_ = case
@@ -207,7 +207,7 @@ EVENTS = [(update_work_item, "update_work_item"), (briefing, "briefing"), (ticke
 BATCHES = ['[{"jsonrpc":"2.0","id":1,"method":"initialize"}]', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]']
 
 
-def test_nothing_that_a_client_sends_counts_as_a_crash_or_a_failure() -> None:
+def test_no_request_of_a_client_counts_as_a_crash_or_a_failure() -> None:
     @settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(sent_in_any_era(), st.sampled_from(EVENTS))
     @example((wire.event(BATCHES[0], headers=OF_MARCH), 29_000), EVENTS[0])

@@ -205,7 +205,7 @@ def carried(request: Sent) -> dict[str, dict[str, Any]]:
 @given(wounded())
 @example(of_2025("server/discover", None, ("Mcp-Protocol-Version", "2025-11-25")))  # not found, with status 200
 @example(of_2025("tools/list", wire.message("tools/list")))  # an envelope inside `_meta` is none
-def test_every_gateway_and_both_placements_bring_the_same_answer(request: Sent) -> None:
+def test_every_gateway_and_both_placements_return_the_same_response(request: Sent) -> None:
     events = carried(request)
     assert "HTTP API, base64" in events
     expected = answer(deployed("direct"), events["HTTP API, base64"])
@@ -219,7 +219,7 @@ def test_every_gateway_and_both_placements_bring_the_same_answer(request: Sent) 
 
 @settings(max_examples=250, suppress_health_check=SLOW)
 @given(st.data())
-def test_a_wounded_event_is_answered_or_is_no_http_request(data: st.DataObject) -> None:
+def test_a_damaged_event_is_answered_or_refused_as_no_http_request(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(GATEWAYS)))
     event = GATEWAYS[name](data.draw(st.sampled_from(originals())))
     if data.draw(st.booleans()):
@@ -248,6 +248,6 @@ def test_a_wounded_event_is_answered_or_is_no_http_request(data: st.DataObject) 
 
 @settings(max_examples=50, suppress_health_check=SLOW)
 @given(wounded(), st.sampled_from(PLACEMENTS))
-def test_the_same_wounded_request_has_the_same_answer_every_time(request: Sent, placement: str) -> None:
+def test_a_repeated_damaged_request_gets_the_same_response(request: Sent, placement: str) -> None:
     event = GATEWAYS["HTTP API, base64"](request)
     assert answer(deployed(placement), event) == answer(deployed(placement), event)

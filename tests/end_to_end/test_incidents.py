@@ -179,7 +179,7 @@ def test_a_state_under_a_key_that_was_taken_off_the_list_is_refused(
     assert reasons(caplog) == ["-32602 kek_unknown"]
 
 
-def test_kms_own_rotation_needs_nothing(region: Region) -> None:
+def test_rotation_within_kms_needs_no_deployment(region: Region) -> None:
     sealed = region.container().send()
     region.client.rotate_key_on_demand(KeyId=region.first)
     assert region.container().send(**sealed.next_).status == 200
@@ -188,7 +188,7 @@ def test_kms_own_rotation_needs_nothing(region: Region) -> None:
 # ---- Compromise
 
 
-def test_a_raised_generation_kills_every_state_and_breaks_nothing_else(
+def test_a_raised_generation_invalidates_every_state_and_breaks_nothing_else(
     region: Region, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -234,7 +234,7 @@ def test_a_disabled_key_is_500_until_it_is_enabled(region: Region) -> None:
     assert region.container().send(**sealed.next_).status == 200
 
 
-def test_a_disabled_second_key_ends_its_conversations_and_pages_nobody(
+def test_a_disabled_second_key_ends_its_conversations_without_an_alarm(
     region: Region, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -272,7 +272,7 @@ OUTAGES = {
 
 
 @pytest.mark.parametrize("outage", OUTAGES.values(), ids=OUTAGES)
-def test_an_outage_is_503_and_the_conversation_goes_on_afterwards_with_the_same_answers(
+def test_an_outage_is_503_and_the_conversation_continues_with_the_same_answers(
     region: Region, outage: Callable[[Region], None]
 ) -> None:
     sealed = region.container().send()
@@ -304,7 +304,7 @@ def test_a_warm_container_gets_through_a_short_outage(region: Region, caplog: py
     assert warm.send(**sealed.next_).status == 400  # it is half an hour old by now
 
 
-def test_an_outage_is_never_called_a_bad_state_and_charges_nobody(region: Region) -> None:
+def test_an_outage_is_never_reported_as_a_bad_state_and_uses_no_budget(region: Region) -> None:
     sent = region.container().send().next_
     cold = region.container()
     region.kms.weather = lambda _action: kms_refuses("KMSInternalException", 500)

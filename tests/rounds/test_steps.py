@@ -424,7 +424,7 @@ def test_a_step_that_raised_or_was_cancelled_may_be_called_again_at_once(did: Co
     assert talk_to(patient).call().text == "at last, 1 cleaned up"
 
 
-def test_a_thread_that_outlives_its_step_is_not_inside_it() -> None:
+def test_a_task_that_outlives_its_step_is_not_inside_it() -> None:
     @tool
     async def leaves(*, step: Step) -> str:
         ended = asyncio.Event()

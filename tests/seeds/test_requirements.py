@@ -64,7 +64,7 @@ def test_every_sentence_has_an_outcome() -> None:
         assert all(entry.values()), entry
 
 
-def test_what_is_owed_is_owed_by_a_topic_that_is_known() -> None:
+def test_every_owed_requirement_names_a_known_topic() -> None:
     owing = {
         entry["owed"] for entry in [*TABLE["examples"], *(entry for _document, entry in ENTRIES)] if "owed" in entry
     }

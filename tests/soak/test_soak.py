@@ -375,7 +375,9 @@ def test_figures_and_picture_are_made_of_a_run(
     assert (tmp_path / "soak.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_missing_matplotlib_is_said_with_its_fix(worn: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_a_missing_matplotlib_and_its_installation(
+    worn: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     with pytest.raises(NoMatplotlib, match="pip install"):
         plot.draw(worn, tmp_path / "drawn.png")
