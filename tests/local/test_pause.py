@@ -72,7 +72,7 @@ def test_without_a_typescript_client_another_python_process_finishes(
         ("v22.23.3", "it is not installed (npm ci --prefix tests/conformance)"),
     ],
 )
-def test_why_there_is_no_typescript_client_is_said(
+def test_the_demo_states_why_there_is_no_typescript_client(
     version: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "node"

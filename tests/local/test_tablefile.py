@@ -76,7 +76,7 @@ def put(table: StoredTable, what: dict[str, Any], **more: Any) -> None:  # noqa:
     table("PutItem", {"TableName": NAME, "Item": what, **more})
 
 
-def test_what_was_written_is_there_after_a_restart_and_what_was_deleted_is_not(tmp_path: Path) -> None:
+def test_a_restart_keeps_written_items_and_not_deleted_ones(tmp_path: Path) -> None:
     file, table = opened(tmp_path)
     for key, text in (("a", "one"), ("a", "two"), ("b", "one"), ("c", "one")):
         put(table, item(key, text))
@@ -87,7 +87,7 @@ def test_what_was_written_is_there_after_a_restart_and_what_was_deleted_is_not(t
     file.close()
 
 
-def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
+def test_a_refused_write_is_not_stored(tmp_path: Path) -> None:
     file, table = opened(tmp_path)
     put(table, item("a", "first"))
     absent = {
@@ -103,7 +103,7 @@ def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
     file.close()
 
 
-def test_what_has_expired_is_dropped_and_the_file_gets_small_again(tmp_path: Path) -> None:
+def test_expired_items_are_removed_and_the_file_shrinks(tmp_path: Path) -> None:
     file, table = opened(tmp_path)
     put(table, item("kept"))
     put(table, item("author's", expires=None))
@@ -167,7 +167,7 @@ def test_only_the_owner_reads_the_file(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
 
 
-def test_a_damaged_file_is_a_problem_that_says_what_to_do(tmp_path: Path) -> None:
+def test_a_damaged_file_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no database at all" * 100)
     with pytest.raises(Problem, match=r"table\.sqlite cannot be used .*: delete it; questions and tasks"):
         TableFile(tmp_path, now=NOW)

@@ -49,11 +49,11 @@ def test_the_stack_is_complete(stack: Stack) -> None:
     assert stack.physical.keys() == wanted
 
 
-def test_what_moto_skips_is_known(stack: Stack) -> None:
+def test_the_resources_that_moto_skips_are_known(stack: Stack) -> None:
     assert stack.skipped == SKIPPED
 
 
-def test_what_moto_leaves_out_of_functions_and_roles_is_known(stack: Stack) -> None:
+def test_the_properties_that_moto_omits_are_known(stack: Stack) -> None:
     found = stack.client("lambda").get_function_configuration(FunctionName=f"{NAME}-add")
     assert found["Layers"] == [], "so test_a_function_runs_as_the_template_says reads them in the template"
     attached = stack.client("iam").list_attached_role_policies(RoleName=stack.physical["AddRole"])
@@ -76,7 +76,7 @@ def test_every_resource_is_of_a_type_that_is_looked_at(stack: Stack) -> None:
     }
 
 
-def test_nobody_watches_unless_somebody_is_told(stack: Stack) -> None:
+def test_alarms_exist_only_with_a_recipient(stack: Stack) -> None:
     assert {resource["Type"] for _, resource in stack.resources()}.isdisjoint(WATCHING)
 
 
@@ -228,7 +228,7 @@ def test_a_role_holds_its_functions_policies_and_may_write_logs(folder: str, sta
     assert sorted(there) == sorted(one["PolicyName"] for one in written.get("Policies", []))
 
 
-def test_no_function_has_a_policy_of_its_own(stack: Stack) -> None:
+def test_no_function_has_a_resource_policy(stack: Stack) -> None:
     lambdas = stack.client("lambda")
     for folder in FOLDERS:
         with pytest.raises(lambdas.exceptions.ResourceNotFoundException):

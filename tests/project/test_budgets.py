@@ -218,12 +218,12 @@ def test_the_path_leads_to_an_answer(kind: str, told: dict[str, Any]) -> None:
     assert ANSWERS[kind] in told["answers"][-1]["body"]
 
 
-def test_nothing_is_loaded_that_the_path_does_not_need(kind: str, told: dict[str, Any]) -> None:
+def test_a_path_loads_only_the_modules_that_it_needs(kind: str, told: dict[str, Any]) -> None:
     crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in FORBIDDEN[kind])]
     assert not crept, [blamed(told, name) for name in crept]
 
 
-def test_of_our_own_modules_just_these_are_loaded(kind: str, told: dict[str, Any]) -> None:
+def test_a_path_loads_exactly_these_modules_of_the_package(kind: str, told: dict[str, Any]) -> None:
     own = {name.removeprefix("mcp_functions.") for name in told["loaded"] if name.startswith("mcp_functions.")}
     crept = sorted(own - OWN[kind])
     assert not crept, [blamed(told, f"mcp_functions.{name}") for name in crept]
@@ -234,7 +234,7 @@ def test_all_modules_together_stay_within_bounds(kind: str, told: dict[str, Any]
     assert len(told["loaded"]) <= MOST[kind], [blamed(told, name) for name in told["loaded"]]
 
 
-def test_what_the_first_event_needs_was_loaded_at_init(kind: str, told: dict[str, Any]) -> None:
+def test_the_modules_of_the_first_event_are_loaded_at_init(kind: str, told: dict[str, Any]) -> None:
     homes = {"mcp_functions", "cryptography", "ssl", "http"}
     late = [name for name in told["late"] if name.partition(".")[0] in homes]
     assert not late, [blamed(told, name) for name in late]
@@ -285,7 +285,7 @@ def test_a_conversation_in_one_container_asks_kms_once(aws: Aws) -> None:
 
 
 @pytest.mark.parametrize("kind", KEEPERS)
-def test_who_keeps_something_asks_the_table_without_boto3(kind: str, aws: Aws) -> None:
+def test_a_function_with_a_table_calls_it_without_boto3(kind: str, aws: Aws) -> None:
     aws.asked.clear()
     told = took(kind, f"http://{aws.host}")
     assert {answer["statusCode"] for answer in told["answers"]} == {200}, told["answers"]
@@ -298,7 +298,7 @@ def test_who_keeps_something_asks_the_table_without_boto3(kind: str, aws: Aws) -
     assert asked[: len(KEPT[kind])] == KEPT[kind]
 
 
-def test_of_the_samples_one_needs_pydantic() -> None:
+def test_only_one_sample_needs_pydantic() -> None:
     def needs_pydantic(app: Path) -> bool:
         code = "import runpy, sys; runpy.run_path(sys.argv[1]); sys.exit('pydantic_core' in sys.modules)"
         path = os.pathsep.join([str(ROOT / "layers" / "shared"), str(Path(pydantic.__file__).parent.parent)])

@@ -206,7 +206,7 @@ def test_an_authors_line_and_the_toolkits_have_one_correlation_id() -> None:
     assert "A-1" not in json.dumps(ours)
 
 
-def test_open_says_what_a_state_holds(
+def test_open_shows_the_content_of_a_state(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = shlex.split(section("Looking into a state").code("sh"))

@@ -103,7 +103,7 @@ def test_pyright_sees_every_mistake_and_no_other(pyright: list[Complaint]) -> No
     assert {complaint.line for complaint in pyright} == marked().keys()
 
 
-def test_every_public_word_is_shown_to_the_type_checkers() -> None:
+def test_the_type_checkers_see_every_public_name() -> None:
     shown = "\n".join(file.read_text(encoding="utf-8") for file in RIGHT)
     unshown = {word for word in mcp_functions.__all__ if not re.search(rf"\b{word}\b", shown)}
     assert unshown == set()

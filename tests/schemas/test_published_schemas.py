@@ -377,7 +377,7 @@ Judge: Any = extend(Draft202012Validator, {"pattern": _pattern})
 
 @settings(max_examples=300)
 @given(st.data())
-def test_what_a_schema_allows_is_bound_and_what_it_forbids_is_refused(data: st.DataObject) -> None:
+def test_a_call_accepts_exactly_the_arguments_that_the_schema_allows(data: st.DataObject) -> None:
     written = data.draw(signatures())
     seen: list[dict[str, Any]] = []
     handler = tool(function(written, seen))

@@ -82,7 +82,7 @@ def _has_ended(pid: int) -> bool:
 
 
 @BOTH
-def test_nothing_is_left_when_the_harness_has_ended(tmp_path: Path, *, stay: bool) -> None:
+def test_no_process_remains_when_the_harness_has_ended(tmp_path: Path, *, stay: bool) -> None:
     before = set(threading.enumerate())
     directory = write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
     with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
@@ -93,7 +93,7 @@ def test_nothing_is_left_when_the_harness_has_ended(tmp_path: Path, *, stay: boo
 
 @BOTH
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_when_serve_is_stopped_or_killed(tmp_path: Path, how: signal.Signals, *, stay: bool) -> None:
+def test_no_process_remains_when_serve_is_stopped_or_killed(tmp_path: Path, how: signal.Signals, *, stay: bool) -> None:
     write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
     with subprocess.Popen(SERVE, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as serving:  # noqa: S603
         assert serving.stdout
@@ -119,7 +119,7 @@ def _parent(entry: Path) -> int | None:
         return None  # it ended meanwhile
 
 
-def test_what_a_function_started_does_not_outlive_its_process(tmp_path: Path) -> None:
+def test_a_functions_child_process_does_not_outlive_it(tmp_path: Path) -> None:
     directory = write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
     with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
         asked = Asked(running.url, tmp_path, stay=True)
@@ -139,7 +139,7 @@ def test_an_environment_that_idles_for_long_is_ended(tmp_path: Path) -> None:
         assert int(runtime.run("tells", b"{}").payload) != first
 
 
-def test_a_warden_kills_what_is_left_when_its_harness_is_gone() -> None:
+def test_a_warden_kills_remaining_processes_after_its_harness_died() -> None:
     stays = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"]
     left, released = (subprocess.Popen(stays, start_new_session=True) for _ in range(2))  # noqa: S603
     warden = Watchdog()
