@@ -130,8 +130,10 @@ GOOD: list[tuple[Any, dict[str, Any]]] = [
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("annotation", "written"), GOOD)
 def test_every_supported_constraint_is_published_in_the_form(
-    annotation: Any, written: dict[str, Any], shape: Any
-) -> None:  # noqa: ANN401
+    annotation: Any,  # noqa: ANN401
+    written: dict[str, Any],
+    shape: Any,  # noqa: ANN401
+) -> None:
     schema = read(shape(annotation)).schema()
     if shape is form and "Why" in getattr(annotation, "__metadata__", ()):
         written = {key: value for key, value in written.items() if key != "description"}  # pydantic's is in Field
