@@ -1,7 +1,7 @@
-"""One URL, many Lambdas: the lists are answered here, every call goes to the function that the catalog names.
+"""One URL, many Lambdas: the endpoint answers the lists, and forwards each call to the function that the catalog names.
 
-Lambda's Invoke API is a fake that keeps what it was given; everything else is real.
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+Only Lambda's Invoke API is a fake, which records the calls. No `from __future__ import annotations` here, because most
+authors' modules have none.
 """
 
 import io
@@ -55,7 +55,7 @@ SERVER = Dispatcher((add, brief, note), SETTINGS, "a", None)
 
 
 class Lambda:
-    """The Invoke API: runs a function in this process, or fails as told."""
+    """The Invoke API: runs a function in this process, or raises a given error."""
 
     def __init__(self) -> None:
         self.invoked: list[tuple[str, dict[str, Any]]] = []

@@ -1,4 +1,4 @@
-"""What clients of 2025 carry, as envelope.md §14 writes it: files for whoever reads them in another language."""
+"""The values that clients of 2025 carry, as envelope.md §14 defines them, in files for readers in other languages."""
 
 from __future__ import annotations
 

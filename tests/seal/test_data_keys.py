@@ -264,7 +264,7 @@ def test_the_list_of_opened_keys_is_bounded_and_what_falls_out_is_asked_for_agai
     assert len(reader._keys._state.opened) == 4  # noqa: SLF001
 
 
-# What KMS may say
+# Errors of KMS
 
 OUTAGES = [
     "ThrottlingException", "Throttling", "RequestLimitExceeded", "TooManyRequestsException", "LimitExceededException",
@@ -803,7 +803,7 @@ def test_no_key_or_the_same_key_twice_is_refused_when_it_is_configured() -> None
 
 
 class OwnKms:
-    """What an author writes: two functions. This one misbehaves on demand."""
+    """A codec as an author writes it: two functions. This one fails on demand."""
 
     id = "own"
 

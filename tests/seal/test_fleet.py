@@ -222,7 +222,7 @@ class Fleet(RuleBasedStateMachine):
     def no_container_asks_more_often_than_there_are_keys_and_budget(self) -> None:
         for container in getattr(self, "containers", []):
             seconds = self.clock() - container.born
-            budget = 3 * (3 + seconds / 30)  # three callers: somebody, somebody else, mallory
+            budget = 3 * (3 + seconds / 30)  # three callers: two users and mallory
             keys = sum(call.operation == "GenerateDataKey" and call.outcome == "ok" for call in self.kms.calls)
             charged = {"ok", "InvalidCiphertextException", "AccessDeniedException"}
             refused = sum(call.outcome not in charged for call in self.kms.calls)

@@ -1,4 +1,4 @@
-"""Claims: what a state is bound to, how long it lives, and every way to present it to the wrong request."""
+"""Claims: the binding and the lifetime of a state, and every way to present it with the wrong request."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_what_a_round_leaves_is_what_the_next_one_finds() -> None:
     assert again.issued == opened.issued + 60_000
 
 
-def test_every_conversation_has_a_name_of_its_own() -> None:
+def test_every_conversation_has_another_flow() -> None:
     here = states()
     flows = {here.open(here.seal(HERE, None, asked={}, record={}), HERE).flow for _ in range(100)}
     assert len(flows) == 100
