@@ -29,8 +29,8 @@ ARN = "arn:aws:kms:eu-west-1:111122223333:key/0a"
 
 # Never on the way to an answer: what belongs to a loop, to the harness, to tests.
 NEVER = {"asyncio", "boto3", "botocore", "mcp_functions.local", "mcp_functions.testing", "moto", "yaml"}
-LEAN = NEVER | {"pydantic", "cryptography", "dataclasses", "jsonschema", "aws_lambda_powertools", "pathlib"}
-RECORDS = {"dataclasses"}  # are the author's
+LEAN = NEVER | {"pydantic", "cryptography", "dataclasses", "inspect", "jsonschema", "aws_lambda_powertools", "pathlib"}
+RECORDS = {"dataclasses", "inspect"}  # are the author's
 LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {

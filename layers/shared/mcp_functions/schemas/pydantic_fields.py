@@ -5,16 +5,16 @@ Only a function that uses `Field` imports this module.
 
 from __future__ import annotations
 
-from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 
 from pydantic import Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
+from mcp_functions.schemas.parameters import MISSING
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MISSING: Any = Parameter.empty  # no default
 # Options of `Field` that only the field of a model can have.
 ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "init", "init_var", "kw_only")
 OF_THE_TYPE = ("title", "examples", "discriminator", "json_schema_extra")
