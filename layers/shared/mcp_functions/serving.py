@@ -20,7 +20,7 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction, lazy_function
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.protocol.json_reader import gc_paused
+from mcp_functions.protocol.json_reader import GcPause
 from mcp_functions.settings import read as read_settings
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     """
     offer = Offer(_with_errors(handlers, errors), audience, wrapping, codec, audit)
     offer.check()
-    with gc_paused():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
+    with GcPause():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
         _import_needed(offer)
 
     def make(now: Callable[[], float]) -> LambdaFunction:

@@ -27,12 +27,14 @@ class Target(NamedTuple):
 
 def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
     """Find the handler that a call names. A kind that the catalog lacks is a MethodNotFound."""
-    check_advertised(catalog, method.partition("/")[0])
-    name = _text_param(params, CALLS[method])
     if method == "resources/read":
-        return _find_resource(catalog["functions"], name)
+        check_advertised(catalog, "resources")
+        return _find_resource(catalog["functions"], _text_param(params, "uri"))
     list_name = "tools" if method == "tools/call" else "prompts"
     functions: Mapping[str, str] = catalog["functions"][list_name]
+    if not functions:
+        raise MethodNotFound
+    name = _text_param(params, "name")
     if name not in functions:
         message = f"Unknown {list_name.removesuffix('s')}"
         raise UnknownName(message)
