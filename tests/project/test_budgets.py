@@ -40,8 +40,8 @@ EVERY = {
     "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",
     "http.gateway", "http.identity", "http.metadata", "http.requests", "http.responses", "observability",
     "observability.lines", "observability.notes", "protocol", "protocol.constants", "protocol.errors",
-    "protocol.headers", "protocol.json_reader", "protocol.json_writer", "protocol.messages", "protocol.scopes",
-    "protocol.uri_templates", "settings",
+    "protocol.headers", "protocol.json_reader", "protocol.json_writer", "protocol.messages",
+    "protocol.scopes", "settings", "tuples",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.resets"}
 TOOL = EVERY | {

@@ -6,12 +6,13 @@ A function without such parameters does not load this module.
 from __future__ import annotations
 
 from string import Formatter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from mcp_functions.handlers.return_types import union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
 from mcp_functions.rounds.capabilities import Ask, Capability
 from mcp_functions.schemas.parameters import to_camel_case
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import CAPABILITIES, LIST_NAMES
-from mcp_functions.protocol import headers, uri_templates
+from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, TASKS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,6 +118,8 @@ def _text_param(params: Mapping[str, Any], name: str) -> str:
 def _find_resource(functions: Mapping[str, Mapping[str, str]], uri: str) -> Target:
     if uri in functions["resources"]:
         return Target("resources", uri, functions["resources"][uri])
+    from mcp_functions.protocol import uri_templates  # noqa: PLC0415 - few functions are templates
+
     for template, function in functions["resourceTemplates"].items():
         if uri_templates.match(template, uri) is not None:
             return Target("resourceTemplates", template, function)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 import types
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from mcp_functions.handlers import return_types
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.parameters import MISSING, UNNAMED, Parameter, read_parameter
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

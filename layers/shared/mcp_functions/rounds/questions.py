@@ -7,12 +7,13 @@ other response is asked for again.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.input_requests import fingerprint, repeat_request
 from mcp_functions.schemas.forms import InvalidAnswer
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,12 +12,13 @@ import time
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import TIMEOUT_MAX
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.questions import Questions, check_text, message_of
 from mcp_functions.rounds.record import EMPTY, Record, write_state
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from asyncio import Future

@@ -6,11 +6,12 @@ name, which one switch turns into camelCase.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.schemas.parameters import MISSING, UNNAMED, Header, float_default, published_default, to_camel_case
 from mcp_functions.schemas.type_reader import read_type
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

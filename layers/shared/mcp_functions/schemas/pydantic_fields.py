@@ -5,12 +5,13 @@ Only a function that uses `Field` imports this module.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from mcp_functions.schemas.parameters import MISSING
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

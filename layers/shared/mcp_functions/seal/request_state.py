@@ -13,7 +13,7 @@ import json
 import os
 import time
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.protocol.constants import CALLS
@@ -27,6 +27,7 @@ from mcp_functions.protocol.errors import (
 from mcp_functions.protocol.json_reader import is_deeper
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.seal.canonical_json import canonical_digest
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
