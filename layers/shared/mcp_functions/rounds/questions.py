@@ -60,7 +60,7 @@ class Questions:
         self._record = record
         self._fingerprints: dict[str, str] = {}  # of every question of this round, by key
         self._answered: set[str] = set()  # fingerprints of the questions whose answers this round has used
-        self._readings = Counter[str]()  # how often each key was asked
+        self._readings: Counter[str] = Counter()  # how often each key was asked
         self._closed = False
 
     def outcome(self, question: WireQuestion) -> Outcome:

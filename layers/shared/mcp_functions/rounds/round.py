@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -245,8 +245,10 @@ class Round:
             self.closed = True
             self.questions.close()
         if self.ended:
-            with suppress(DeveloperError), self.noting_errors():
+            try:
                 self.questions.check_keys()
+            except DeveloperError as error:
+                self.developer_error = self.developer_error or error
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
