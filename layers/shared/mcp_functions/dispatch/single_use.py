@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, TemporarilyUnavailable
@@ -17,7 +17,6 @@ from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.canonical_json import canonical_digest
 from mcp_functions.seal.request_state import SKEW_MS, max_flow_seconds
 from mcp_functions.store import Conflict, ItemTooLarge, Key, UnreadableItem
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,12 +10,11 @@ import hashlib
 import hmac
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mcp_functions.protocol.errors import McpError, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.store.table import ItemTooLarge, UnreadableItem
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

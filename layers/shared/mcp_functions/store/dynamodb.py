@@ -6,13 +6,12 @@ A write without a response may have happened. Each write has a nonce, so that a 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import aws
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.resets import register_for_reset
 from mcp_functions.store.table import Conflict
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

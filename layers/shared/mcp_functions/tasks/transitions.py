@@ -8,10 +8,9 @@ A worker's transitions carry its epoch. They raise `LeaseLost` after another wor
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.tasks.task import CANCELLED, FAILED, INPUT_REQUIRED, WORKING, Task
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
