@@ -80,7 +80,7 @@ def check_size(value: object) -> None:
 
 
 class GcPause:
-    """A context manager that pauses the garbage collector while many objects are created and none is discarded."""
+    """Pauses the garbage collector while code creates many objects and drops few."""
 
     def __enter__(self) -> None:
         """Pause it."""
