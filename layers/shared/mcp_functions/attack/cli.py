@@ -10,7 +10,7 @@ import json
 import sys
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 from mcp_functions.attack import messages, report_writer
@@ -40,9 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: its words, without the program's own.
 
     """
-    options = parser().parse_args(argv)
     try:
-        return _run(options)
+        return _run(parser().parse_args(argv))
     except UsageError as error:
         sys.stderr.write(f"mcp_functions.attack: {error}\n")
         return USAGE
@@ -153,9 +152,18 @@ def _headers(lines: Sequence[str]) -> list[tuple[str, str]]:
     return pairs
 
 
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong option in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the message, and name the help."""
+        text = f"{message}. See --help"
+        raise UsageError(text)
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command's words."""
-    words = argparse.ArgumentParser(prog="python -m mcp_functions.attack", description=ABOUT)
+    words = _Parser(prog="python -m mcp_functions.attack", description=ABOUT)
     words.add_argument("url", help="the MCP endpoint, e.g. http://127.0.0.1:8000/mcp")
     for flag, metavar, text in (
         ("--header", "'NAME: VALUE'", "the caller's credentials"),
