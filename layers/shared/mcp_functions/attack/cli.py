@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     _check_host(options.url, options.yes_this_is_mine)
-    named = _named_calls(options.tool, options.arguments)
+    named = named_calls(options.tool, options.arguments)
     headers, other_headers = _headers(options.header), _headers(options.other_header)
     _check_writable(options.json)
     _check_reachable(options.url, headers)
@@ -121,22 +121,38 @@ def _check_reachable(url: str, headers: Sequence[tuple[str, str]]) -> None:
     raise UsageError(text)
 
 
-def _named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+def named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return each tool with its arguments.
+
+    Args:
+        tools: their names.
+        arguments: JSON objects; a tool without one gets none.
+
+    Raises:
+        UsageError: there are too many, or one is no JSON object.
+
+    """
     if len(arguments) > len(tools):
         text = "--arguments belongs to a --tool"
         raise UsageError(text)
     without_arguments = len(tools) - len(arguments)
     texts = [*arguments, *["{}"] * without_arguments]
-    return [(name, _object(text)) for name, text in zip(tools, texts, strict=True)]
+    return [(name, json_object("--arguments", text)) for name, text in zip(tools, texts, strict=True)]
 
 
-def _object(text: str) -> dict[str, Any]:
+def json_object(option: str, text: str) -> dict[str, Any]:
+    """Read an option that is a JSON object.
+
+    Raises:
+        UsageError: it is none.
+
+    """
     try:
         value = json.loads(text)
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        message = f"--arguments must be a JSON object, not {text!r}"
+        message = f"{option} must be a JSON object, not {text!r}"
         raise UsageError(message)
     return value
 

@@ -7,7 +7,8 @@ code 2.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -17,6 +18,8 @@ from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from mcp_functions.local.verification import Choices
 
 NAME = "mcp-functions"
 FORWARDED = {
@@ -44,7 +47,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else NAME
         return _problem(f"{error.format_message()} See {path} --help")
-    except (click.ClickException, Problem) as error:
+    except (click.ClickException, attack_cli.UsageError, Problem) as error:
         return _problem(str(error))
     except (click.Abort, KeyboardInterrupt):
         return cli.INTERRUPTED
@@ -59,6 +62,45 @@ def _problem(text: str) -> int:
 @click.group(no_args_is_help=False)
 def main() -> None:
     """MCP servers as serverless functions."""
+
+
+@main.command()
+@click.argument("target", metavar="STACK-OR-URL")
+@click.option("--functions", type=click.Path(path_type=Path), default=Path("functions"), help="Default: functions.")
+@click.option("--tool", "tools", multiple=True, metavar="NAME", help="A tool that may be called. May be repeated.")
+@click.option("--arguments", multiple=True, metavar="JSON", help="Of each --tool, in their order.")
+@click.option("--answers", default="{}", metavar="JSON", help='By key: a form\'s content, "decline" or "cancel".')
+@click.option("--token", envvar="MCP_FUNCTIONS_TOKEN", metavar="TOKEN", help="Default: MCP_FUNCTIONS_TOKEN.")
+@click.option("--auth", type=click.Choice(["iam", "jwt", "none"]), help="The mode that is meant.")
+@click.option("--origin", "origins", multiple=True, metavar="URL", help="Whose pages may call. May be repeated.")
+@click.option("--region", metavar="R", help="Default: as the AWS CLI decides.")
+@click.option("--profile", metavar="P", help="Default: as the AWS CLI decides.")
+@click.option("--seconds", type=click.FloatRange(min=0), default=60, help="For a task, or a line of the log.")
+def verify(
+    target: str,
+    tools: Sequence[str],
+    arguments: Sequence[str],
+    answers: str,
+    seconds: float,
+    **given: Unpack[Choices],
+) -> int:
+    """Check a server that was just deployed, one line a check.
+
+    Unless --tool names tools, only resources, prompts and tools with readOnlyHint are called.
+    """
+    from mcp_functions.local import verification  # noqa: PLC0415 - only this command needs boto3
+
+    options = verification.Options(
+        named=attack_cli.named_calls(tools, arguments),
+        answers=attack_cli.json_object("--answers", answers),
+        patience=verification.Patience(seconds),
+        **given,
+    )
+    outcomes = set[str]()
+    for line in verification.verify(target, options):
+        outcomes.add(line.outcome)
+        click.echo(str(line))
+    return 1 if "FAILED" in outcomes else 0
 
 
 def _add(name: str, text: str, forward: Callable[[Sequence[str]], int]) -> None:
