@@ -79,7 +79,7 @@ SIGNER = Credentials("AKIAEXAMPLE", "example")
 
 
 class Verified(NamedTuple):
-    """What the command said: its exit code, and the outcome and text of each check."""
+    """The exit code of the command, and the outcome and text of each check."""
 
     code: int
     lines: dict[str, tuple[str, str]]

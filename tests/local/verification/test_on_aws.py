@@ -1,4 +1,4 @@
-"""`mcp-functions verify STACK`: the stack is moto's, and its endpoint the harness, in a process of its own."""
+"""`mcp-functions verify STACK`: moto has the stack, and another process serves its endpoint."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ TEMPLATE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def url(directory: Path) -> Iterator[str]:
-    """Serve in another process: the harness sends AWS's clients of its own to itself."""
+    """Serve in another process, because the harness redirects AWS's clients of its process."""
     words = [sys.executable, "-m", "mcp_functions", "serve", "--port", "0", "--functions", str(directory)]
     with subprocess.Popen(words, cwd=directory.parent, stdout=subprocess.PIPE, text=True) as serving:  # noqa: S603 - our own
         assert serving.stdout
@@ -182,7 +182,7 @@ def test_a_log_without_the_lines_of_requests_is_named(deploy: Callable[..., None
         ),
         (
             put_alarm,
-            "nobody is told by shop-crashed",
+            "no action follows shop-crashed",
         ),
     ],
 )

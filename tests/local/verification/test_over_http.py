@@ -1,4 +1,4 @@
-"""`mcp-functions verify URL` against the harness: what works is `ok`, and what is broken is one clear line."""
+"""`mcp-functions verify URL` against the harness: a broken part is told in one clear line."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 LISTS = ("resources", "prompts", "tools")
-MAX_CALLS = 20  # of what nobody named
+MAX_CALLS = 20  # without a name from the user
 
 
 class Call(NamedTuple):

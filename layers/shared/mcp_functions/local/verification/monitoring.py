@@ -21,7 +21,7 @@ MAX_NAMES = 100  # of one DescribeAlarms
 
 
 class Monitoring:
-    """What watches one stack."""
+    """The log groups and alarms of one stack."""
 
     def __init__(self, stack: Stack, patience: Patience) -> None:
         """Make the clients; nothing is read."""
@@ -56,7 +56,7 @@ class Monitoring:
         return f"{listed(wanted)}, with the line of request {request_id}"
 
     def check_alarms(self) -> str:
-        """Check that alarms exist and tell somebody, that their metrics are counted, and that none is raised.
+        """Check that alarms exist, have an action, count their metrics, and are not raised.
 
         Raises:
             Failed: one of that is not so.
@@ -72,7 +72,7 @@ class Monitoring:
         _check_present("metric filter that counts", _counted(alarms.values()), self._filtered())
         silent = [name for name, alarm in alarms.items() if not _tells(alarm)]
         if silent:
-            text = f"nobody is told by {listed(silent)}"
+            text = f"no action follows {listed(silent)}"
             raise Failed(text)
         raised = [name for name, alarm in alarms.items() if alarm["StateValue"] == "ALARM"]
         if raised:
