@@ -115,7 +115,7 @@ class Door:
 
     def send(self, event: dict[str, Any] | None = None, remaining_ms: int = 29_000) -> dict[str, Any]:
         sent = event or wire.event(wire.message("tools/call", CALL, id="r-1"))
-        return self._function(sent, wire.Context("shop-mcp", remaining_ms))
+        return self._function(sent, wire.Context("shop_mcp", remaining_ms))
 
 
 @pytest.fixture(params=["lean", "boto3"])
@@ -267,7 +267,7 @@ def test_the_event_goes_on_byte_for_byte_with_the_moment_it_came(invoke: Invoke,
     moment = {"timeEpoch": int(time.time() * 1000) - 5000, "requestId": "JKJaXmPLvHcESHA="}
     event = wire.event(wire.message("tools/call", CALL, meta={"com.example/ż": "żółw"}), context=moment)
     assert door.send(event) == GOOD
-    assert invoke.asked == [("/2015-03-31/functions/shop-add/invocations", json_writer.dumps(event).encode())]
+    assert invoke.asked == [("/2015-03-31/functions/shop_add/invocations", json_writer.dumps(event).encode())]
 
 
 def test_a_connection_is_kept_from_call_to_call(invoke: Invoke, door: Door) -> None:
@@ -289,7 +289,7 @@ def test_a_connection_that_idled_for_long_is_not_trusted(invoke: Invoke, door: D
 @pytest.mark.parametrize(
     "params",
     [
-        {"name": "shop-add", "arguments": {"a": 1}},
+        {"name": "shop_add", "arguments": {"a": 1}},
         {"name": "mcp", "arguments": {}},
         {"name": "add:1", "arguments": {"a": 1}},
         {"name": "../add", "arguments": {"a": 1}},

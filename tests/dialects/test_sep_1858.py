@@ -377,7 +377,7 @@ def test_what_the_endpoint_hands_on_for_a_client_of_2025_is_answered_as_ever(ove
 
 
 def test_a_client_of_2025_is_answered_as_its_revision_says_whatever_it_declares() -> None:
-    client = LegacyClient(serve(*EVERY), context=wire.Context("local-all"))
+    client = LegacyClient(serve(*EVERY), context=wire.Context("local_mcp"))
     client.initialize(capabilities={"elicitation": {}, "experimental": {"sep-1858": {}}})
     told = [event.data for event in client.call(RESOLVE["name"], **RESOLVE["arguments"]) if event.data]
     assert told[0]["method"] == "elicitation/create"

@@ -205,7 +205,7 @@ def test_a_conversation_goes_on_at_another_host() -> None:
     def said(host: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         event = gateways.http_api(gateways.sent(wire.message("tools/call", {**called, **more})))
         event["headers"]["host"] = event["requestContext"]["domainName"] = host
-        return wire.read(function(event, wire.Context("local-get_weather")), "tools/call")
+        return wire.read(function(event, wire.Context("local_get_weather")), "tools/call")
 
     asked = said("abc123.execute-api.eu-central-1.amazonaws.com")["result"]
     told = said("mcp.example.com", requestState=asked["requestState"], inputResponses=answers)
@@ -225,7 +225,7 @@ def test_the_metadata_names_the_url_that_clients_use() -> None:
 
 def at_url(function: LambdaFunction, method: str, params: dict[str, Any], signer: str | None = None) -> dict[str, Any]:
     event = gateways.function_url(gateways.sent(wire.message(method, params)))
-    return function(gateways.by_iam(event, signer) if signer else event, wire.Context("local-get_weather"))
+    return function(gateways.by_iam(event, signer) if signer else event, wire.Context("local_get_weather"))
 
 
 def test_a_function_answers_at_its_own_url() -> None:
@@ -242,7 +242,7 @@ def test_the_signer_of_a_function_url_is_the_signer_of_the_api() -> None:
         asked = wire.read(at_url(function, "tools/call", called, "alice"), "tools/call")["result"]
         more = {**called, "requestState": asked["requestState"], "inputResponses": answers}
         sent = gateways.http_api(gateways.sent(wire.message("tools/call", more)))
-        context = wire.Context("local-get_weather")
+        context = wire.Context("local_get_weather")
         told = wire.read(function(gateways.by_iam(sent, "alice"), context), "tools/call")
         assert "Current weather" in told["result"]["content"][0]["text"]
         assert function(gateways.by_iam(sent, "bob"), context)["statusCode"] == 400
@@ -378,8 +378,8 @@ def test_the_endpoint_invokes_the_alias_if_it_is_told_to(qualifier: str) -> None
     found = settings.read({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
     door = LambdaFunction(lambda _name: Endpoint(found, FrontDoor(offered, found, lambda: lambdas, None).answer))
     sent = gateways.http_api(gateways.sent(wire.message("tools/call", {"name": "book", "arguments": {"city": "Rome"}})))
-    assert door(sent, wire.Context("local-mcp"))["statusCode"] == 200
-    assert lambdas.invoked == [f"local-book{qualifier}"]
+    assert door(sent, wire.Context("local_mcp"))["statusCode"] == 200
+    assert lambdas.invoked == [f"local_book{qualifier}"]
 
 
 # ---- Two Regions

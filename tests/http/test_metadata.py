@@ -56,7 +56,7 @@ def deploy(placement: str, folder: Path) -> LambdaFunction:
 
 def get(function: LambdaFunction, path: str, method: str = "GET", **headers: str) -> dict[str, Any]:
     event = {**wire.event("", http_method=method, headers=headers), "rawPath": path}
-    return function(event, wire.Context("local-mcp"))
+    return function(event, wire.Context("local_mcp"))
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -78,7 +78,7 @@ def test_the_official_client_understands_it(function: LambdaFunction) -> None:
 def test_every_gateway_brings_the_path(name: str, function: LambdaFunction) -> None:
     event = GATEWAYS[name](Sent(b"", (("Host", "h"), ("User-Agent", "u")), "GET"))
     event["rawPath"] = PATHS[0]
-    response = function(event, wire.Context("local-mcp"))
+    response = function(event, wire.Context("local_mcp"))
     assert (response["statusCode"], json.loads(response["body"])) == (200, DOCUMENT)
 
 
@@ -117,7 +117,7 @@ def test_where_there_are_no_tokens_there_is_no_metadata(
 
 def test_the_endpoint_itself_still_wants_a_token(function: LambdaFunction) -> None:
     event = wire.event(wire.message("tools/list"))
-    assert function(event, wire.Context("local-mcp"))["statusCode"] == 500  # a route without its authorizer
+    assert function(event, wire.Context("local_mcp"))["statusCode"] == 500  # a route without its authorizer
     assert get(function, "/mcp")["statusCode"] == 405
 
 
@@ -161,7 +161,7 @@ def test_a_catalog_without_scopes_does_not_mention_them() -> None:
 
 def test_a_refused_token_is_shown_the_way(function: LambdaFunction) -> None:
     event = gateways.by_jwt(wire.event(wire.message("tools/list")), iss="https://id.example", sub="ann", aud="another")
-    response = function(event, wire.Context("local-mcp"))
+    response = function(event, wire.Context("local_mcp"))
     assert response["statusCode"] == 401
     assert response["headers"]["www-authenticate"] == (
         f'Bearer error="invalid_token", resource_metadata="https://mcp.example{PATHS[1]}"'

@@ -57,7 +57,7 @@ def serve_catalog(
             catalog = json.load(file)
         identity.announce(settings)
         door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), instructions, now=now)
-        service = f"{settings.stack}/{function_name.removeprefix(f'{settings.stack}-')}"
+        service = f"{settings.stack}/{settings.folder(function_name)}"
         made = Endpoint(
             settings,
             door.answer,
@@ -143,7 +143,7 @@ class FrontDoor:
             McpError: the function could not be reached, or failed.
 
         """
-        name = f"{self._settings.stack}-{function}{self._settings.qualifier}"
+        name = f"{self._settings.function_name(function)}{self._settings.qualifier}"
         began = time.perf_counter()
         try:
             return forwarding.forward(self._client, name, request.event, seconds=request.deadline - self._now())
