@@ -497,8 +497,8 @@ def test_a_function_added_by_hand_is_a_folder_and_a_block_and_what_is_missing_is
     (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
     assert checks.complaints(checks.read(own)) == [
         (
-            "functions/by_hand has no block in template.yaml: add ByHand with CodeUri functions/by_hand/ and an event of"
-            " type HttpApi"
+            "functions/by_hand has no block in template.yaml: add ByHand with CodeUri functions/by_hand/ and an event"
+            " of type HttpApi"
         ),
         "functions/by_hand offers nothing in functions/mcp/catalog.json: run make catalog",
     ]

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcp_functions.settings import AuthMode
 
 API = "who may call"
@@ -62,6 +64,33 @@ DOCUMENTS = _open_route(
 ) + _open_route("RootMetadata", "then this one", "ANY", METADATA)
 ALL_OPEN = "# none: every route is open\n"
 OPEN: dict[AuthMode, str] = {"iam": PREFLIGHT, "jwt": PREFLIGHT + DOCUMENTS, "none": ALL_OPEN}
+
+
+WRITTEN = "{path} lets {callers} call. Deploy it: sam build && sam deploy"
+CALLERS: dict[AuthMode, str] = {
+    "iam": "callers that sign with IAM",
+    "jwt": "callers with a token of JwtIssuer for JwtAudience (two parameters)",
+    "none": "everybody",
+}
+
+
+def write(path: Path, mode: AuthMode) -> str:
+    """Rewrite who may call in a file.
+
+    Returns:
+        The text for the terminal.
+
+    Raises:
+        Problem: the file is missing, or lacks one of the three places.
+
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        missing = f"there is no {path}: start in the folder of template.yaml and functions/"
+        raise Problem(missing) from error
+    path.write_text(set_auth(text, mode), encoding="utf-8", newline="\n")
+    return WRITTEN.format(path=path, callers=CALLERS[mode])
 
 
 def set_auth(text: str, mode: AuthMode) -> str:

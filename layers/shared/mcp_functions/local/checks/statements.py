@@ -1,4 +1,4 @@
-"""IAM statements: those of the template's policies, which are the only ones that reach the seal, and how to read others."""
+"""IAM statements: those of the two policies, which alone reach the key and the table, and how to read others."""
 
 from __future__ import annotations
 
