@@ -220,7 +220,7 @@ def test_the_metadata_names_the_url_that_clients_use() -> None:
         "/.well-known/oauth-protected-resource",
         "/.well-known/oauth-protected-resource/mcp",
     }
-    assert {document["resource"] for document in documents.values()} == {url}
+    assert metadata.resource_url(found, {"domainName": "abc.execute-api.eu-west-1.amazonaws.com"}) == url
 
 
 def at_url(function: LambdaFunction, method: str, params: dict[str, Any], signer: str | None = None) -> dict[str, Any]:

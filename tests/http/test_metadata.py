@@ -82,6 +82,24 @@ def test_every_gateway_brings_the_path(name: str, function: LambdaFunction) -> N
     assert (response["statusCode"], json.loads(response["body"])) == (200, DOCUMENT)
 
 
+@pytest.mark.parametrize("name", ["abc.execute-api.eu-west-1.amazonaws.com", "mcp.shop.example"])
+def test_without_a_configured_url_the_resource_is_at_the_domain_of_each_request(
+    name: str, function: LambdaFunction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MCP_RESOURCE_URL")
+    get(function, PATHS[0])  # of another domain: no request decides for the next
+    event = wire.event(wire.message("tools/list"), headers={"host": "evil.example"})
+    event["requestContext"]["domainName"] = name
+    read = function({**event, "rawPath": PATHS[1], "requestContext": _gets(event)}, wire.Context("local_mcp"))
+    assert json.loads(read["body"])["resource"] == f"https://{name}/mcp"
+    refused = function(gateways.by_jwt(event, iss="https://id.example", aud="another"), wire.Context("local_mcp"))
+    assert refused["headers"]["www-authenticate"].endswith(f'resource_metadata="https://{name}{PATHS[1]}"')
+
+
+def _gets(event: dict[str, Any]) -> dict[str, Any]:
+    return {**event["requestContext"], "http": {**event["requestContext"]["http"], "method": "GET"}}
+
+
 def test_the_host_header_says_nothing_about_the_resource(function: LambdaFunction) -> None:
     forged = {"host": "evil.example", "x-forwarded-host": "evil.example", "forwarded": "host=evil.example"}
     assert "evil" not in json.dumps(get(function, PATHS[0], **forged))

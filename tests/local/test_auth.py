@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "template.yaml").read_text(encoding="utf-8")
-MODES = list(AUTH_MODES)
+MODES = list(AUTH_MODES.values())
 
 
 @pytest.fixture(scope="module")

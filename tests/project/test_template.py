@@ -61,7 +61,7 @@ PERMISSION = {"Type": "AWS::Lambda::Permission"}
 ABSENT = object()
 NO_AUTH = {"Authorizer": "NONE"}
 SEAL, KEEP = {"Ref": "MaySeal"}, {"Ref": "MayKeep"}
-WRONG_ROUTE = {
+WRONG_ROUTE: dict[str, Any] = {
     "Mcp": {"Type": "HttpApi", "Properties": {"ApiId": {"Ref": "HttpApi"}, "Path": "/mcp/sum", "Method": "ANY"}}
 }
 AUTH_OF_ITS_OWN = {"Mcp": {**WRONG_ROUTE["Mcp"], "Properties": {**WRONG_ROUTE["Mcp"]["Properties"], "Auth": NO_AUTH}}}

@@ -35,10 +35,10 @@ pytestmark = pytest.mark.skipif(not SAM_BIN.exists(), reason="no .venv-sam: make
 
 
 @pytest.fixture(scope="module")
-def translated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Json]:
+def translated(tmp_path_factory: pytest.TempPathFactory) -> dict[AuthMode, Json]:
     """Translate the template in every mode."""
     directory = tmp_path_factory.mktemp("modes")
-    found = {}
+    found: dict[AuthMode, Json] = {}
     for mode in SCHEMES:
         path = directory / f"{mode}.yaml"
         path.write_text(set_auth(TEXT, mode), encoding="utf-8")
@@ -53,7 +53,7 @@ def _routes(template: Json) -> dict[str, Json]:
 
 
 @pytest.mark.parametrize("mode", SCHEMES)
-def test_every_route_has_the_security_of_its_mode(mode: AuthMode, translated: dict[str, Json]) -> None:
+def test_every_route_has_the_security_of_its_mode(mode: AuthMode, translated: dict[AuthMode, Json]) -> None:
     routes = _routes(translated[mode])
     assert routes.keys() == CLOSED | OPEN[mode]
     secured = {key: route.get("security") for key, route in routes.items()}
@@ -61,20 +61,20 @@ def test_every_route_has_the_security_of_its_mode(mode: AuthMode, translated: di
 
 
 @pytest.mark.parametrize("mode", SCHEMES)
-def test_every_function_believes_the_mode_of_the_api(mode: AuthMode, translated: dict[str, Json]) -> None:
+def test_every_function_believes_the_mode_of_the_api(mode: AuthMode, translated: dict[AuthMode, Json]) -> None:
     functions = [one for one in translated[mode]["Resources"].values() if one["Type"] == "AWS::Lambda::Function"]
     assert len(functions) > len(FOLDERS)
     assert {one["Properties"]["Environment"]["Variables"]["MCP_AUTH_MODE"] for one in functions} == {mode}
 
 
-def test_tokens_are_of_the_issuer_and_the_audience_of_the_deployment(translated: dict[str, Json]) -> None:
+def test_tokens_are_of_the_issuer_and_the_audience_of_the_deployment(translated: dict[AuthMode, Json]) -> None:
     schemes = translated["jwt"]["Resources"]["HttpApi"]["Properties"]["Body"]["components"]["securitySchemes"]
     authorizer = schemes["jwt"]["x-amazon-apigateway-authorizer"]
     assert authorizer["jwtConfiguration"] == {"audience": {"Ref": "JwtAudience"}, "issuer": {"Ref": "JwtIssuer"}}
     assert (authorizer["type"], authorizer["identitySource"]) == ("jwt", "$request.header.Authorization")
 
 
-def test_routes_and_the_endpoint_invoke_the_newest_code(translated: dict[str, Json]) -> None:
+def test_routes_and_the_endpoint_invoke_the_newest_code(translated: dict[AuthMode, Json]) -> None:
     resources = translated["iam"]["Resources"]
     assert {"AWS::Lambda::Version", "AWS::Lambda::Alias"}.isdisjoint({one["Type"] for one in resources.values()})
     for route in _routes(translated["iam"]).values():
@@ -105,12 +105,12 @@ CHANGES: dict[str, tuple[str, set[str]]] = {
 }
 
 
-def test_every_parameter_is_changed_here(translated: dict[str, Json]) -> None:
+def test_every_parameter_is_changed_here(translated: dict[AuthMode, Json]) -> None:
     assert translated["iam"]["Parameters"].keys() == CHANGES.keys()
 
 
 @pytest.mark.parametrize("parameter", CHANGES)
-def test_a_parameter_that_is_changed_changes_what_is_invoked(parameter: str, translated: dict[str, Json]) -> None:
+def test_a_parameter_that_is_changed_changes_what_is_invoked(parameter: str, translated: dict[AuthMode, Json]) -> None:
     value, kinds = CHANGES[parameter]
     before, after = _deployed(translated["iam"]), _deployed(translated["iam"], **{parameter: value})
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}

@@ -152,8 +152,7 @@ class Deployment:
         self.folder = folder.removesuffix(WORKER) if offer.has_tasks else folder
         self.service = offer.audience or f"{settings.stack}/{self.folder}"
         keeps = offer.needs_table or self.folder == ENDPOINT  # the endpoint keeps questions to clients of 2025
-        self._offer, self._now = offer, now
-        self._settings = settings.only(key=keeps or offer.asks, table=keeps)
+        self._offer, self._settings, self._now = offer, settings.only(key=keeps or offer.asks, table=keeps), now
         self._catalog = catalog.build(offer.handlers)
         self._has_keys = bool(offer.codec or offer.wrapping or self._settings.kms_keys)
         if offer.needs_table and not (self._has_keys and settings.table):
@@ -210,16 +209,10 @@ class Deployment:
 
         settings, now = self._settings, self._now
         # The qualifier is that of this function: a worker of another version might not know its states or questions.
-        worker = f"{settings.function_name(self.folder)}{WORKER}{settings.qualifier}"
-        invoke_worker = WorkerInvoker(worker, lambda_client)
-        tasks = Tasks(
-            self._offer.handlers,
-            settings,
-            self.folder,
-            self._seals.table(settings.max_task_ttl),
-            invoke_worker,
-            now=now,
-        )
+        name = f"{settings.function_name(self.folder)}{WORKER}{settings.qualifier}"
+        invoke_worker = WorkerInvoker(name, lambda_client)
+        table = self._seals.table(settings.max_task_ttl)
+        tasks = Tasks(self._offer.handlers, settings, self.folder, table, invoke_worker, now=now)
         worker = Worker(
             tasks.tools, tasks.store, invoke_worker, now=now, lease_seconds=settings.task_lease, audit=self._offer.audit
         )

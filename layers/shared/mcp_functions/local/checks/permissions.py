@@ -80,7 +80,7 @@ def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -
 
 
 def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Project) -> Iterator[str]:
-    """Check a function's own statements: none may open the toolkit's key or table, which hold other functions' states."""
+    """Check a function's own statements: none may open the toolkit's key or table, which other functions use too."""
     for block in [*project.functions.values(), *project.workers.values()]:
         for statement in own_statements(block.properties):
             yield from _reaches(block, statement)

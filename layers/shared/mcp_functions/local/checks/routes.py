@@ -73,7 +73,7 @@ def the_api_enforces_what_functions_believe(project: Project) -> Iterator[str]:
     door = project.functions.get(FRONT_DOOR)
     routes = _routes(door.properties) if door else {}
     is_open = {key for key, route in routes.items() if route.get("Auth") == {"Authorizer": "NONE"}}
-    if door and is_open != OPEN.get(mode):
+    if door and is_open != OPEN.get(mode, frozenset()):
         yield f"{door.logical_id} has other open routes than {mode} needs: run mcp-functions auth {mode}"
 
 
