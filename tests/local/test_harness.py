@@ -54,7 +54,7 @@ import boto3
 def handler(event, context):
     client = boto3.client("lambda")
     try:
-        name = os.environ["MCP_STACK"] + "-" + json.loads(event["body"])["call"]
+        name = os.environ["MCP_STACK"] + "_" + json.loads(event["body"])["call"]
         return json.loads(client.invoke(FunctionName=name, Payload=json.dumps(event).encode())["Payload"].read())
     finally:
         client.close()
