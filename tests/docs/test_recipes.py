@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 PAGE = Page.named("recipes.md")
 ROUTE = ROOT / "docs/recipes/route.js"
 TEMPLATES = [template.parse(block) for kind, block in FENCED.findall(PAGE.text) if kind == "yaml"]
-EDGE, DOMAIN, URL, ONE, CANARY, PRIMARY, REPLICA = TEMPLATES
+EDGE, DOMAIN, URL, ONE, VERSIONS, CANARY, PRIMARY, REPLICA = TEMPLATES
 SEAT = {"action": "accept", "content": {"seat": "window"}}
 
 
@@ -65,7 +65,7 @@ def merged(ours: Any, more: Any) -> Any:  # noqa: ANN401 - JSON
 )
 @pytest.mark.parametrize(
     "recipes",
-    [[EDGE, DOMAIN, URL, ONE, CANARY, PRIMARY], [REPLICA]],
+    [[EDGE, DOMAIN, URL, ONE, VERSIONS, CANARY, PRIMARY], [REPLICA]],
     ids=["all of them at once", "a replica"],
 )
 def test_every_template_is_linted_and_so_is_what_it_becomes(recipes: list[dict[str, Any]], tmp_path: Path) -> None:
@@ -82,9 +82,29 @@ def test_every_template_is_linted_and_so_is_what_it_becomes(recipes: list[dict[s
         alias = resources["UpdateWorkItemAliaslive"]
         assert alias["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"]
         assert alias["Properties"]["Name"] == "live"
+        paths = resources["HttpApi"]["Properties"]["Body"]["paths"]
+        invoked = paths["/mcp/add"]["x-amazon-apigateway-any-method"]["x-amazon-apigateway-integration"]["uri"]
+        assert "${AddAliaslive}" in invoked["Fn::Sub"]
+        assert resources["AuditYearWorkerEventInvokeConfig"]["Properties"]["Qualifier"] == "live"
 
 
-@pytest.mark.parametrize("recipe", [EDGE, DOMAIN, URL, CANARY, PRIMARY, REPLICA])
+def test_a_parameter_alone_publishes_nothing_and_the_description_does(tmp_path: Path) -> None:
+    written = merged(template.read(ROOT / "template.yaml"), VERSIONS)
+    raised = merged(written, {"Globals": {"Function": {"Description": "2"}}})
+
+    def versions(of: dict[str, Any], *parameters: str) -> set[str]:
+        path = tmp_path / "template.json"
+        path.write_text(json.dumps(of), encoding="utf-8")
+        resources = json.loads(test_build.run("python", test_build.TRANSLATE, path, *parameters))["Resources"].items()
+        return {name for name, resource in resources if resource["Type"] == "AWS::Lambda::Version"}
+
+    before = versions(written)
+    assert before
+    assert versions(written, "Generation=2") == before, "aws/serverless-application-model#3820 is mended"
+    assert versions(raised).isdisjoint(before)
+
+
+@pytest.mark.parametrize("recipe", [EDGE, DOMAIN, URL, VERSIONS, CANARY, PRIMARY, REPLICA])
 def test_the_project_still_agrees_with_every_template_but_that_of_one_lambda(recipe: dict[str, Any]) -> None:
     project = checks.read(ROOT)
     assert checks.complaints(replace(project, template=merged(project.template, recipe))) == []
@@ -288,8 +308,6 @@ def test_the_template_of_one_lambda_agrees(tmp_path: Path) -> None:
     catalog.write(tmp_path / "functions", catalog.generate(tmp_path / "functions"))
     path = tmp_path / "template.yaml"
     ours: Any = merged(template.read(path), ONE)
-    # "that of a function that asks", and nothing beside it
-    ours["Resources"]["Mcp"]["Properties"]["Environment"] = ONE["Resources"]["Mcp"]["Properties"]["Environment"]
     kept = {name: block for name, block in ours["Resources"].items() if not name.startswith("BookFlight")}
     path.write_text(json.dumps({**ours, "Resources": kept}), encoding="utf-8")
     assert checks.complaints(checks.read(tmp_path)) == []

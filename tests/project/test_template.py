@@ -218,7 +218,9 @@ def test_a_key_that_is_all_keys_is_named(more: str, project: Project) -> None:
     assert checks.complaints(slipped) == [f"MaySeal opens more than your own keys: {more}"]
 
 
+AUDIENCE = {**MAY_SEAL["Condition"]["StringEquals"], "kms:EncryptionContext:service": "orders"}
 POWERS = [
+    [{"Statement": [{**MAY_SEAL, "Condition": {**MAY_SEAL["Condition"], "StringEquals": AUDIENCE}}]}],
     ["AWSLambdaVPCAccessExecutionRole", {"DynamoDBCrudPolicy": {"TableName": {"Ref": "Orders"}}}],
     _own("dynamodb:GetItem", {"Fn::GetAtt": "Orders.Arn"}),
     _own("kms:Decrypt", "arn:aws:kms:eu-west-1:123456789012:key/1"),
