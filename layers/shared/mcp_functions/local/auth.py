@@ -1,4 +1,4 @@
-"""Who may call a deployment: rewrites the places of template.yaml that decide it, and keeps the rest of the text.
+"""Rewrites the places of template.yaml that decide who may call, and keeps the rest of the text.
 
 SAM takes no condition in `Auth`, so the template holds one mode, in three places: the API's `Auth`, the routes that
 need no authorization, and the mode that functions believe. Two comments enclose each of the first two places.

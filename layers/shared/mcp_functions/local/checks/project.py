@@ -50,7 +50,7 @@ class Project:
 
     @property
     def globals(self) -> dict[str, Any]:
-        """What the template says of every function."""
+        """The properties that the template gives to every function."""
         return dict(self.template.get("Globals", {}).get("Function", {}))
 
     def variable(self, name: str) -> JSONValue:
