@@ -56,7 +56,7 @@ handler = serve(delete)
     "count/app.py": '''
 from mcp_functions import Elicit, serve, tool
 
-@tool(task="required", annotations={"readOnlyHint": True})
+@tool(task="required")
 def count(most: int, *, elicit: Elicit) -> int:
     """Count."""
     return sum(range(most)) if elicit("sure", "Are you sure?", bool) else 0
@@ -79,7 +79,7 @@ SIGNER = Credentials("AKIAEXAMPLE", "example")
 
 
 class Verified(NamedTuple):
-    """What the command said: its exit code, and the outcome and text of each check."""
+    """The exit code of the command, and the outcome and text of each check."""
 
     code: int
     lines: dict[str, tuple[str, str]]
@@ -96,7 +96,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def harness(directory: Path) -> Iterator[Harness]:
     with Harness(directory, state_dir=directory.parent / "open") as running:
         yield running
@@ -125,10 +125,18 @@ def gate() -> Iterator[Callable[..., str]]:
     """Put a gate before a harness, and return the endpoint's URL there."""
     with Loopback(max_body=1_000_000) as loopback:
 
-        def start(url: str, decide: Callable[[HttpRequest], HttpRequest | HttpResponse]) -> str:
+        def start(
+            url: str,
+            decide: Callable[[HttpRequest], HttpRequest | HttpResponse],
+            told: Callable[[str], object] = lambda _request_id: None,
+        ) -> str:
             def answer(request: HttpRequest) -> HttpResponse:
                 decided = decide(request)
-                return decided if isinstance(decided, HttpResponse) else forward(url, decided)
+                if isinstance(decided, HttpResponse):
+                    return decided
+                response = forward(url, decided)
+                told(dict(response.headers).get("apigw-requestid", ""))
+                return response
 
             loopback.start(answer)
             return f"{loopback.url}/mcp"

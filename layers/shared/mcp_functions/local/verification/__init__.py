@@ -41,7 +41,7 @@ class Choices(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the user says about the server.
+    """The options of the user.
 
     Attributes:
         functions: the folder with the project's functions and catalog.

@@ -1,54 +1,28 @@
-"""One sealed conversation and one task, held to their ends.
-
-The user names tools that may be called. Without a name only reads are made: resources, prompts, and tools with
-`readOnlyHint`. MCP says that any other tool may be destructive ("destructiveHint … Default: true").
-"""
+"""One sealed conversation and one task, held to their ends."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import schema_values
-from mcp_functions.local.verification import lists
+from mcp_functions.local.verification import candidates, lists
 from mcp_functions.local.verification.patience import Patience
 from mcp_functions.local.verification.report import Failed, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from mcp_functions.attack.client import Response
+    from mcp_functions.local.verification.candidates import Call
     from mcp_functions.local.verification.server import Server
 
 MAX_ROUNDS = 20
-MAX_CALLS = 20  # of what nobody named
 SERVER_ERROR = 500
 ENDED = ("completed", "failed", "cancelled")
-READS = ("resources", "prompts", "tools")
 REFUSALS = ("decline", "cancel")
 NAME_ONE = "name one: --tool NAME --arguments JSON"
-
-
-class Call(NamedTuple):
-    """A call to make.
-
-    Attributes:
-        method: of the protocol.
-        params: name and arguments, or URI.
-        repeated: arguments that headers repeat: property and `x-mcp-header`.
-        named: whether the user named it.
-
-    """
-
-    method: str
-    params: Mapping[str, Any]
-    repeated: Sequence[tuple[str, str]] = ()
-    named: bool = False
-
-    def __str__(self) -> str:
-        """Return its name or URI."""
-        return str(self.params.get("name") or self.params.get("uri"))
 
 
 @dataclass
@@ -178,39 +152,16 @@ class Calls:
             raise Failed(text)
         return response.result
 
-    def _named(self) -> Iterator[Call]:
-        tools = {tool["name"]: tool for tool in self._lists()["tools"]} if self.named else {}
-        for name, arguments in self.named:
-            if name not in tools:
-                text = f"there is no tool {name}"
-                raise Failed(text)
-            yield Call("tools/call", {"name": name, "arguments": arguments}, _repeated(tools[name]), named=True)
+    def _named(self) -> list[Call]:
+        return candidates.named(self._lists(), self.named) if self.named else []
 
-    def _reads(self) -> Iterator[Call]:
-        """Yield calls that change nothing, with invented arguments."""
-        listed = self._lists()
-        calls = [Call("resources/read", {"uri": resource["uri"]}) for resource in listed["resources"]]
-        calls += [Call("prompts/get", _invented(prompt)) for prompt in listed["prompts"]]
-        calls += [_read(tool) for tool in listed["tools"] if tool.get("annotations", {}).get("readOnlyHint") is True]
-        named = {name for name, _arguments in self.named}
-        yield from [call for call in calls if call.method != "tools/call" or str(call) not in named][:MAX_CALLS]
+    def _reads(self) -> list[Call]:
+        names = {name for name, _arguments in self.named}
+        return [
+            call for call in candidates.reads(self._lists()) if call.method != "tools/call" or str(call) not in names
+        ]
 
     def _lists(self) -> lists.Catalog:
         if self._listed is None:
-            self._listed = lists.read(self.server, READS)
+            self._listed = lists.read(self.server, candidates.LISTS)
         return self._listed
-
-
-def _invented(prompt: Mapping[str, Any]) -> dict[str, Any]:
-    required = [argument["name"] for argument in prompt.get("arguments", []) if argument.get("required")]
-    return {"name": prompt["name"], "arguments": dict.fromkeys(required, "example")}
-
-
-def _read(tool: Mapping[str, Any]) -> Call:
-    arguments = schema_values.example(tool["inputSchema"])
-    return Call("tools/call", {"name": tool["name"], "arguments": arguments}, _repeated(tool))
-
-
-def _repeated(tool: Mapping[str, Any]) -> list[tuple[str, str]]:
-    properties: Mapping[str, Any] = tool["inputSchema"].get("properties", {})
-    return [(name, part["x-mcp-header"]) for name, part in properties.items() if "x-mcp-header" in part]

@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local.verification.report import Failed, Skipped, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from mcp_functions.local.verification.patience import Patience
     from mcp_functions.local.verification.stack import Stack
 
-GROUP, FILTER = "AWS::Logs::LogGroup", "AWS::Logs::MetricFilter"
+GROUP = "AWS::Logs::LogGroup"
 ALARMS = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
 POLL_SECONDS = 2.0
+NAMESPACE = "mcp-functions/"  # of the metrics that the template's metric filters count
 CLOCK_SECONDS = 60  # by which the clock of this machine may be ahead
 MAX_NAMES = 100  # of one DescribeAlarms
 
 
 class Monitoring:
-    """What watches one stack."""
+    """The log groups and alarms of one stack."""
 
     def __init__(self, stack: Stack, patience: Patience) -> None:
         """Make the clients; nothing is read."""
@@ -55,7 +56,7 @@ class Monitoring:
         return f"{listed(wanted)}, with the line of request {request_id}"
 
     def check_alarms(self) -> str:
-        """Check that alarms and metric filters exist, that no alarm is raised, and that each tells somebody.
+        """Check that alarms exist, have an action, count their metrics, and are not raised.
 
         Raises:
             Failed: one of that is not so.
@@ -66,12 +67,12 @@ class Monitoring:
         if not names:
             nothing = "the stack has none; the parameter AlarmTopic makes them"
             raise Skipped(nothing)
-        _check_present("metric filter", self._stack.ids(FILTER), self._filters())
         alarms = self._alarms(names)
         _check_present("alarm", names, list(alarms))
+        _check_present("metric filter that counts", _counted(alarms.values()), self._filtered())
         silent = [name for name, alarm in alarms.items() if not _tells(alarm)]
         if silent:
-            text = f"nobody is told by {listed(silent)}"
+            text = f"no action follows {listed(silent)}"
             raise Failed(text)
         raised = [name for name, alarm in alarms.items() if alarm["StateValue"] == "ALARM"]
         if raised:
@@ -89,10 +90,11 @@ class Monitoring:
         )
         return any(page["events"] for page in pages)
 
-    def _filters(self) -> list[str]:
+    def _filtered(self) -> list[str]:
         reads = self._logs.get_paginator("describe_metric_filters")
-        groups = [page for group in self._stack.ids(GROUP) for page in reads.paginate(logGroupName=group)]
-        return [one["filterName"] for page in groups for one in page["metricFilters"]]
+        pages = [page for group in self._stack.ids(GROUP) for page in reads.paginate(logGroupName=group)]
+        filters = [one for page in pages for one in page["metricFilters"]]
+        return [metric["metricName"] for one in filters for metric in one["metricTransformations"]]
 
     def _alarms(self, names: list[str]) -> dict[str, Mapping[str, Any]]:
         kinds = ["MetricAlarm", "CompositeAlarm"]
@@ -102,6 +104,15 @@ class Monitoring:
 
 def _group(name: str, function: Mapping[str, Any]) -> str:
     return str(function.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{name}")
+
+
+def _counted(alarms: Collection[Mapping[str, Any]]) -> list[str]:
+    """Return the metrics of alarms that metric filters count; an expression has several."""
+    metrics = list(alarms)
+    for alarm in alarms:
+        metrics += [part["MetricStat"]["Metric"] for part in alarm.get("Metrics", ()) if "MetricStat" in part]
+    ours = {metric["MetricName"] for metric in metrics if metric.get("Namespace", "").startswith(NAMESPACE)}
+    return sorted(ours)
 
 
 def _tells(alarm: Mapping[str, Any]) -> bool:

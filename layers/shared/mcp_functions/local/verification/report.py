@@ -1,4 +1,4 @@
-"""What a check says: one line, `ok`, `FAILED why` or `skipped why`."""
+"""The outcome of a check, in one line: `ok`, `FAILED why` or `skipped why`."""
 
 from __future__ import annotations
 

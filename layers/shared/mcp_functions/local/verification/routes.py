@@ -1,4 +1,4 @@
-"""Who may call what: closed routes refuse a caller without credentials, open ones answer."""
+"""Access to routes: closed ones refuse a caller without credentials, open ones answer."""
 
 from __future__ import annotations
 
