@@ -4,13 +4,13 @@ KMS and DynamoDB are doubles that record every call. No `from __future__ import 
 are read as an author writes them.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from mcp_functions import Elicit, serve, tool
-from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
 from mcp_functions.testing import Conversation, MemoryTable, deployed
 from tests.legacy.clients import Client
@@ -46,17 +46,18 @@ def calls() -> Iterator[list[str]]:
             yield called
 
 
-def state_of(handler: LambdaFunction) -> str:
-    """Seal a state as the function would, if it asked."""
+def test_a_forged_state_sent_to_a_function_that_never_asks_reaches_no_kms(
+    calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with deployed():
-        return str(Conversation(handler).call(a=1, b=2).state)
-
-
-def test_a_forged_state_sent_to_a_function_that_never_asks_reaches_no_kms(calls: list[str]) -> None:
-    state = state_of(serve(add_what))
+        state = Conversation(serve(add_what)).call(a=1, b=2).state
+        key = os.environ["MCP_KMS_KEYS"]
+    monkeypatch.setenv("MCP_KMS_KEYS", key)
     forged = wire.message("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}, "requestState": state})
     response = serve(add)(wire.event(forged), wire.Context("local_add"))
     assert (response["statusCode"], wire.read(response, "tools/call")["error"], calls) == (400, FROZEN, [])
+    serve(add_what)(wire.event(forged), wire.Context("local_add"))
+    assert calls == ["Decrypt"], "as a function that asks does"
 
 
 def test_a_client_of_2025_makes_a_function_that_never_asks_reach_nothing(calls: list[str]) -> None:
