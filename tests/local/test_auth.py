@@ -11,6 +11,7 @@ import pytest
 from mcp_functions.local import checks, command, template
 from mcp_functions.local.auth import set_auth
 from mcp_functions.local.problems import Problem
+from mcp_functions.local.scaffold import files
 from mcp_functions.settings import AUTH_MODES
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "template.yaml").read_text(encoding="utf-8")
+OF_A_PROJECT = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
 MODES = list(AUTH_MODES.values())
 
 
@@ -26,11 +28,12 @@ def project() -> checks.Project:
     return checks.read(ROOT)
 
 
+@pytest.mark.parametrize("text", [TEXT, OF_A_PROJECT], ids=["ours", "a project's"])
 @pytest.mark.parametrize("mode", MODES)
-def test_whatever_stood_there_before_a_mode_is_written_the_same(mode: AuthMode) -> None:
-    written = {set_auth(set_auth(TEXT, before), mode) for before in MODES}
-    assert written == {set_auth(TEXT, mode)}
-    assert set_auth(set_auth(TEXT, mode), "iam") == TEXT, "as delivered"
+def test_whatever_stood_there_before_a_mode_is_written_the_same(mode: AuthMode, text: str) -> None:
+    written = {set_auth(set_auth(text, before), mode) for before in MODES}
+    assert written == {set_auth(text, mode)}
+    assert set_auth(set_auth(text, mode), "iam") == text, "as delivered"
 
 
 @pytest.mark.parametrize("mode", MODES)
