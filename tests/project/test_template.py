@@ -256,7 +256,7 @@ def test_every_skipped_lint_rule_has_a_reason() -> None:
     assert [line for line in skipped if not re.fullmatch(r"  - CKV_\w+ # \w.{20,}", line)] == []
 
 
-def test_the_api_is_closed_as_delivered(project: Project) -> None:
+def test_the_api_is_closed_by_default(project: Project) -> None:
     auth = project.template["Resources"]["HttpApi"]["Properties"]["Auth"]
     assert auth == {"EnableIamAuthorizer": True, "DefaultAuthorizer": "AWS_IAM"}
     assert project.variable("MCP_AUTH_MODE") == "iam"

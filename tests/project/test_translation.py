@@ -89,6 +89,7 @@ CHANGES: dict[str, tuple[str, set[str]]] = {
     "AlarmTopic": ("arn:aws:sns:eu-west-1:111122223333:told", FUNCTIONS | WATCHERS),
     "AllowedOrigins": ("https://app.example", FUNCTIONS),
     "Architecture": ("arm64", FUNCTIONS | {"AWS::Lambda::LayerVersion"}),
+    "AwsClient": ("boto3", FUNCTIONS),
     "BankSecret": ("arn:aws:secretsmanager:eu-west-1:111122223333:secret:bank", FUNCTIONS | {"AWS::IAM::Role"}),
     "BlobBucket": ("new", FUNCTIONS | {"AWS::IAM::ManagedPolicy", "AWS::S3::Bucket"}),
     "Generation": ("2", FUNCTIONS),
