@@ -85,7 +85,7 @@ def aws() -> Lambda:
 
 def send(aws: Lambda, event: dict[str, Any], settings: Settings = SETTINGS) -> dict[str, Any]:
     door = FrontDoor(OFFERED, settings, aws, "Be nice")
-    return LambdaFunction(lambda _name: Endpoint(settings, door.answer))(event, wire.Context("shop-mcp"))
+    return LambdaFunction(lambda _name: Endpoint(settings, door.answer))(event, wire.Context("shop_mcp"))
 
 
 def call(aws: Lambda, method: str, params: dict[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -93,13 +93,13 @@ def call(aws: Lambda, method: str, params: dict[str, Any], **options: Any) -> di
 
 
 CALLS: list[tuple[str, dict[str, Any], str]] = [
-    ("tools/call", {"name": "add", "arguments": {"a": 1}}, "shop-add"),
-    ("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}, "shop-b"),
-    ("resources/read", {"uri": "notes://ann"}, "shop-n"),
+    ("tools/call", {"name": "add", "arguments": {"a": 1}}, "shop_add"),
+    ("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}, "shop_b"),
+    ("resources/read", {"uri": "notes://ann"}, "shop_n"),
     (
         "completion/complete",
         {"ref": {"type": "ref/prompt", "name": "brief"}, "argument": {"name": "topic", "value": "x"}},
-        "shop-b",
+        "shop_b",
     ),
 ]
 
@@ -126,7 +126,7 @@ def test_event_and_response_are_passed_on_unchanged(
 def test_half_a_surrogate_pair_in_a_header_is_passed_on_too(aws: Lambda) -> None:
     event = wire.event(wire.message(*CALLS[0][:2]), headers={"x-more": "\ud800"})
     assert send(aws, event)["statusCode"] == 200
-    assert aws.invoked == [("shop-add", event)]
+    assert aws.invoked == [("shop_add", event)]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_the_client_is_made_at_the_first_call(aws: Lambda) -> None:
     ("method", "params", "status", "code"),
     [
         ("tools/call", {"name": "mcp"}, 200, -32602),
-        ("tools/call", {"name": "shop-add"}, 200, -32602),
+        ("tools/call", {"name": "shop_add"}, 200, -32602),
         ("tools/call", {"name": "../add"}, 200, -32602),
         ("tools/call", {"name": "arn:aws:lambda:eu-west-1:1:function:x"}, 200, -32602),
         ("tools/call", {}, 400, -32602),
@@ -304,7 +304,7 @@ def test_a_function_that_crashed_is_an_internal_error(
 
 def test_no_header_says_what_is_invoked(aws: Lambda) -> None:
     call(aws, *CALLS[0][:2], headers={"host": "evil.example", "x-amz-invocation-type": "Event"})
-    assert aws.invoked[0][0] == "shop-add"
+    assert aws.invoked[0][0] == "shop_add"
 
 
 def test_the_catalog_is_read_at_the_first_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,13 +313,13 @@ def test_the_catalog_is_read_at_the_first_event(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "catalog.json"
     handler = serve_catalog(path, instructions="Be nice")
     path.write_text(json.dumps(OFFERED), encoding="utf-8")
-    response = handler(wire.event(wire.message("tools/list")), wire.Context("shop-mcp"))
+    response = handler(wire.event(wire.message("tools/list")), wire.Context("shop_mcp"))
     assert wire.read(response, "tools/list")["result"]["tools"] == OFFERED["tools"]
 
 
 def test_a_missing_catalog_is_an_internal_error(tmp_path: Path) -> None:
     handler = serve_catalog(tmp_path / "catalog.json")
-    assert handler(wire.event(wire.message("tools/list")), wire.Context("shop-mcp"))["statusCode"] == 500
+    assert handler(wire.event(wire.message("tools/list")), wire.Context("shop_mcp"))["statusCode"] == 500
 
 
 def test_invoke_is_bounded_in_time_and_never_repeated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ class Door:
 
     def send(self, event: dict[str, Any] | None = None, remaining_ms: int = 29_000) -> dict[str, Any]:
         sent = event or wire.event(wire.message("tools/call", CALL, id="r-1"))
-        return self._function(sent, wire.Context("shop-mcp", remaining_ms))
+        return self._function(sent, wire.Context("shop_mcp", remaining_ms))
 
 
 @pytest.fixture(params=["lean", "boto3"])
@@ -210,7 +210,7 @@ def test_the_event_goes_on_byte_for_byte_with_the_moment_it_came(invoke: Scripte
     event = wire.event(wire.message("tools/call", CALL, meta={"com.example/ż": "żółw"}), context=moment)
     assert door.send(event) == GOOD
     [(path, _headers, body)] = invoke.asked
-    assert (path, body) == ("/2015-03-31/functions/shop-add/invocations", json_writer.dumps(event).encode())
+    assert (path, body) == ("/2015-03-31/functions/shop_add/invocations", json_writer.dumps(event).encode())
 
 
 def test_a_connection_is_kept_from_call_to_call(invoke: ScriptedServer, door: Door) -> None:
@@ -232,7 +232,7 @@ def test_a_connection_that_idled_for_long_is_not_trusted(invoke: ScriptedServer,
 @pytest.mark.parametrize(
     "params",
     [
-        {"name": "shop-add", "arguments": {"a": 1}},
+        {"name": "shop_add", "arguments": {"a": 1}},
         {"name": "mcp", "arguments": {}},
         {"name": "add:1", "arguments": {"a": 1}},
         {"name": "../add", "arguments": {"a": 1}},

@@ -82,7 +82,7 @@ def test_an_unknown_auth_mode_is_not_taken_for_none(mode: str) -> None:
     assert caught.value.reason == "MCP_AUTH_MODE must be iam, jwt or none"
 
 
-@pytest.mark.parametrize("name", ["MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_RESOURCE_URL"])
+@pytest.mark.parametrize("name", ["MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE"])
 @pytest.mark.parametrize("value", [None, "", " ,"])
 def test_tokens_are_not_taken_before_it_is_said_whose_and_for_whom(name: str, value: str | None) -> None:
     environ = {key: text for key, text in {"MCP_STACK": "shop", **JWT, name: value}.items() if text is not None}

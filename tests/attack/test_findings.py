@@ -190,7 +190,7 @@ ATTACKS = [
     Attack("a resource's", of("tickets://7"), kms=1),
     Attack("for other arguments", text("{good}"), arguments={"city": "Porto"}),
     Attack("for more arguments", text("{good}"), arguments={"city": "Lisbon", "class": "first"}),
-    Attack("for a function that never asks", text("{good}"), kms=1, tool="add", arguments={"a": 1, "b": 2}),
+    Attack("for a function that never asks", text("{good}"), tool="add", arguments={"a": 1, "b": 2}),
     # late
     Attack("ten minutes late", aged(601)),
     Attack("an hour late", aged(3600)),

@@ -68,7 +68,7 @@ def _nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(
-    st.sampled_from(["/", "/2015-03-31/functions/shop-add/invocations", "/2015-03-31/functions/a%3Ab%25/invocations"]),
+    st.sampled_from(["/", "/2015-03-31/functions/shop_add/invocations", "/2015-03-31/functions/a%3Ab%25/invocations"]),
     st.dictionaries(st.sampled_from(["content-type", "x-amz-target", "user-agent", "x-amzn-trace-id"]), VISIBLE),
     st.binary(max_size=100),
     st.sampled_from([None, "token+/="]),
@@ -186,7 +186,7 @@ VARIABLES: tuple[dict[str, str], ...] = (
 )
 ASKED: dict[str, tuple[str, dict[str, Any]]] = {
     "kms": ("decrypt", {"KeyId": ARN, "CiphertextBlob": b"x"}),
-    "lambda": ("invoke", {"FunctionName": "shop-add", "Payload": b"{}"}),
+    "lambda": ("invoke", {"FunctionName": "shop_add", "Payload": b"{}"}),
     "dynamodb": ("get_item", {"TableName": "t", "Key": {"key": {"S": "k"}}}),
 }
 
@@ -531,14 +531,14 @@ def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: Scr
         ScriptedResponse(body=b"{}", headers={"x-amz-function-error": "Unhandled"}),
     ]
     client = lambda_client()
-    answer = client.invoke(FunctionName="shop-add", Payload=b'{"a": 1}')
-    failed = client.invoke(FunctionName="shop-add", Payload=b"{}")
+    answer = client.invoke(FunctionName="shop_add", Payload=b'{"a": 1}')
+    failed = client.invoke(FunctionName="shop_add", Payload=b"{}")
     client.close()
     assert answer["Payload"].read() == body
     assert "FunctionError" not in answer
     assert failed["FunctionError"] == "Unhandled"
     path, _headers, sent = service.asked[0]
-    assert (path, sent) == ("/2015-03-31/functions/shop-add/invocations", b'{"a": 1}')
+    assert (path, sent) == ("/2015-03-31/functions/shop_add/invocations", b'{"a": 1}')
 
 
 @pytest.mark.parametrize(
@@ -554,7 +554,7 @@ def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: Scr
 def test_a_function_is_never_invoked_twice(either: str, service: ScriptedServer, told: ScriptedResponse | None) -> None:
     assert either
     service.script += [told, ScriptedResponse()]
-    found = outcome(lambda_client(), "invoke", FunctionName="shop-add", Payload=b"{}")
+    found = outcome(lambda_client(), "invoke", FunctionName="shop_add", Payload=b"{}")
     assert found[0] in {"ConnectionClosedError", "TooManyRequestsException", "ServiceException", "502"}
     assert len(service.asked) == 1
 
@@ -564,7 +564,7 @@ def test_a_connection_that_was_closed_meanwhile_is_not_used_again(either: str, s
     service.script += [ScriptedResponse(hang_up=True)] * 3
     client = lambda_client()
     for _ in range(3):
-        client.invoke(FunctionName="shop-add", Payload=b"{}")
+        client.invoke(FunctionName="shop_add", Payload=b"{}")
         threading.Event().wait(0.05)  # until the server has closed its side
     client.close()
     assert (len(service.asked), len(service.connections)) == (3, 3)
@@ -575,10 +575,10 @@ def test_an_invocation_passes_lambdas_trace_on(
 ) -> None:
     assert either
     trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1;Lineage=a87bd80c:0"
-    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "shop-mcp")
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "shop_mcp")
     monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
     client = lambda_client()
-    client.invoke(FunctionName="shop-add", Payload=b"{}")
+    client.invoke(FunctionName="shop_add", Payload=b"{}")
     client.close()
     assert service.asked[0][1]["x-amzn-trace-id"] == trace
 
@@ -587,10 +587,10 @@ def test_a_worker_invocation_is_repeated_without_a_response(either: str, service
     assert either
     service.script += [None, ScriptedResponse(202, b"")]
     client: Any = summons_client()
-    client.invoke(FunctionName="shop-add-worker:live", InvocationType="Event", Payload=b"{}")["Payload"].read()
+    client.invoke(FunctionName="shop_add-worker:live", InvocationType="Event", Payload=b"{}")["Payload"].read()
     client.close()
     assert [path for path, _headers, _body in service.asked] == [
-        "/2015-03-31/functions/shop-add-worker%3Alive/invocations"
+        "/2015-03-31/functions/shop_add-worker%3Alive/invocations"
     ] * 2
     assert {headers["x-amz-invocation-type"] for _path, headers, _body in service.asked} == {"Event"}
 

@@ -80,7 +80,7 @@ class Lab:
         own |= {"MCP_PAGE_SIZE": MAX_TOOLS, "MCP_MAX_STATE_CHARS": BIGGEST, "BENCH_CATALOGS": str(self.folder)}
         own |= {"BENCH_WRAPPED": self._wrapped} if entrant.title == SDK_KMS else {}
         plain = {"PATH": os.defpath, "PYTHONPATH": self.trees.path(trees), "PYTHONDONTWRITEBYTECODE": "1"}
-        lambdas = {"AWS_LAMBDA_FUNCTION_NAME": f"{services.STACK}-bench", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512"}
+        lambdas = {"AWS_LAMBDA_FUNCTION_NAME": f"{services.STACK}_bench", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512"}
         every = plain | lambdas | around | own | {"BENCH_KEY": self._kms.arn} | dict(entrant.environ)
         return {name: value for name, value in every.items() if value is not None}
 
@@ -101,7 +101,7 @@ class Lab:
 
         """
         files = {name: self.folder / f"{name}.{random.getrandbits(64):x}" for name in ("event", "reply", "stderr")}
-        files["event"].write_bytes(marshal.dumps((event, f"{services.STACK}-{function}")))
+        files["event"].write_bytes(marshal.dumps((event, f"{services.STACK}_{function}")))
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, str(files["event"]), os.O_RDONLY, 0),
@@ -139,7 +139,7 @@ class Process:
 
     def __init__(self, lab: Lab, item: Item, function: str) -> None:
         """Start it."""
-        self._name = f"{services.STACK}-{function}"
+        self._name = f"{services.STACK}_{function}"
         self._log = (lab.folder / f"log.{random.getrandbits(64):x}").open("w+b")
         reading, writing = os.pipe()
         program = f"import os; os.dup2({writing}, 3); {WARM}"

@@ -62,14 +62,14 @@ def test_to_take_a_dialect_away_is_to_delete_its_file() -> None:
 def test_a_page_in_a_browser_may_send_what_a_dialect_reads(over: Over) -> None:
     asking = {"origin": "http://localhost:80", "access-control-request-method": "POST"}
     event = wire.event("", http_method="OPTIONS", headers=asking)
-    response = over().function(event, wire.Context("local-all"))
+    response = over().function(event, wire.Context("local_all"))
     assert "last-event-id" in response["headers"]["access-control-allow-headers"].split(", ")
 
 
 def test_a_stream_is_not_resumed_by_get(over: Over) -> None:
     headers = {"last-event-id": "all.x", "mcp-protocol-version": wire.VERSION}
     event = wire.event("", http_method="GET", headers=headers)
-    assert over().function(event, wire.Context("local-all"))["statusCode"] == 405
+    assert over().function(event, wire.Context("local_all"))["statusCode"] == 405
 
 
 @pytest.mark.parametrize("option", [0, 1, 2])

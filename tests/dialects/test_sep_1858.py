@@ -377,7 +377,7 @@ def test_a_forwarded_request_of_a_2025_client_is_answered_as_without_the_dialect
 
 
 def test_a_client_of_2025_is_answered_by_its_revision_whatever_it_declares() -> None:
-    client = LegacyClient(serve(*EVERY), context=wire.Context("local-all"))
+    client = LegacyClient(serve(*EVERY), context=wire.Context("local_mcp"))
     client.initialize(capabilities={"elicitation": {}, "experimental": {"sep-1858": {}}})
     told = [event.data for event in client.call(RESOLVE["name"], **RESOLVE["arguments"]) if event.data]
     assert told[0]["method"] == "elicitation/create"

@@ -42,10 +42,10 @@ class World:
         return PersistentClient(Events(self.reached, who))
 
     def work(self) -> None:
-        for order in take_invocations("local-all-worker"):
+        for order in take_invocations("local_all-worker"):
             from_resource = environment.for_tokens(issuer=ISSUER, resource="https://mcp.example/mcp")
             with environment.applied(from_resource):
-                assert self.own(order, Context("local-all-worker", 900_000)) == {}
+                assert self.own(order, Context("local_all-worker", 900_000)) == {}
 
     def asked(self, client: PersistentClient, name: str = "echo") -> str:
         """Begin a task and let it come to its question; return its id."""
@@ -63,7 +63,7 @@ def world(request: pytest.FixtureRequest, _speaking: None) -> World:
 @pytest.fixture(autouse=True)
 def _nobody_waits() -> Iterator[None]:
     yield
-    for _order in take_invocations("local-all-worker"):
+    for _order in take_invocations("local_all-worker"):
         pass  # of a task that a test has left
 
 

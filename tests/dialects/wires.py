@@ -78,7 +78,7 @@ class Events:
         sent = wire.event(text, context={"authorizer": {"jwt": {"claims": claims}}}, headers=dict(headers))
         container = self.function.fresh() if self._fresh else self.function
         with environment.applied(environment.for_tokens(issuer=ISSUER, resource=RESOURCE)):
-            response = container(json.loads(json.dumps(sent)), wire.Context("local-all"))
+            response = container(json.loads(json.dumps(sent)), wire.Context("local_all"))
         return Reply(response["statusCode"], response["headers"], response["body"])
 
 

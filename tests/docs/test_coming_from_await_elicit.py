@@ -250,7 +250,7 @@ def test_progress_and_logs_arrive_with_the_round() -> None:
 
     meta = {"progressToken": "p", f"{wire.PREFIX}logLevel": "info"}
     sent = wire.message("tools/call", {"name": "work", "arguments": {}}, meta=meta)
-    progressed, logged, _result = wire.messages(serve(work)(wire.event(sent), wire.Context("local-work")))
+    progressed, logged, _result = wire.messages(serve(work)(wire.event(sent), wire.Context("local_work")))
     assert (progressed["params"]["progress"], progressed["params"]["total"]) == (1, 2)
     assert logged["params"] == {"level": "info", "data": "half of it"}
 
@@ -317,7 +317,7 @@ def test_nothing_is_kept_between_rounds(after: dict[str, Any]) -> None:
 
 
 def test_there_are_no_subscriptions(after: dict[str, Any]) -> None:
-    context = wire.Context("local-book_room")
+    context = wire.Context("local_book_room")
     refused = after["handler"](wire.event(wire.message("subscriptions/listen", {"notifications": {}})), context)
     assert wire.read(refused, "subscriptions/listen")["error"]["code"] == -32601
     discovered = after["handler"](wire.event(wire.message("server/discover")), context)
@@ -327,5 +327,5 @@ def test_there_are_no_subscriptions(after: dict[str, Any]) -> None:
 def test_older_clients_are_served(after: dict[str, Any]) -> None:
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
     sent = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    begun = after["handler"](wire.event(json.dumps(sent)), wire.Context("local-book_room"))
+    begun = after["handler"](wire.event(json.dumps(sent)), wire.Context("local_book_room"))
     assert json.loads(begun["body"])["result"]["protocolVersion"] == "2025-11-25"

@@ -122,7 +122,7 @@ def call(handler: Callable[..., Any], tool: str, **arguments: object) -> str:
     """Call a tool as Lambda calls what stands around it, and return its text."""
     about = {"requestId": "JKJaXmPLvHcESHA=", "domainName": "shop.example"}
     event = wire.event(wire.message("tools/call", {"name": tool, "arguments": arguments}), context=about)
-    response = handler(event, wire.Context("local-order"))
+    response = handler(event, wire.Context("local_order"))
     return str(json.loads(response["body"])["result"]["content"][0]["text"])
 
 

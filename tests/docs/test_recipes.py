@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 PAGE = Page.named("recipes.md")
 ROUTE = ROOT / "docs/recipes/route.js"
 TEMPLATES = [template.parse(block) for kind, block in FENCED.findall(PAGE.text) if kind == "yaml"]
-EDGE, DOMAIN, URL, ONE, CANARY, PRIMARY, REPLICA = TEMPLATES
+EDGE, DOMAIN, URL, ONE, VERSIONS, CANARY, PRIMARY, REPLICA = TEMPLATES
 SEAT = {"action": "accept", "content": {"seat": "window"}}
 
 
@@ -65,7 +65,7 @@ def merged(ours: Any, more: Any) -> Any:  # noqa: ANN401 - JSON
 )
 @pytest.mark.parametrize(
     "recipes",
-    [[EDGE, DOMAIN, URL, ONE, CANARY, PRIMARY], [REPLICA]],
+    [[EDGE, DOMAIN, URL, ONE, VERSIONS, CANARY, PRIMARY], [REPLICA]],
     ids=["all of them at once", "a replica"],
 )
 def test_every_template_passes_the_linter_before_and_after_translation(
@@ -84,9 +84,29 @@ def test_every_template_passes_the_linter_before_and_after_translation(
         alias = resources["UpdateWorkItemAliaslive"]
         assert alias["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"]
         assert alias["Properties"]["Name"] == "live"
+        paths = resources["HttpApi"]["Properties"]["Body"]["paths"]
+        invoked = paths["/mcp/add"]["x-amazon-apigateway-any-method"]["x-amazon-apigateway-integration"]["uri"]
+        assert "${AddAliaslive}" in invoked["Fn::Sub"]
+        assert resources["AuditYearWorkerEventInvokeConfig"]["Properties"]["Qualifier"] == "live"
 
 
-@pytest.mark.parametrize("recipe", [EDGE, DOMAIN, URL, CANARY, PRIMARY, REPLICA])
+def test_a_parameter_alone_publishes_nothing_and_the_description_does(tmp_path: Path) -> None:
+    written = merged(template.read(ROOT / "template.yaml"), VERSIONS)
+    raised = merged(written, {"Globals": {"Function": {"Description": "2"}}})
+
+    def versions(of: dict[str, Any], *parameters: str) -> set[str]:
+        path = tmp_path / "template.json"
+        path.write_text(json.dumps(of), encoding="utf-8")
+        resources = json.loads(test_build.run("python", test_build.TRANSLATE, path, *parameters))["Resources"].items()
+        return {name for name, resource in resources if resource["Type"] == "AWS::Lambda::Version"}
+
+    before = versions(written)
+    assert before
+    assert versions(written, "Generation=2") == before, "aws/serverless-application-model#3820 is mended"
+    assert versions(raised).isdisjoint(before)
+
+
+@pytest.mark.parametrize("recipe", [EDGE, DOMAIN, URL, VERSIONS, CANARY, PRIMARY, REPLICA])
 def test_the_project_still_agrees_with_every_template_but_that_of_one_lambda(recipe: dict[str, Any]) -> None:
     project = checks.read(ROOT)
     assert checks.complaints(replace(project, template=merged(project.template, recipe))) == []
@@ -207,7 +227,7 @@ def test_a_conversation_goes_on_at_another_host() -> None:
     def said(host: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         event = gateways.http_api(gateways.sent(wire.message("tools/call", {**called, **more})))
         event["headers"]["host"] = event["requestContext"]["domainName"] = host
-        return wire.read(function(event, wire.Context("local-get_weather")), "tools/call")
+        return wire.read(function(event, wire.Context("local_get_weather")), "tools/call")
 
     asked = said("abc123.execute-api.eu-central-1.amazonaws.com")["result"]
     told = said("mcp.example.com", requestState=asked["requestState"], inputResponses=answers)
@@ -222,12 +242,12 @@ def test_the_metadata_names_the_url_that_clients_use() -> None:
         "/.well-known/oauth-protected-resource",
         "/.well-known/oauth-protected-resource/mcp",
     }
-    assert {document["resource"] for document in documents.values()} == {url}
+    assert metadata.resource_url(found, {"domainName": "abc.execute-api.eu-west-1.amazonaws.com"}) == url
 
 
 def at_url(function: LambdaFunction, method: str, params: dict[str, Any], signer: str | None = None) -> dict[str, Any]:
     event = gateways.function_url(gateways.sent(wire.message(method, params)))
-    return function(gateways.by_iam(event, signer) if signer else event, wire.Context("local-get_weather"))
+    return function(gateways.by_iam(event, signer) if signer else event, wire.Context("local_get_weather"))
 
 
 def test_a_function_answers_at_its_own_url() -> None:
@@ -244,7 +264,7 @@ def test_the_signer_of_a_function_url_is_the_signer_of_the_api() -> None:
         asked = wire.read(at_url(function, "tools/call", called, "alice"), "tools/call")["result"]
         more = {**called, "requestState": asked["requestState"], "inputResponses": answers}
         sent = gateways.http_api(gateways.sent(wire.message("tools/call", more)))
-        context = wire.Context("local-get_weather")
+        context = wire.Context("local_get_weather")
         told = wire.read(function(gateways.by_iam(sent, "alice"), context), "tools/call")
         assert "Current weather" in told["result"]["content"][0]["text"]
         assert function(gateways.by_iam(sent, "bob"), context)["statusCode"] == 400
@@ -290,8 +310,6 @@ def test_the_template_of_one_lambda_agrees(tmp_path: Path) -> None:
     catalog.write(tmp_path / "functions", catalog.generate(tmp_path / "functions"))
     path = tmp_path / "template.yaml"
     ours: Any = merged(template.read(path), ONE)
-    # "that of a function that asks", and nothing beside it
-    ours["Resources"]["Mcp"]["Properties"]["Environment"] = ONE["Resources"]["Mcp"]["Properties"]["Environment"]
     kept = {name: block for name, block in ours["Resources"].items() if not name.startswith("BookFlight")}
     path.write_text(json.dumps({**ours, "Resources": kept}), encoding="utf-8")
     assert checks.complaints(checks.read(tmp_path)) == []
@@ -380,8 +398,8 @@ def test_the_endpoint_invokes_the_alias_if_it_is_told_to(qualifier: str) -> None
     found = settings.read({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
     door = LambdaFunction(lambda _name: Endpoint(found, FrontDoor(offered, found, lambda: lambdas, None).answer))
     sent = gateways.http_api(gateways.sent(wire.message("tools/call", {"name": "book", "arguments": {"city": "Rome"}})))
-    assert door(sent, wire.Context("local-mcp"))["statusCode"] == 200
-    assert lambdas.invoked == [f"local-book{qualifier}"]
+    assert door(sent, wire.Context("local_mcp"))["statusCode"] == 200
+    assert lambdas.invoked == [f"local_book{qualifier}"]
 
 
 # ---- Two Regions

@@ -72,7 +72,7 @@ def test_every_link_of_the_policy_leads_somewhere() -> None:
 def test_the_policies_are_quoted_as_the_template_has_them() -> None:
     resources = template.read(ROOT / "template.yaml")["Resources"]
     statement, key_policy = (template.parse(f"Resources:\n  Statement:\n{quoted}") for quoted in YAML[:2])
-    assert statement["Resources"]["Statement"] == [resources["UpdateWorkItem"]["Properties"]["Policies"]["Statement"]]
+    assert statement["Resources"]["Statement"] == resources["MaySeal"]["Properties"]["PolicyDocument"]["Statement"]
     key = resources["RequestStateKey"]["Properties"]["KeyPolicy"]
     assert key_policy["Resources"]["Statement"] == key["Statement"]
 

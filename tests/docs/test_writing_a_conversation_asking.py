@@ -114,7 +114,7 @@ def test_a_later_answer_replaces_nothing(page: dict[str, Any]) -> None:
 def test_answers_count_only_for_questions_that_were_asked(page: dict[str, Any]) -> None:
     answer = {"urgency": {"action": "accept", "content": {"urgency": "low"}}}
     first = wire.message("tools/call", {"name": "open_ticket", "arguments": {"title": "x"}, "inputResponses": answer})
-    response = page["handler"](wire.event(first), wire.Context("local-open_ticket"))
+    response = page["handler"](wire.event(first), wire.Context("local_open_ticket"))
     assert list(wire.read(response, "tools/call")["result"]["inputRequests"]) == ["urgency"]
 
 

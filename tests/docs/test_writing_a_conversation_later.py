@@ -174,7 +174,7 @@ def test_a_recorded_result_gains_fields_with_defaults(author_error: Callable[[Co
     assert "new fields need defaults" in author_error(talk)
 
 
-def test_a_function_that_stops_asking_keeps_its_elicit_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_that_stops_asking_keeps_its_elicit_for_a_while() -> None:
     @tool
     def greet(*, elicit: Elicit) -> str:
         """Ask for a name."""
@@ -187,13 +187,12 @@ def test_a_function_that_stops_asking_keeps_its_elicit_for_a_while(monkeypatch: 
 
     @tool(name="greet")
     def greet_at_last() -> str:
-        """Have no right to a key."""
+        """Have no use for a key."""
         return "Hello."
 
     talk = Conversation(serve(greet)).call()
     assert talk.upgrade(serve(greet_all)).accept(name={"said": "Ada"}).text == "Hello."
     talk = Conversation(serve(greet)).call()
-    monkeypatch.delenv("MCP_KMS_KEYS")  # as the template has it for a function that never asks
     assert talk.upgrade(serve(greet_at_last)).accept(name={"said": "Ada"}).error["message"] == FROZEN
 
 

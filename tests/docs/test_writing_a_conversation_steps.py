@@ -378,7 +378,7 @@ def test_progress_inside_a_step_is_reported_once(page: dict[str, Any], clock: Cl
     while not reported or state:
         call = {"name": "count_year", "arguments": {"year": 2026}, **state}
         sent = wire.message("tools/call", call, meta={"progressToken": "p"})
-        *notified, answer = wire.messages(handler(wire.event(sent), wire.Context("local-count_year")))
+        *notified, answer = wire.messages(handler(wire.event(sent), wire.Context("local_count_year")))
         reported.append([notification["params"]["progress"] for notification in notified])
         state = {key: answer["result"][key] for key in ("requestState",) if key in answer["result"]}
     assert reported == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
@@ -386,5 +386,5 @@ def test_progress_inside_a_step_is_reported_once(page: dict[str, Any], clock: Cl
 
 def test_a_function_without_the_option_has_no_tasks(page: dict[str, Any]) -> None:
     asked = wire.message("tasks/get", {"taskId": "1"})
-    response = page["handler"](wire.event(asked), wire.Context("local-open_ticket"))
+    response = page["handler"](wire.event(asked), wire.Context("local_open_ticket"))
     assert wire.read(response, "tasks/get")["error"]["code"] == -32601

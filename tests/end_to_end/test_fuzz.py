@@ -103,7 +103,7 @@ def test_a_damaged_request_gets_an_error_with_its_id_and_never_a_server_error(
 ) -> None:
     handler, event, id_ = case
     # a new container, because one refuses more forged keys after three from one caller
-    response = handler.fresh()(event, Context("local-update_work_item"))
+    response = handler.fresh()(event, Context("local_update_work_item"))
     assert response["statusCode"] < 500, response
     assert "Traceback" not in response["body"]
     if not response["body"]:
@@ -120,7 +120,7 @@ def test_a_damaged_request_gets_an_error_with_its_id_and_never_a_server_error(
 def test_only_post_is_answered(method: str) -> None:
     event = wire.event(wire.message("tools/list"))
     event["requestContext"]["http"]["method"] = method
-    response = front_door(event, Context("local-mcp"))
+    response = front_door(event, Context("local_mcp"))
     assert (response["statusCode"], response["headers"]["allow"]) == (405, "POST")
 
 
@@ -217,7 +217,7 @@ def test_no_request_of_a_client_counts_as_a_crash_or_a_failure() -> None:
         heard: list[Notes] = []
         listening = listener.set(heard.append)
         try:
-            handler.fresh()(event, Context(f"local-{name}", milliseconds))
+            handler.fresh()(event, Context(f"local_{name}", milliseconds))
         finally:
             listener.reset(listening)
         (notes,) = heard

@@ -64,7 +64,7 @@ def originals() -> list[Sent]:
     talker = serve(*HANDLERS)
     for method, params in FIRST:
         messages.append(wire.message(method, params, id="first"))
-        response = talker(wire.event(messages[-1]), wire.Context("local-all"))
+        response = talker(wire.event(messages[-1]), wire.Context("local_all"))
         if state := wire.read(response, method)["result"].get("requestState"):
             messages.append(wire.message(method, {**params, "inputResponses": ANSWERS, "requestState": state}))
     return [gateways.sent(message) for message in messages]
@@ -178,7 +178,7 @@ def answer(function: LambdaFunction, event: dict[str, Any]) -> tuple[int, Any]:
         .replace(f'"{gateways.ADDRESS}"', somebody)
         .replace('"sourceIp": "127.0.0.1"', f'"sourceIp": {somebody}')
     )
-    response = function(json.loads(text), wire.Context("local-all"))
+    response = function(json.loads(text), wire.Context("local_all"))
     if not response["body"]:
         return response["statusCode"], None
     message = wire.messages(response)[-1]
@@ -238,7 +238,7 @@ def test_a_damaged_event_is_answered_or_refused_as_no_http_request(data: st.Data
     if not isinstance(event, dict):
         return
     try:
-        response = deployed("direct")(event, wire.Context("local-all"))
+        response = deployed("direct")(event, wire.Context("local_all"))
     except ValueError as error:
         assert "not an HTTP request" in str(error)  # noqa: PT017 - one of two outcomes
         return

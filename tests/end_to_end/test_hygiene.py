@@ -388,7 +388,7 @@ def post(
     kept = [(name, value) for name, value in HEADERS if name.lower() not in changes]
     added = [(name, value) for name, value in changes.items() if value is not None]
     event = carried(Sent(body, (*kept, *added)))
-    return function(json.loads(json.dumps(event)), wire.Context("local-all"))
+    return function(json.loads(json.dumps(event)), wire.Context("local_all"))
 
 
 def is_text(body: bytes) -> bool:
@@ -459,13 +459,13 @@ def test_a_function_reads_four_megabytes_unless_it_is_configured_otherwise(place
 def test_invalid_base64_is_a_parse_error(function: LambdaFunction) -> None:
     for body in ("!", "e30", "é", "e30=\n", "e3 0="):
         event = {**text(Sent(b"", HEADERS)), "body": body, "isBase64Encoded": True}
-        response = function(event, wire.Context("local-all"))
+        response = function(event, wire.Context("local_all"))
         assert (response["statusCode"], wire.messages(response)[0]["error"]["code"]) == (400, -32700)
 
 
 def test_half_a_pair_in_the_event_itself_is_a_parse_error(function: LambdaFunction) -> None:
     event = {**text(Sent(b"", HEADERS)), "body": mark('"\ud800"'), "isBase64Encoded": False}
-    response = function(event, wire.Context("local-all"))
+    response = function(event, wire.Context("local_all"))
     assert (response["statusCode"], wire.messages(response)[0]["error"]["code"]) == (400, -32700)
     assert ran == []
 
@@ -475,7 +475,7 @@ def test_half_a_pair_in_the_event_itself_is_a_parse_error(function: LambdaFuncti
 
 def produced(placed: LambdaFunction, size: int, unit: str = "x", **options: Any) -> dict[str, Any]:  # noqa: ANN401
     sent = wire.message("tools/call", {"name": "produce", "arguments": {"size": size, "unit": unit}}, **options)
-    response = placed(gateways.http_api(gateways.sent(sent)), wire.Context("local-all"))
+    response = placed(gateways.http_api(gateways.sent(sent)), wire.Context("local_all"))
     assert len(json.dumps(response).encode()) <= LAMBDA_BYTES
     return response
 

@@ -103,7 +103,7 @@ class Container:
     def send(self, **more: Any) -> Round:  # noqa: ANN401 - JSON values
         message = wire.message("tools/call", {"name": "book", "arguments": {"city": "Lisbon"}, **more})
         with environment.applied(self.around):
-            return Round(self.function(wire.event(message), wire.Context("local-book")))
+            return Round(self.function(wire.event(message), wire.Context("local_book")))
 
 
 @pytest.fixture

@@ -120,7 +120,7 @@ def function(request: pytest.FixtureRequest) -> LambdaFunction:
 
 def send(function: LambdaFunction, method: str, params: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
     sent = wire.message(method, params, **{"capabilities": EVERYTHING, **options})
-    response = function(wire.event(sent, headers=options.get("headers", {})), wire.Context("local-all"))
+    response = function(wire.event(sent, headers=options.get("headers", {})), wire.Context("local_all"))
     assert response["body"].encode().decode() == response["body"]
     return {**response, "message": wire.read(response, method)}
 
@@ -321,13 +321,13 @@ def test_no_stream_has_ids_or_hints_to_come_back(function: LambdaFunction) -> No
 def test_a_cancellation_of_anything_is_accepted_and_forgotten(function: LambdaFunction) -> None:
     for params in ({"requestId": 1}, {"requestId": "never"}, {"requestId": None}, {}, {"requestId": 1, "reason": 7}):
         message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        response = function(gateways.http_api(gateways.sent(message)), wire.Context("local-all"))
+        response = function(gateways.http_api(gateways.sent(message)), wire.Context("local_all"))
         assert (response["statusCode"], response["body"]) == (202, "")
 
 
 def test_a_notification_needs_no_headers_of_the_protocol(function: LambdaFunction) -> None:
     message = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
-    response = function(wire.event(message, headers={"content-type": "application/json"}), wire.Context("local-all"))
+    response = function(wire.event(message, headers={"content-type": "application/json"}), wire.Context("local_all"))
     assert response["statusCode"] == 202
 
 

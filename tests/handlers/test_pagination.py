@@ -55,7 +55,7 @@ def offered(numbers: Iterable[int]) -> list[Handler[..., Any]]:
 
 
 def ask(function: LambdaFunction, method: str, params: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
-    response = function(wire.event(wire.message(method, params)), wire.Context("local-all"))
+    response = function(wire.event(wire.message(method, params)), wire.Context("local_all"))
     return response["statusCode"], wire.read(response, method)
 
 
@@ -109,7 +109,7 @@ def test_the_cache_scope_of_a_list_depends_on_the_auth_mode(
     params: dict[str, Any] = {}
     for _page in range(2):
         event = gateways.by_jwt(wire.event(wire.message(method, params)), iss="https://id.example", sub="ann")
-        response = function(event, wire.Context("local-all"))
+        response = function(event, wire.Context("local_all"))
         result = wire.read(response, method)["result"]
         assert (result["ttlMs"], result["cacheScope"]) == (5, scope)
         params = {"cursor": result.get("nextCursor")}
@@ -124,7 +124,7 @@ def test_a_repeated_request_gets_the_same_page(method: str, seven: LambdaFunctio
 def test_each_request_for_a_page_is_answered_with_its_own_id(method: str, seven: LambdaFunction) -> None:
     asked = wire.message(method)
     answers = [
-        json.loads(seven(wire.event({**asked, "id": id_}), wire.Context("local-all"))["body"])
+        json.loads(seven(wire.event({**asked, "id": id_}), wire.Context("local_all"))["body"])
         for id_ in (1, 'two", "id": "three')
     ]
     assert [answer.pop("id") for answer in answers] == [1, 'two", "id": "three']

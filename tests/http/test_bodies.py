@@ -161,7 +161,7 @@ def took(handler: LambdaFunction, event: Mapping[str, Any]) -> tuple[dict[str, A
     gc.collect()
     tracemalloc.start()
     try:
-        response = handler(event, wire.Context(f"local-{NAME}"))
+        response = handler(event, wire.Context(f"local_{NAME}"))
         return response, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -226,7 +226,7 @@ def test_a_question_about_any_arguments_costs_as_little_and_so_does_its_answer(n
 def test_any_answer_costs_as_little(function: Any, nasty: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
     monkeypatch.setattr(tables, "make_call", lambda: MemoryTable(TABLE))
     handler = serve(function, codec=wire.Boxes())
-    first = state(handler(sent("1", arguments={}), wire.Context(f"local-{NAME}")))
+    first = state(handler(sent("1", arguments={}), wire.Context(f"local_{NAME}")))
     answer = {"words": {"action": "accept", "content": {"text": PLACE}}}
     check(handler, sent(nasty, arguments={}, requestState=first, inputResponses=answer), twice=True)
 
@@ -276,7 +276,7 @@ class Silent:
 def test_the_front_door_costs_as_little(nasty: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forwarding, "lambda_client", Silent)
     door = serve_catalog(CATALOG)
-    door(sent("1", name="add"), wire.Context("local-mcp"))
+    door(sent("1", name="add"), wire.Context("local_mcp"))
     check(door, sent(nasty, name="add"))
 
 
@@ -284,7 +284,7 @@ def test_four_megabytes_of_the_largest_numbers_are_digested_in_bounded_memory() 
     event = wire.event(wire.message("tools/call", {"name": "plan_trip", "arguments": {"days": PLACE}}))
     handler = plan_trip.fresh()
     with deployed():
-        handler(event, wire.Context("local-plan_trip"))
+        handler(event, wire.Context("local_plan_trip"))
         body = event["body"].replace(json.dumps(PLACE), many("1e308", LIMIT - 1024))
         response = check(handler, {**event, "body": body})
     assert "Argument 'days': must be an integer" in response["body"]

@@ -48,7 +48,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> LambdaFunction:
 
 def send(function: LambdaFunction, sent: Any = "", method: str = "POST", **headers: str | None) -> dict[str, Any]:  # noqa: ANN401
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    response = function(wire.event(sent, http_method=method, headers=named), wire.Context("local-all"))
+    response = function(wire.event(sent, http_method=method, headers=named), wire.Context("local_all"))
     return {**response, "headers": {name.lower(): value for name, value in response["headers"].items()}}
 
 
@@ -115,7 +115,7 @@ def test_no_origin_is_allowed_by_default(closed: LambdaFunction) -> None:
 def test_a_preflight_over_every_gateway(name: str, function: LambdaFunction) -> None:
     asked = (("Host", "h"), ("Origin", OURS), ("Access-Control-Request-Method", "POST"))
     event = GATEWAYS[name](Sent(b"", asked, "OPTIONS"))
-    response = function(event, wire.Context("local-all"))
+    response = function(event, wire.Context("local_all"))
     assert (response["statusCode"], response["headers"]["access-control-allow-origin"]) == (204, OURS)
 
 
@@ -187,7 +187,7 @@ def test_no_response_is_stored_sniffed_framed_or_run(
     status: int,
     function: LambdaFunction,
 ) -> None:
-    response = function(wire.event(sent, http_method=method, headers=headers), wire.Context("local-all"))
+    response = function(wire.event(sent, http_method=method, headers=headers), wire.Context("local_all"))
     assert response["statusCode"] == status
     check_headers(response)
 
@@ -218,7 +218,7 @@ def test_no_error_is_stored_sniffed_framed_or_run_either(raised: Exception, stat
         raise raised
 
     endpoint = Endpoint(Settings(stack="local", auth_mode="none"), answer)
-    response = LambdaFunction(lambda _name: endpoint)(wire.event(CALL), wire.Context("local-all"))
+    response = LambdaFunction(lambda _name: endpoint)(wire.event(CALL), wire.Context("local_all"))
     assert response["statusCode"] == status
     check_headers(response)
 
@@ -229,7 +229,7 @@ def test_well_known_documents_have_the_security_headers_too(path: str, status: i
     documents: dict[str, dict[str, Any]] = {"/.well-known/oauth-protected-resource": {}}
     endpoint = Endpoint(found, lambda _request: pytest.fail("answered"), documents)
     event = wire.event("", http_method="GET") | {"rawPath": f"/.well-known/{path}"}
-    response = LambdaFunction(lambda _name: endpoint)(event, wire.Context("local-all"))
+    response = LambdaFunction(lambda _name: endpoint)(event, wire.Context("local_all"))
     assert response["statusCode"] == status
     check_headers(response)
 
@@ -239,6 +239,6 @@ def test_a_refusal_of_the_caller_is_not_stored_either(mode: Literal["iam", "jwt"
     settings = Settings(stack="local", auth_mode=mode, jwt_audiences=("a",), resource_url="https://a.example/mcp")
     function = LambdaFunction(lambda _name: Endpoint(settings, lambda _request: pytest.fail("answered")))
     event = gateways.by_jwt(wire.event(CALL), iss="i", sub="s") if mode == "jwt" else wire.event(CALL)
-    response = function(event, wire.Context("local-all"))
+    response = function(event, wire.Context("local_all"))
     assert response["statusCode"] == (401 if mode == "jwt" else 500)
     check_headers(response)

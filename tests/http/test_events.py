@@ -61,7 +61,7 @@ def deployed_with() -> Callable[[str], LambdaFunction]:
         with pytest.MonkeyPatch.context() as patch:
             for variable, value in (gateways.JWT | {"MCP_AUTH_MODE": auth_mode}).items():
                 patch.setenv(variable, value)
-            function(GATEWAYS["HTTP API"](call()), wire.Context("local-weather"))  # which reads the environment
+            function(GATEWAYS["HTTP API"](call()), wire.Context("local_weather"))  # which reads the environment
         return function
 
     return deploy
@@ -77,7 +77,7 @@ def answered(state: str, **more: Any) -> Sent:  # noqa: ANN401 - JSON values
 
 
 def received(function: LambdaFunction, event: Event) -> tuple[int, dict[str, Any]]:
-    response = function(json.loads(json.dumps(event)), wire.Context("local-weather"))
+    response = function(json.loads(json.dumps(event)), wire.Context("local_weather"))
     return response["statusCode"], wire.read(response, "tools/call")
 
 

@@ -345,8 +345,8 @@ def test_a_function_is_wired_once_with_its_physical_name() -> None:
     made = LambdaFunction(wired)
     assert names == []
     for _event in range(2):
-        made(wire.event(call()), wire.Context("local-add"))
-    assert names == ["local-add"]
+        made(wire.event(call()), wire.Context("local_add"))
+    assert names == ["local_add"]
 
 
 def seen(event: dict[str, Any], context: wire.Context | None = None, settings: Settings = SETTINGS) -> Request:

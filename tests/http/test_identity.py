@@ -147,7 +147,7 @@ def said(
         monkeypatch.setenv(name, value)
     with caplog.at_level(logging.WARNING, logger="mcp_functions"):
         for _ in range(2):
-            function(wire.event(wire.message("server/discover")), wire.Context("local-touch"))
+            function(wire.event(wire.message("server/discover")), wire.Context("local_touch"))
     return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 

@@ -56,7 +56,7 @@ def deploy(placement: str, folder: Path) -> LambdaFunction:
 
 def get(function: LambdaFunction, path: str, method: str = "GET", **headers: str) -> dict[str, Any]:
     event = {**wire.event("", http_method=method, headers=headers), "rawPath": path}
-    return function(event, wire.Context("local-mcp"))
+    return function(event, wire.Context("local_mcp"))
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -78,8 +78,26 @@ def test_the_official_client_understands_it(function: LambdaFunction) -> None:
 def test_every_gateway_brings_the_path(name: str, function: LambdaFunction) -> None:
     event = GATEWAYS[name](Sent(b"", (("Host", "h"), ("User-Agent", "u")), "GET"))
     event["rawPath"] = PATHS[0]
-    response = function(event, wire.Context("local-mcp"))
+    response = function(event, wire.Context("local_mcp"))
     assert (response["statusCode"], json.loads(response["body"])) == (200, DOCUMENT)
+
+
+@pytest.mark.parametrize("name", ["abc.execute-api.eu-west-1.amazonaws.com", "mcp.shop.example"])
+def test_without_a_configured_url_the_resource_is_at_the_domain_of_each_request(
+    name: str, function: LambdaFunction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MCP_RESOURCE_URL")
+    get(function, PATHS[0])  # of another domain: no request decides for the next
+    event = wire.event(wire.message("tools/list"), headers={"host": "evil.example"})
+    event["requestContext"]["domainName"] = name
+    read = function({**event, "rawPath": PATHS[1], "requestContext": _gets(event)}, wire.Context("local_mcp"))
+    assert json.loads(read["body"])["resource"] == f"https://{name}/mcp"
+    refused = function(gateways.by_jwt(event, iss="https://id.example", aud="another"), wire.Context("local_mcp"))
+    assert refused["headers"]["www-authenticate"].endswith(f'resource_metadata="https://{name}{PATHS[1]}"')
+
+
+def _gets(event: dict[str, Any]) -> dict[str, Any]:
+    return {**event["requestContext"], "http": {**event["requestContext"]["http"], "method": "GET"}}
 
 
 def test_the_host_header_says_nothing_about_the_resource(function: LambdaFunction) -> None:
@@ -117,7 +135,7 @@ def test_a_deployment_without_tokens_has_no_metadata(
 
 def test_the_endpoint_itself_still_requires_a_token(function: LambdaFunction) -> None:
     event = wire.event(wire.message("tools/list"))
-    assert function(event, wire.Context("local-mcp"))["statusCode"] == 500  # a route without its authorizer
+    assert function(event, wire.Context("local_mcp"))["statusCode"] == 500  # a route without its authorizer
     assert get(function, "/mcp")["statusCode"] == 405
 
 
@@ -161,7 +179,7 @@ def test_a_catalog_without_scopes_does_not_mention_them() -> None:
 
 def test_a_refused_token_is_shown_the_way(function: LambdaFunction) -> None:
     event = gateways.by_jwt(wire.event(wire.message("tools/list")), iss="https://id.example", sub="ann", aud="another")
-    response = function(event, wire.Context("local-mcp"))
+    response = function(event, wire.Context("local_mcp"))
     assert response["statusCode"] == 401
     assert response["headers"]["www-authenticate"] == (
         f'Bearer error="invalid_token", resource_metadata="https://mcp.example{PATHS[1]}"'

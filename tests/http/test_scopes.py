@@ -66,7 +66,7 @@ def function(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 def ask(function: LambdaFunction, method: str, params: Any, **claims: str) -> dict[str, Any]:  # noqa: ANN401 - JSON
     event = gateways.by_jwt(wire.event(wire.message(method, params)), iss=ISSUER, sub="ann", **claims)
-    return function(event, wire.Context("local-all"))
+    return function(event, wire.Context("local_all"))
 
 
 CLOSE = ("tools/call", {"name": "close", "arguments": {"item": 1}})
@@ -183,11 +183,11 @@ def test_signed_callers_have_no_scopes_so_the_operator_must_act(
     monkeypatch.setenv("MCP_AUTH_MODE", "iam")
     function = serve(close, look)
     event = gateways.by_iam(gateways.http_api(gateways.sent(wire.message(*CLOSE))), "ann")
-    assert function(event, wire.Context("local-all"))["statusCode"] == 500
+    assert function(event, wire.Context("local_all"))["statusCode"] == 500
     expected = "close needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
     assert expected in caplog.text
     event = gateways.by_iam(gateways.http_api(gateways.sent(wire.message("tools/call", {"name": "look"}))), "ann")
-    assert function(event, wire.Context("local-all"))["statusCode"] == 200
+    assert function(event, wire.Context("local_all"))["statusCode"] == 200
 
 
 # --- hierarchies --------------------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ class Client:
         params = {**self.case.params, **carried, **answered}
         message = wire.message(self.case.method, params, capabilities=EVERYTHING)
         event = wire.event(message, context={"timeEpoch": int(WORLD.now * 1000)})
-        response = sent.handler(event, wire.Context(f"local-{self.case.name}"))
+        response = sent.handler(event, wire.Context(f"local_{self.case.name}"))
         assert response["statusCode"] == 200, response["body"]
         return wire.read(response, self.case.method)
 

@@ -59,7 +59,7 @@ class Client:
     ) -> None:
         """Take the function that answers events, and the user who signs in (None: without signing in)."""
         self.function, self.name, self.now = function, name, now
-        self.context = context or wire.Context("local-mcp")
+        self.context = context or wire.Context("local_mcp")
         self.session: str | None = None
         self.version: str | None = None
         self.seen: list[str] = []

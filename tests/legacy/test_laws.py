@@ -90,7 +90,7 @@ def modern(plan: Plan) -> dict[str, Any]:
     while True:
         sent = wire.message("tools/call", {"name": "planned", **more})
         event = wire.event(sent, context=claims.signed())
-        result = wire.read(world(event, wire.Context("local-all")), "tools/call")["result"]
+        result = wire.read(world(event, wire.Context("local_all")), "tools/call")["result"]
         if result["resultType"] == "complete":
             return {"content": result["content"], "isError": result["isError"]}
         answers = {

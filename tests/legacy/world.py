@@ -117,7 +117,7 @@ class World:
 
     def client(self, name: str | None = "alice", **options: Any) -> Client:  # noqa: ANN401 - see Client
         """Make a client for a user."""
-        context = wire.Context("local-mcp" if self.door != "direct" else "local-all", LAMBDA_MS)
+        context = wire.Context("local_mcp" if self.door != "direct" else "local_all", LAMBDA_MS)
         signed = None if self.settings.auth_mode == "none" else name
         return Client(self, signed, context=context, now=self.clock, **options)
 
@@ -161,7 +161,7 @@ class World:
     def invoke(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Run the function behind the front door."""
         assert event["headers"]["mcp-protocol-version"] == "2026-07-28"
-        return self._function(event, wire.Context("local-all", LAMBDA_MS))
+        return self._function(event, wire.Context("local_all", LAMBDA_MS))
 
 
 class Died(KeyboardInterrupt):
@@ -175,7 +175,7 @@ class Invoke:
         self._world = world
 
     def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
-        assert FunctionName == "local-all"
+        assert FunctionName == "local_all"
         try:
             response = self._world.invoke(json.loads(Payload))
         except Died:

@@ -33,7 +33,7 @@ def test_the_demo_shows_three_rounds_and_a_refusal(demo_functions: Path) -> None
     ]
     assert "resolution: Fixed | Won't Fix | Duplicate | By Design" in ran.stdout
     assert 'answers duplicate_of: {"duplicateOfId": 4301}' in ran.stdout
-    assert len(set(re.findall(r"local-update_work_item ran .* request (\S+)", ran.stdout))) == 3
+    assert len(set(re.findall(r"local_update_work_item ran .* request (\S+)", ran.stdout))) == 3
     assert len(re.findall(r"state {4}ks1\.\S{20}\.\.\.\S{6} {2}sealed, \d{3,4} characters", ran.stdout)) == 2
     assert "result   Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved" in ran.stdout
     assert "refused  -32602 Invalid or expired requestState" in ran.stdout

@@ -54,7 +54,7 @@ import boto3
 def handler(event, context):
     client = boto3.client("lambda")
     try:
-        name = os.environ["MCP_STACK"] + "-" + json.loads(event["body"])["call"]
+        name = os.environ["MCP_STACK"] + "_" + json.loads(event["body"])["call"]
         return json.loads(client.invoke(FunctionName=name, Payload=json.dumps(event).encode())["Payload"].read())
     finally:
         client.close()
@@ -121,9 +121,9 @@ def test_the_front_door_reaches_other_functions_through_lambda(
 
 def test_the_context_is_lambdas(ask: Callable[..., tuple[int, Any]], harness: Harness) -> None:
     told = ask("/mcp/tells")[1]
-    assert told["function_name"] == "local-tells"
-    assert told["invoked_function_arn"] == "arn:aws:lambda:us-east-1:123456789012:function:local-tells"
-    assert told["log_group_name"] == "/aws/lambda/local-tells"
+    assert told["function_name"] == "local_tells"
+    assert told["invoked_function_arn"] == "arn:aws:lambda:us-east-1:123456789012:function:local_tells"
+    assert told["log_group_name"] == "/aws/lambda/local_tells"
     assert told["aws_request_id"] == harness.invocations[-1].request_id
     assert (told["function_version"], told["memory_limit_in_mb"]) == ("$LATEST", "512")
     assert 0 < told["left"] <= 29000

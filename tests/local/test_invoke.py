@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection
 
 LambdaClient: TypeAlias = Any  # the stubs of one service are a package of their own
-ARN = "arn:aws:lambda:us-east-1:123456789012:function:local-echo"
+ARN = "arn:aws:lambda:us-east-1:123456789012:function:local_echo"
 FUNCTIONS = {
     "echo/app.py": "def handler(event, context):\n    return {'was': event, 'id': context.aws_request_id}\n",
     "raises/app.py": "def handler(event, context):\n    raise LookupError('no such thing')\n",
@@ -42,7 +42,7 @@ def client(harness: Harness) -> Iterator[LambdaClient]:
 
 
 def test_a_function_answers_with_its_payload(client: LambdaClient, harness: Harness) -> None:
-    answer = client.invoke(FunctionName="local-echo", Payload=b'{"a": "\xc3\xa9"}')
+    answer = client.invoke(FunctionName="local_echo", Payload=b'{"a": "\xc3\xa9"}')
     assert (answer["StatusCode"], answer["ExecutedVersion"]) == (200, "$LATEST")
     assert "FunctionError" not in answer
     assert json.loads(answer["Payload"].read()) == {"was": {"a": "é"}, "id": harness.invocations[-1].request_id}
@@ -50,21 +50,21 @@ def test_a_function_answers_with_its_payload(client: LambdaClient, harness: Harn
 
 
 @pytest.mark.parametrize(
-    "name", ["local-echo", "local-echo:$LATEST", "123456789012:function:local-echo", ARN, f"{ARN}:7"]
+    "name", ["local_echo", "local_echo:$LATEST", "123456789012:function:local_echo", ARN, f"{ARN}:7"]
 )
 def test_a_function_has_all_its_names(client: LambdaClient, name: str) -> None:
     assert json.loads(client.invoke(FunctionName=name)["Payload"].read())["was"] == {}
 
 
 def test_a_function_that_raises_is_a_function_error(client: LambdaClient) -> None:
-    answer = client.invoke(FunctionName="local-raises")
+    answer = client.invoke(FunctionName="local_raises")
     told = json.loads(answer["Payload"].read())
     assert (answer["StatusCode"], answer["FunctionError"]) == (200, "Unhandled")
     assert (told["errorType"], told["errorMessage"]) == ("LookupError", "no such thing")
     assert [line.count("app.py") for line in told["stackTrace"]] == [1]
 
 
-@pytest.mark.parametrize("name", ["local-nobody", "echo", "local-", "other-echo"])
+@pytest.mark.parametrize("name", ["local_nobody", "echo", "local_", "other-echo"])
 def test_a_function_that_is_not_there_is_not_found(client: LambdaClient, name: str) -> None:
     with pytest.raises(client.exceptions.ResourceNotFoundException, match=f"Function not found: .*{name}"):
         client.invoke(FunctionName=name)
@@ -72,7 +72,7 @@ def test_a_function_that_is_not_there_is_not_found(client: LambdaClient, name: s
 
 def test_an_event_is_taken_at_once_and_run_later(client: LambdaClient, harness: Harness) -> None:
     before = len(harness.invocations)
-    answer = client.invoke(FunctionName="local-echo", InvocationType="Event", Payload=b"{}")
+    answer = client.invoke(FunctionName="local_echo", InvocationType="Event", Payload=b"{}")
     assert (answer["StatusCode"], answer["Payload"].read()) == (202, b"")
     while len(harness.invocations) == before:
         time.sleep(0.001)
@@ -81,7 +81,7 @@ def test_an_event_is_taken_at_once_and_run_later(client: LambdaClient, harness: 
 
 def test_a_dry_run_runs_nothing(client: LambdaClient, harness: Harness) -> None:
     before = harness.invocations
-    assert client.invoke(FunctionName="local-echo", InvocationType="DryRun")["StatusCode"] == 204
+    assert client.invoke(FunctionName="local_echo", InvocationType="DryRun")["StatusCode"] == 204
     assert harness.invocations == before
 
 
@@ -95,7 +95,7 @@ def test_a_dry_run_runs_nothing(client: LambdaClient, harness: Harness) -> None:
 )
 def test_an_unknown_function_is_refused(client: LambdaClient, how: dict[str, Any], code: str) -> None:
     with pytest.raises(ClientError) as refused:
-        client.invoke(FunctionName="local-echo", **how)
+        client.invoke(FunctionName="local_echo", **how)
     assert refused.value.response["Error"]["Code"] == code
 
 
@@ -103,7 +103,7 @@ def test_a_page_cannot_invoke_because_it_cannot_sign(
     client: LambdaClient, connect: Callable[[str], HTTPConnection]
 ) -> None:
     connection = connect(client.meta.endpoint_url)
-    connection.request("POST", "/2015-03-31/functions/local-echo/invocations", b"{}", {"content-type": "text/plain"})
+    connection.request("POST", "/2015-03-31/functions/local_echo/invocations", b"{}", {"content-type": "text/plain"})
     answer = connection.getresponse()
     assert (answer.status, json.loads(answer.read())["Message"]) == (403, "Missing Authentication Token")
 

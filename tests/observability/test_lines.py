@@ -171,7 +171,7 @@ def test_the_line_names_the_flow_of_a_refused_state_that_opened(lines: Lines) ->
     sent = talk.rounds[0][0]
     message = json.loads(sent["body"])
     message["params"] |= {"arguments": {"city": "Porto"}, "requestState": talk.state}
-    serve(book)({**sent, "body": json.dumps(message)}, wire.Context("local-book"))
+    serve(book)({**sent, "body": json.dumps(message)}, wire.Context("local_book"))
     first, second = lines()
     assert (second["said"], second["at"], second["outcome"]) == ("refused: -32602 arguments", "INFO", "refused")
     assert (second["code"], second["reason"], second["status"]) == (-32602, "arguments", 400)
@@ -473,7 +473,7 @@ import json, logging, sys
 import app
 loaded = set(sys.modules)
 event, context = json.loads(sys.stdin.read()), type("C", (), {
-    "function_name": "shop-add", "aws_request_id": "id", "get_remaining_time_in_millis": lambda self: 9000})()
+    "function_name": "shop_add", "aws_request_id": "id", "get_remaining_time_in_millis": lambda self: 9000})()
 from awslambdaric.lambda_runtime_log_utils import JsonFormatter
 to = logging.StreamHandler(sys.stdout)
 to.setFormatter(JsonFormatter()); to.terminator = ""

@@ -29,17 +29,18 @@ class Question:
 
 @dataclass(frozen=True)
 class Account:
-    """The policies of principals, and those of resources, by ARN."""
+    """The policies of principals, those of resources, and what IAM knows of a principal, all by ARN."""
 
     policies: Mapping[str, Sequence[Policy]]
     resource_policies: Mapping[str, Policy]
+    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def allows(self, *questions: Question) -> list[list[str]]:
         """Answer each question with the actions that are allowed."""
         asked = {
             "policies": self.policies,
             "resourcePolicies": self.resource_policies,
-            "questions": [asdict(question) for question in questions],
+            "questions": [self._asked(question) for question in questions],
         }
         done = subprocess.run(  # noqa: S603 - our own script
             [node.needed(), SCRIPT], input=json.dumps(asked), capture_output=True, text=True, check=False
@@ -47,6 +48,10 @@ class Account:
         assert done.returncode == 0, done.stderr
         answers: list[list[str]] = json.loads(done.stdout)
         return answers
+
+    def _asked(self, question: Question) -> dict[str, Any]:
+        asked = asdict(question)
+        return {**asked, "context": {**asked["context"], **self.tags.get(question.principal, {})}}
 
     def allows_any(self, *questions: Question) -> list[Question]:
         """Return the questions of which anything at all is allowed."""

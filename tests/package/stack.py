@@ -52,7 +52,7 @@ class Stack:
         """Every resource that is deployed with these parameters."""
         template = Resolved(self.template, parameters)
         for name, resource in self.template["Resources"].items():
-            if "Condition" not in resource or template.holds(resource["Condition"]):
+            if template.is_deployed(resource):
                 yield name, template.value(resource)
 
 
@@ -69,6 +69,9 @@ class Resolved:
 
     template: Json
     given: Mapping[str, str]
+
+    def is_deployed(self, resource: Json) -> bool:
+        return "Condition" not in resource or self.holds(resource["Condition"])
 
     def holds(self, condition: str) -> bool:
         return bool(self._decided(self.template["Conditions"][condition]))

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tests.package.stack import Stack
 
 FRONT_DOOR = "mcp"
-API = "the API"  # its role
 HANDLERS = {folder: importlib.import_module(f"functions.{folder}.app").handler.handlers for folder in FOLDERS}
 # The endpoint seals and keeps what clients of 2025 carry, under its own name like everybody.
 ASKING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.needs_state for one in made))]
@@ -57,7 +56,7 @@ class Deployed:
 
     def function(self, folder: str) -> str:
         name = f"{WORKERS[folder]}-worker" if folder in WORKERS else folder
-        return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{NAME}-{name}"
+        return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{NAME}_{name}"
 
     def item(self, folder: str, action: str, *keys: str) -> Question:
         """Ask whether a function's role may do something with items of the table."""
@@ -79,27 +78,33 @@ def context(folder: str, **other: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def deployed(stack: Stack) -> Deployed:
     iam, kms = stack.client("iam"), stack.client("kms")
-    names = {folder: stack.physical[f"{logical_id(folder)}Role"] for folder in [*FOLDERS, *WORKERS]} | {
-        API: stack.physical["ApiRole"]
-    }
+    names = {folder: stack.physical[f"{logical_id(folder)}Role"] for folder in [*FOLDERS, *WORKERS]}
     roles = {folder: f"arn:aws:iam::{ACCOUNT}:role/{name}" for folder, name in names.items()}
     key = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{stack.physical['RequestStateKey']}"
     resources = {key: policy(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])}
     for folder in names:
         resources[roles[folder]] = policy(iam.get_role(RoleName=names[folder])["Role"]["AssumeRolePolicyDocument"])
     policies = {roles[folder]: list(_of_role(stack, folder, name)) for folder, name in names.items()}
-    account = Account({**policies, ADMIN: [EVERYTHING], STRANGER: [EVERYTHING]}, resources)
+    tags = {roles[folder]: _tags(stack, name) for folder, name in names.items()}
+    account = Account({**policies, ADMIN: [EVERYTHING], STRANGER: [EVERYTHING]}, resources, tags)
     return Deployed(account, roles, key, f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{stack.physical['Table']}")
 
 
 def _of_role(stack: Stack, folder: str, name: str) -> Iterator[Policy]:
     iam = stack.client("iam")
-    written = stack.of_type("AWS::IAM::Role")["ApiRole" if folder == API else f"{logical_id(folder)}Role"]
-    for arn in written.get("ManagedPolicyArns", []):
+    written = stack.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"]
+    for policy_ in written["ManagedPolicyArns"]:
+        arn = stack.physical[policy_["Ref"]] if isinstance(policy_, dict) else policy_
         version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
         yield policy(iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"])
     for inline in iam.list_role_policies(RoleName=name)["PolicyNames"]:
         yield policy(iam.get_role_policy(RoleName=name, PolicyName=inline)["PolicyDocument"])
+
+
+def _tags(stack: Stack, role: str) -> dict[str, str]:
+    """Read the tags of a role as IAM shows them to a policy."""
+    written = next(one for one in stack.of_type("AWS::IAM::Role").items() if stack.physical[one[0]] == role)[1]
+    return {f"aws:PrincipalTag/{tag['Key']}": str(tag["Value"]) for tag in written["Tags"]}
 
 
 def statements(written: Policy) -> list[dict[str, Any]]:
@@ -126,12 +131,11 @@ def test_a_function_that_asks_may_seal_and_open_its_own_states_and_do_nothing_el
     assert sorted(found) == SEALS, "a new generation needs no new policy"
 
 
-def test_the_endpoint_may_invoke_every_function_but_itself_and_do_nothing_else_with_any(deployed: Deployed) -> None:
+def test_the_endpoint_may_invoke_the_functions_of_its_stack_and_do_nothing_else_with_any(deployed: Deployed) -> None:
     role = deployed.roles[FRONT_DOOR]
-    found = deployed.account.allows(*(Question(role, "lambda:*", deployed.function(folder)) for folder in FOLDERS))
-    assert dict(zip(FOLDERS, found, strict=True)) == {
-        folder: [] if folder == FRONT_DOOR else ["lambda:InvokeFunction"] for folder in FOLDERS
-    }
+    everyone = [*FOLDERS, *WORKERS]
+    found = deployed.account.allows(*(Question(role, "lambda:*", deployed.function(folder)) for folder in everyone))
+    assert found == [["lambda:InvokeFunction"]] * len(everyone)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -149,7 +153,7 @@ def test_a_role_names_no_action_but_these(folder: str, deployed: Deployed) -> No
         for statement in statements(written)
         for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
     }
-    invokes = {"lambda:InvokeFunction"} if folder == FRONT_DOOR or folder in WORKING else set()
+    invokes = {"lambda:InvokeFunction"} if folder in KEEPING else set()  # its own worker
     special = invokes | set(SEALS if folder in ASKING else []) | set(ITEMS if folder in KEEPING else [])
     assert named - TRACES == LOGS | special
 
@@ -175,7 +179,7 @@ def test_a_worker_has_its_functions_permissions_and_may_report_failures(
         asked = [replace(question, principal=deployed.roles[role]) for question in own]
         assert deployed.account.allows_any(*asked) == asked, role
     named = [{*s["Action"]} if isinstance(s["Action"], list) else {s["Action"]} for s in _named(deployed, worker)]
-    assert set().union(*named) - TRACES - LOGS == {*SEALS, *ITEMS, "lambda:InvokeFunction", "sns:Publish"}
+    assert set().union(*named) - TRACES - LOGS == {*SEALS, *ITEMS, "lambda:InvokeFunction", "sns:publish"}
 
 
 def _named(deployed: Deployed, folder: str) -> list[dict[str, Any]]:
@@ -245,9 +249,36 @@ def test_no_function_may_invoke_another_or_change_one(deployed: Deployed) -> Non
     assert deployed.account.allows_any(*asked) == []
 
 
-def test_the_endpoint_may_invoke_nothing_of_another_stack(deployed: Deployed) -> None:
-    elsewhere = deployed.function("add").replace(f"{NAME}-", "another-")
+@pytest.mark.parametrize("other", ["another", f"{NAME}-2", f"{NAME}-prod", "s"])
+def test_the_endpoint_may_invoke_nothing_of_another_stack(other: str, deployed: Deployed) -> None:
+    elsewhere = deployed.function("add").replace(f"{NAME}_", f"{other}_")
     assert deployed.account.allows_any(Question(deployed.roles[FRONT_DOOR], "lambda:*", elsewhere)) == []
+
+
+# ---- What the tag decides: who could change it could open another function's states
+
+
+@pytest.mark.parametrize(
+    "tags", [{}, {"aws:PrincipalTag/mcp-function": "ticket"}, {"aws:PrincipalTag/other": "briefing"}]
+)
+def test_a_role_opens_nothing_without_the_tag_of_its_function(tags: dict[str, str], deployed: Deployed) -> None:
+    role = deployed.roles["briefing"]
+    account = replace(deployed.account, tags={**deployed.account.tags, role: tags})
+    asked = [deployed.kms("briefing", action, **context("briefing")) for action in SEALS]
+    assert deployed.account.allows_any(*asked) == asked
+    assert account.allows_any(*asked) == []
+
+
+def test_a_role_that_is_tagged_as_another_opens_the_others_states_so_tagging_is_guarded(deployed: Deployed) -> None:
+    role = deployed.roles["briefing"]
+    tagged = replace(
+        deployed.account, tags={**deployed.account.tags, role: {"aws:PrincipalTag/mcp-function": "ticket"}}
+    )
+    attack = deployed.kms("briefing", "kms:Decrypt", **context("ticket"))
+    assert deployed.account.allows_any(attack) == []
+    assert tagged.allows_any(attack) == [attack], "docs/security.md: who may use iam:TagRole"
+    asked = [Question(one, "iam:TagRole", role) for one in deployed.roles.values()]
+    assert deployed.account.allows_any(*asked) == []
 
 
 # ---- The key's own policy: whatever IAM says
@@ -268,23 +299,9 @@ def test_only_an_administrator_of_the_account_can_open_states(deployed: Deployed
 # ---- Who may call a function
 
 
-def test_the_api_may_invoke_every_function_and_do_nothing_else(deployed: Deployed) -> None:
-    role = deployed.roles[API]
-    found = deployed.account.allows(*(Question(role, "lambda:*", deployed.function(folder)) for folder in FOLDERS))
-    assert found == [["lambda:InvokeFunction"]] * len(FOLDERS)
-    asked = [deployed.kms(API, action, **context(folder)) for folder in ASKING for action in SEALS]
-    assert deployed.account.allows_any(*asked) == []
-
-
-def test_the_role_of_the_api_is_for_api_gateway_alone(deployed: Deployed) -> None:
-    who = ["lambda.amazonaws.com", "apigateway.amazonaws.com", ADMIN, STRANGER, *deployed.roles.values()]
-    questions = [Question(principal, "sts:AssumeRole", deployed.roles[API]) for principal in who]
-    assert [question.principal for question in deployed.account.allows_any(*questions)] == ["apigateway.amazonaws.com"]
-
-
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_no_other_principal_may_invoke_a_function(folder: str, deployed: Deployed) -> None:
-    services = ["apigateway.amazonaws.com", "events.amazonaws.com", STRANGER]
-    others = [role for name, role in deployed.roles.items() if name not in {API, FRONT_DOOR}]
+def test_no_role_but_the_endpoints_may_invoke_a_function(folder: str, deployed: Deployed) -> None:
+    services = ["events.amazonaws.com", STRANGER]
+    others = [role for name, role in deployed.roles.items() if name != FRONT_DOOR]
     asked = [Question(who, "lambda:InvokeFunction", deployed.function(folder)) for who in services + others]
     assert deployed.account.allows_any(*asked) == []

@@ -23,18 +23,12 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
 BASIC = "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"  # to write logs
 
-# Of an HTTP API, of aliases and of asynchronous invocations moto's CloudFormation knows nothing: these are looked at in
-# the translated template only.
-SKIPPED = {
-    "AWS::ApiGatewayV2::Api",
-    "AWS::ApiGatewayV2::Integration",
-    "AWS::ApiGatewayV2::Route",
-    "AWS::ApiGatewayV2::Stage",
-    "AWS::Lambda::Alias",
-    "AWS::Lambda::EventInvokeConfig",
-}
+# Of an HTTP API and of asynchronous invocations moto's CloudFormation knows nothing: these are looked at in the
+# translated template only (tests/project/test_translation.py).
+SKIPPED = {"AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Stage", "AWS::Lambda::EventInvokeConfig"}
 WORKERS = ["audit_year-worker"]  # the same code once more, without a route
 WATCHING = {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter"}
+POLICIES = {"add": (), **dict.fromkeys(("audit_year", "mcp", "pay_invoice"), ("MaySeal", "MayKeep"))}  # others seal
 TRACES = "arn:aws:iam::aws:policy/AWSXrayWriteOnlyAccess"
 
 
@@ -54,23 +48,23 @@ def test_the_resources_that_moto_skips_are_known(stack: Stack) -> None:
 
 
 def test_the_properties_that_moto_omits_are_known(stack: Stack) -> None:
-    found = stack.client("lambda").get_function_configuration(FunctionName=f"{NAME}-add")
+    found = stack.client("lambda").get_function_configuration(FunctionName=f"{NAME}_add")
     assert found["Layers"] == [], "so test_a_function_runs_as_the_template_says reads them in the template"
     attached = stack.client("iam").list_attached_role_policies(RoleName=stack.physical["AddRole"])
     assert attached["AttachedPolicies"] == [], "so its managed policy is read there too"
 
 
 def test_every_resource_is_of_a_type_that_is_looked_at(stack: Stack) -> None:
-    assert {resource["Type"] for _, resource in stack.resources(AuthMode="jwt", AlarmTopic="arn")} == {
+    assert {resource["Type"] for _, resource in stack.resources(AlarmTopic="arn")} == {
         *SKIPPED,
         *WATCHING,
-        "AWS::ApiGatewayV2::Authorizer",
         "AWS::DynamoDB::Table",
+        "AWS::IAM::ManagedPolicy",
         "AWS::IAM::Role",
         "AWS::KMS::Key",
         "AWS::Lambda::Function",
         "AWS::Lambda::LayerVersion",
-        "AWS::Lambda::Version",
+        "AWS::Lambda::Permission",
         "AWS::Logs::LogGroup",
         "AWS::SNS::Topic",
     }
@@ -86,13 +80,13 @@ def test_alarms_exist_only_with_a_recipient(stack: Stack) -> None:
 @pytest.fixture(scope="module")
 def deployed(stack: Stack) -> Callable[[str], Json]:
     lambdas = stack.client("lambda")
-    return lambda folder: dict(lambdas.get_function_configuration(FunctionName=f"{NAME}-{folder}"))
+    return lambda folder: dict(lambdas.get_function_configuration(FunctionName=f"{NAME}_{folder}"))
 
 
 def test_there_is_a_function_for_every_folder_and_no_other(stack: Stack) -> None:
     there = stack.client("lambda").list_functions(MaxItems=1000)["Functions"]
     assert sorted(function["FunctionName"] for function in there) == sorted(
-        f"{NAME}-{name}" for name in [*FOLDERS, *WORKERS]
+        f"{NAME}_{name}" for name in [*FOLDERS, *WORKERS]
     )
 
 
@@ -123,12 +117,6 @@ def test_the_table_forgets_by_itself_and_outlives_the_stack(stack: Stack) -> Non
     assert written["TimeToLiveSpecification"] == {"AttributeName": "expires", "Enabled": True}
     assert written["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
     assert "SSESpecification" not in written, "AWS's own key: ours opens nothing but request states"
-
-
-def test_every_alias_is_live(stack: Stack) -> None:
-    aliases = stack.of_type("AWS::Lambda::Alias")
-    assert {alias["Name"] for alias in aliases.values()} == {"live"}
-    assert len(aliases) == len(FOLDERS) + len(WORKERS)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -223,52 +211,26 @@ def test_a_role_holds_its_functions_policies_and_may_write_logs(folder: str, sta
     written = stack.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"]
     trust = policy(iam.get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"])
     assert trust == written["AssumeRolePolicyDocument"]
-    assert written["ManagedPolicyArns"] == [BASIC, TRACES]
+    own = [{"Ref": name} for name in POLICIES.get(folder, ("MaySeal",))]
+    assert written["ManagedPolicyArns"] == [BASIC, TRACES, *own]
+    assert {"Key": "mcp-function", "Value": folder} in written["Tags"] or not own
     there = iam.list_role_policies(RoleName=name)["PolicyNames"]
     assert sorted(there) == sorted(one["PolicyName"] for one in written.get("Policies", []))
 
 
-def test_no_function_has_a_resource_policy(stack: Stack) -> None:
-    lambdas = stack.client("lambda")
-    for folder in FOLDERS:
-        with pytest.raises(lambdas.exceptions.ResourceNotFoundException):
-            lambdas.get_policy(FunctionName=f"{NAME}-{folder}")
-
-
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_the_api_calls_a_function_in_its_role(folder: str, stack: Stack) -> None:
-    written = stack.of_type("AWS::ApiGatewayV2::Integration")[f"{logical_id(folder)}Integration"]
-    assert written["CredentialsArn"] == {"Fn::GetAtt": ["ApiRole", "Arn"]}
-    assert written["IntegrationUri"]["Fn::Sub"].endswith(f":function:${{{logical_id(folder)}}}${{Qualifier}}")
+def test_only_this_api_may_invoke_a_function_and_only_by_its_route(folder: str, stack: Stack) -> None:
+    permissions = stack.of_type("AWS::Lambda::Permission").values()
+    mine = [one for one in permissions if one["FunctionName"] == {"Ref": logical_id(folder)}]
+    assert {(one["Action"], one["Principal"]) for one in mine} == {
+        ("lambda:InvokeFunction", "apigateway.amazonaws.com")
+    }
+    for one in mine:
+        source, values = one["SourceArn"]["Fn::Sub"]
+        assert values["__ApiId__"] == {"Ref": "HttpApi"}
+        assert source.endswith("/mcp" if folder == "mcp" else f"/mcp/{folder}")
 
 
-# ---- Routes, in the translated template
-
-
-@pytest.mark.parametrize(("mode", "kind"), [("iam", "AWS_IAM"), ("jwt", "JWT"), ("none", "NONE")])
-def test_every_route_to_a_function_carries_the_authorizer(mode: str, kind: str, stack: Stack) -> None:
-    there = dict(stack.resources(AuthMode=mode, AllowedOrigins="https://app.example"))
-    routes = [resource["Properties"] for resource in there.values() if resource["Type"] == "AWS::ApiGatewayV2::Route"]
-    closed = [route for route in routes if not is_open(route["RouteKey"])]
-    assert sorted(route["RouteKey"] for route in closed) == sorted(
-        "ANY /mcp" if folder == "mcp" else f"ANY /mcp/{folder}" for folder in FOLDERS
-    )
-    assert {route["AuthorizationType"] for route in closed} == {kind}
-    named = [route.get("AuthorizerId") for route in closed]
-    assert named == [{"Ref": "JwtAuthorizer"} if mode == "jwt" else None] * len(closed)
-    assert ("JwtAuthorizer" in there) == (mode == "jwt")
-
-
-def is_open(route_key: str) -> bool:
-    """Return whether a route needs no token: metadata and preflight requests."""
-    method, path = route_key.split(" ")
-    return method == "OPTIONS" or path.startswith("/.well-known/oauth-protected-resource")
-
-
-@pytest.mark.parametrize("mode", ["iam", "jwt", "none"])
-def test_open_routes_are_open_on_purpose_and_lead_to_the_endpoint(mode: str, stack: Stack) -> None:
-    there = stack.resources(AuthMode=mode, AllowedOrigins="https://app.example")
-    routes = [resource["Properties"] for _, resource in there if resource["Type"] == "AWS::ApiGatewayV2::Route"]
-    unlocked = [route for route in routes if is_open(route["RouteKey"])]
-    assert all(route["AuthorizationType"] == "NONE" and "AuthorizerId" not in route for route in unlocked)
-    assert any(".well-known" in route["RouteKey"] for route in unlocked) == (mode == "jwt")
+def test_a_worker_is_invoked_by_its_function_alone(stack: Stack) -> None:
+    permissions = stack.of_type("AWS::Lambda::Permission").values()
+    assert [one for one in permissions if one["FunctionName"] == {"Ref": "AuditYearWorker"}] == []

@@ -80,7 +80,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     template = root / "template.yaml"
     text = template.read_text(encoding="utf-8")
     for name in ("FlightStatus", "Quote"):  # `new` writes a tool that asks; these do not, so they have no key
-        text = re.sub(rf"(\n  {name}:.*?CodeUri: \S+\n).*?(?=  {name}Integration)", r"\1", text, flags=re.DOTALL)
+        text = re.sub(rf"(\n  {name}:.*?CodeUri: \S+\n).*?(?=      Events:)", r"\1", text, flags=re.DOTALL)
     block = section("Environment and secrets").code("yaml").strip()
     indented = "".join(f"      {line}\n" for line in block.splitlines())
     template.write_text(
@@ -154,8 +154,8 @@ def test_packages_and_wheels_are_installed_for_the_tests_and_for_the_layer(proje
     tests, layer = ((project / folder / "Makefile").read_text("utf-8") for folder in (".", "layers/dependencies"))
     assert "REQUIREMENTS = layers/dependencies/toolkit.txt layers/dependencies/requirements.txt" in tests
     assert "$(REQUIREMENTS:%=--requirement %) --find-links layers/dependencies/wheels" in tests
-    assert "--find-links ../wheels" in layer
-    assert "--requirement ../requirements.txt" in layer
+    assert "--find-links ../../wheels" in layer
+    assert "--requirement ../../requirements.txt" in layer
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -305,7 +305,7 @@ def sent(draw: st.DrawFn) -> tuple[Any, dict[str, str], dict[str, str]]:
 
 
 def answer(placement: str, body: Any, named: dict[str, str]) -> tuple[int, Any]:  # noqa: ANN401 - JSON
-    response = deployed(placement)(wire.event(json.dumps(body), headers=named), wire.Context("local-all"))
+    response = deployed(placement)(wire.event(json.dumps(body), headers=named), wire.Context("local_all"))
     return response["statusCode"], json.loads(response["body"]) if response["body"] else {}
 
 

@@ -112,7 +112,7 @@ def first_round(function: LambdaFunction, *, began: Any = int(NOW * 1000), remai
     """Play a first round that came at `began`, as the gateway says, to a Lambda with `remaining` seconds."""
     name = function.handlers[0].name
     sent = wire.event(wire.message("tools/call", {"name": name, "arguments": {}}), context={"timeEpoch": began})
-    response = function(sent, wire.Context(f"local-{name}", int(remaining * 1000)))
+    response = function(sent, wire.Context(f"local_{name}", int(remaining * 1000)))
     result: dict[str, Any] = wire.read(response, "tools/call")["result"]
     return result
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BIN = ROOT / ".venv-sam" / "bin"
 BUILT = ROOT / ".aws-sam" / "build"
 PATIENCE = 180  # seconds to wait for output
-OVERRIDES = ("--parameter-overrides", f"AuthMode=none Architecture={ARCHITECTURE}")
+OVERRIDES = ("--parameter-overrides", f"Architecture={ARCHITECTURE}")
 NOBODY = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nobody"}  # SAM hands a developer's own to functions
 LOCAL = ("--skip-pull-image", *OVERRIDES)
 

@@ -107,7 +107,7 @@ def test_every_function_ends_its_conversation_in_a_container(conversation: Path,
     result: dict[str, Any] = {}
     for event in sorted(conversation.glob("*.json")):
         filled = _next(response, event) if result else event.read_text(encoding="utf-8")
-        answered = client.invoke(FunctionName=f"local-{conversation.name}", Payload=filled)
+        answered = client.invoke(FunctionName=f"local_{conversation.name}", Payload=filled)
         response.write_bytes(answered["Payload"].read())
         result = _result(json.loads(response.read_text(encoding="utf-8")))
         if result["resultType"] == "complete":  # earlier than was recorded, where real time runs faster

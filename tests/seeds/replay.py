@@ -55,7 +55,7 @@ def send(handler: LambdaFunction, request: dict[str, Any], *, state: str | None 
     params = {key: value for key, value in request["params"].items() if key != "requestState"}
     echoed = {} if state is None else {"requestState": state}
     sent = wire.message(request["method"], params | echoed, id=request["id"], capabilities=ASKABLE)
-    answer = handler(wire.event(sent), wire.Context(f"local-{handler.handlers[0].name}"))
+    answer = handler(wire.event(sent), wire.Context(f"local_{handler.handlers[0].name}"))
     assert answer["statusCode"] == 200
     return wire.read(answer, request["method"])
 

@@ -22,7 +22,7 @@ def call(instance: LambdaFunction, upto: int, state: str | None = None) -> dict[
     params = {"name": "summing", "arguments": {"upto": upto}, **({} if state is None else {"requestState": state})}
     # a client without any capability: there is nothing to ask it for
     sent = wire.message("tools/call", params, capabilities={})
-    response = instance(wire.event(sent), wire.Context("local-summing"))
+    response = instance(wire.event(sent), wire.Context("local_summing"))
     result: dict[str, Any] = wire.read(response, "tools/call")["result"]
     return result
 

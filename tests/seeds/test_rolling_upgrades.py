@@ -33,7 +33,7 @@ class Balanced:
         state = {"requestState": self.result["requestState"]} if "requestState" in self.result else {}
         answers = {"inputResponses": responses} if responses else {}
         sent = wire.message("tools/call", {"name": "link_accounts", "arguments": {}, **answers, **state}, id=self.id)
-        response = deployed(wire.event(sent), wire.Context("local-link_accounts"))
+        response = deployed(wire.event(sent), wire.Context("local_link_accounts"))
         self.result = wire.read(response, "tools/call")["result"]
         return self
 

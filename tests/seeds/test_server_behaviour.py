@@ -41,7 +41,7 @@ def resolving() -> Conversation:
 
 def post(handler: LambdaFunction, method: str, params: dict[str, Any], **options: Any) -> tuple[int, dict[str, Any]]:  # noqa: ANN401 - as wire takes them
     sent = wire.message(method, params, **options)
-    response = handler(wire.event(sent), wire.Context(f"local-{handler.handlers[0].name}"))
+    response = handler(wire.event(sent), wire.Context(f"local_{handler.handlers[0].name}"))
     return response["statusCode"], wire.read(response, method)
 
 
@@ -110,7 +110,7 @@ def test_the_wish_for_a_task_is_ignored_and_the_call_is_answered_at_once() -> No
 def test_a_question_after_progress_is_the_last_message_of_its_stream() -> None:
     meta = {"progressToken": "p1"}
     sent = wire.message("tools/call", {"name": "counted", "arguments": {}}, meta=meta)
-    response = served(wire.event(sent), wire.Context("local-core_types"))
+    response = served(wire.event(sent), wire.Context("local_core_types"))
     assert response["headers"]["content-type"] == "text/event-stream"
     progress, asked = wire.messages(response)
     assert progress["method"] == "notifications/progress"
@@ -127,7 +127,7 @@ def test_nothing_that_we_send_is_a_request() -> None:
     """A question is part of a result: nothing in it could be answered on its own."""
     meta = {"progressToken": 7}
     sent = wire.message("tools/call", {"name": "counted", "arguments": {}}, meta=meta)
-    response = served(wire.event(sent), wire.Context("local-core_types"))
+    response = served(wire.event(sent), wire.Context("local_core_types"))
     for said in wire.messages(response):
         assert not {"id", "method"} <= said.keys()
     for asked in wire.messages(response)[-1]["result"]["inputRequests"].values():
@@ -232,7 +232,7 @@ def test_what_is_no_input_responses_object_is_a_protocol_error(responses: object
 def test_malformed_json_is_a_protocol_error() -> None:
     headers = wire.headers(wire.message("tools/call", {"name": "update_work_item"}))
     event = wire.event('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {', headers=headers)
-    response = work_item(event, wire.Context("local-update_work_item"))
+    response = work_item(event, wire.Context("local_update_work_item"))
     assert (response["statusCode"], json.loads(response["body"])["error"]["code"]) == (400, -32700)
 
 

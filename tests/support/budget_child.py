@@ -152,7 +152,7 @@ def record() -> Callable[..., Any]:
 class Context:
     """As much of Lambda's context as is read."""
 
-    function_name = "shop-add"
+    function_name = "shop_add"
     aws_request_id = "2f0d2b5e"
 
     def get_remaining_time_in_millis(self) -> int:

@@ -35,7 +35,7 @@ class Lambdas:
     def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
         """Run the function of this physical name."""
         self.invoked.append(FunctionName)
-        function = self._functions[FunctionName.removeprefix("local-")]
+        function = self._functions[FunctionName.removeprefix("local_")]
         response = function(json.loads(Payload), wire.Context(FunctionName))
         return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(response).encode())}
 

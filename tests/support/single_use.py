@@ -101,7 +101,7 @@ class World:
         more |= {} if answers is None else {"inputResponses": dict(answers)}
         sent = wire.event(wire.message("tools/call", {"name": NAME, "arguments": {}, **more}, **options))
         try:
-            response = to(sent, wire.Context(f"local-{NAME}", SECONDS * 1000))
+            response = to(sent, wire.Context(f"local_{NAME}", SECONDS * 1000))
         except Killed:
             return None
         finally:

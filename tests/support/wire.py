@@ -135,7 +135,7 @@ def event(sent: Mapping[str, Any] | str, **options: Any) -> dict[str, Any]:  # n
 class Context:
     """Lambda's context object, as far as anything here looks at it."""
 
-    def __init__(self, function_name: str = "local-test", remaining_ms: int = 29_000) -> None:
+    def __init__(self, function_name: str = "local_test", remaining_ms: int = 29_000) -> None:
         self.function_name = function_name
         self.aws_request_id = "00000000-0000-0000-0000-000000000000"
         self.invoked_function_arn = f"arn:aws:lambda:eu-west-1:111122223333:function:{function_name}"

@@ -539,7 +539,7 @@ def test_the_endpoint_forwards_a_task_request_to_the_function_that_stores_it() -
         return door.answer(Request(sent, event["headers"], None, "", time.time() + 20, event))  # type: ignore[arg-type]
 
     assert isinstance(ask("books.0123456789abcdef012345"), ForwardedResponse)
-    assert lambdas.invoked == ["local-books"]
+    assert lambdas.invoked == ["local_books"]
     for task_id in ("greet.0123456789abcdef012345", "mcp.x", "../books.x", ""):
         with pytest.raises(UnknownTask):
             ask(task_id)

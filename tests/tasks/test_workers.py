@@ -468,10 +468,10 @@ class Lambda:
 
 def test_a_worker_is_called_asynchronously_by_its_name() -> None:
     client = Lambda()
-    WorkerInvoker("local-work-worker", lambda: client)("work.1", None)
+    WorkerInvoker("local_work-worker", lambda: client)("work.1", None)
     assert client.invoked == [
         {
-            "FunctionName": "local-work-worker",
+            "FunctionName": "local_work-worker",
             "InvocationType": "Event",
             "Payload": b'{"mcpTask": {"id": "work.1", "owner": null}}',
         }
@@ -485,7 +485,7 @@ def test_a_worker_is_called_by_the_qualifier_of_its_function(qualifier: str, mon
     with deployed(MCP_QUALIFIER=qualifier):
         talk = Conversation(serve(required), capabilities=WITH_TASKS).call()
     assert talk.task_id
-    assert [request["FunctionName"] for request in client.invoked] == [f"local-required-worker{qualifier}"]
+    assert [request["FunctionName"] for request in client.invoked] == [f"local_required-worker{qualifier}"]
 
 
 def test_a_worker_that_was_called_by_an_alias_runs() -> None:
@@ -497,5 +497,5 @@ def test_a_worker_that_cannot_be_called_is_logged_and_its_task_is_stored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     throttled = ClientError({"Error": {"Code": "TooManyRequestsException", "Message": "secret"}}, "Invoke")
-    WorkerInvoker("local-work-worker", lambda: Lambda(throttled))("work.1", None)
+    WorkerInvoker("local_work-worker", lambda: Lambda(throttled))("work.1", None)
     assert caplog.messages == ["no worker: invoke_TooManyRequestsException"]

@@ -96,7 +96,7 @@ class World:
         """Let one worker come, as Lambda starts it."""
         task_id, owner = summons
         event = {"mcpTask": {"id": task_id, "owner": owner}}
-        assert self.function(event, wire.Context("local-work-worker", int(seconds * 1000))) == {}
+        assert self.function(event, wire.Context("local_work-worker", int(seconds * 1000))) == {}
 
 
 class Client:
@@ -115,7 +115,7 @@ class Client:
         claims["exp"] = str(int(self.world.clock()) + 60)
         context = {"authorizer": {"jwt": {"claims": claims}}}
         self.response = self.world.function(
-            wire.event(sent, context=context, **options), wire.Context("local-work", 28_000)
+            wire.event(sent, context=context, **options), wire.Context("local_work", 28_000)
         )
         return wire.read(self.response, method)
 

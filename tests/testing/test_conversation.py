@@ -138,7 +138,7 @@ def test_the_last_message_of_a_stream_is_the_response() -> None:
     sent = json.loads(json.dumps(talk.rounds[0][0]))
     body = json.loads(sent["body"])
     body["params"]["_meta"][meta] = "info"
-    response = serve(talkative)({**sent, "body": json.dumps(body)}, Context("local-talkative"))
+    response = serve(talkative)({**sent, "body": json.dumps(body)}, Context("local_talkative"))
     talk.rounds.append((sent, response))
     assert response["headers"]["content-type"] == "text/event-stream"
     assert talk.text == "done"

@@ -60,7 +60,7 @@ def serve_catalog(
             from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
             from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
 
-            service = f"{settings.stack}/{function_name.removeprefix(f'{settings.stack}-')}"
+            service = f"{settings.stack}/{settings.folder(function_name)}"
             seals = SealFactory(settings, service, now=now) if settings.kms_keys else None
             return LegacyServer(settings, ModernServer(door.answer, catalog, forwards=True), seals, now=now)
 
@@ -120,7 +120,7 @@ class FrontDoor:
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
         """Forward a request, unchanged, to a function of the catalog."""
-        name = f"{self._settings.stack}-{function}{self._settings.qualifier}"
+        name = f"{self._settings.function_name(function)}{self._settings.qualifier}"
         began = time.perf_counter()
         try:
             return forwarding.forward(self._client, name, request.event, seconds=request.deadline - self._now())

@@ -18,7 +18,7 @@ from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction, lazy_function
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import ENDPOINT, WORKER
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.protocol.json_reader import GcPause
 from mcp_functions.settings import read as read_settings
@@ -137,12 +137,13 @@ class Deployment:
         Raises:
             Misconfigured: a handler needs a table, and the environment names no table or no key.
         """
-        self._offer, self._settings, self._now = offer, settings, now
-        folder = function_name.removeprefix(f"{settings.stack}-")
+        folder = settings.folder(function_name)
         # A worker runs the code of its function and opens what that function sealed.
         self.folder = folder.removesuffix(WORKER) if offer.has_tasks else folder
         self.service = offer.audience or f"{settings.stack}/{self.folder}"
-        self._has_keys = bool(offer.codec or offer.wrapping or settings.kms_keys)
+        keeps = offer.needs_table or self.folder == ENDPOINT  # the endpoint keeps questions to clients of 2025
+        self._offer, self._settings, self._now = offer, settings.only(key=keeps or offer.needs_state, table=keeps), now
+        self._has_keys = bool(offer.codec or offer.wrapping or self._settings.kms_keys)
         if offer.needs_table and not (self._has_keys and settings.table):
             from mcp_functions.dispatch.single_use import NO_TABLE  # noqa: PLC0415 - imported at init where needed
 
@@ -197,15 +198,10 @@ class Deployment:
 
         settings, now = self._settings, self._now
         # The qualifier is that of this function: a worker of another version might not know its states or questions.
-        invoke_worker = WorkerInvoker(f"{settings.stack}-{self.folder}{WORKER}{settings.qualifier}", lambda_client)
-        tasks = Tasks(
-            self._offer.handlers,
-            settings,
-            self.folder,
-            self._seals.table(settings.max_task_ttl),
-            invoke_worker,
-            now=now,
-        )
+        name = f"{settings.function_name(self.folder)}{WORKER}{settings.qualifier}"
+        invoke_worker = WorkerInvoker(name, lambda_client)
+        table = self._seals.table(settings.max_task_ttl)
+        tasks = Tasks(self._offer.handlers, settings, self.folder, table, invoke_worker, now=now)
         worker = Worker(
             tasks.tools, tasks.store, invoke_worker, now=now, lease_seconds=settings.task_lease, audit=self._offer.audit
         )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 AuthMode: TypeAlias = Literal["iam", "jwt", "none"]
 AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "none": "none"}
-JWT_VARIABLES = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_RESOURCE_URL")
+JWT_VARIABLES = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE")
 # RFC 9728, 2: an https URL without a fragment. Lower case, because clients compare it; http only on loopback.
 RESOURCE_URL = r"(https://[a-z0-9.-]+|http://(localhost|127\.0\.0\.1))(:\d+)?(/[^\s?#\"]*)?"
 
@@ -49,7 +49,7 @@ class Settings(NamedTuple):
     auth_mode: AuthMode = "iam"
     jwt_issuer: str = ""
     jwt_audiences: tuple[str, ...] = ()
-    resource_url: str = ""
+    resource_url: str = ""  # empty: the domain of each request, and /mcp
     scopes_supported: tuple[str, ...] = ()
     scope_hierarchy: Hierarchy = {}  # noqa: RUF012 - never changed
     allowed_origins: frozenset[str] = frozenset()
@@ -67,6 +67,21 @@ class Settings(NamedTuple):
     session_seconds: int = SESSION_SECONDS
     question_seconds: int = QUESTION_SECONDS
     questions_since: str = QUESTIONS_SINCE
+
+    def function_name(self, folder: str) -> str:
+        """Return the physical name of a function; a stack's name has no underscore, so no two stacks share one."""
+        return f"{self.stack}_{folder}"
+
+    def folder(self, function_name: str) -> str:
+        """Return the folder of a physical name."""
+        return function_name.removeprefix(f"{self.stack}_")
+
+    def only(self, *, key: bool, table: bool) -> Settings:
+        """Return the settings of a function that needs the key, or the table, or neither.
+
+        Every function has both names in its environment, but only some have the permission.
+        """
+        return self._replace(kms_keys=self.kms_keys if key else (), table=self.table if table else "")
 
     @property
     def server_info(self) -> dict[str, str]:
@@ -136,7 +151,8 @@ def _check_jwt(environ: Mapping[str, str]) -> None:
         if not environ.get(name, "").strip(", "):
             message = f"AuthMode is jwt, but {name} is not set: a token could be for anybody"
             raise Misconfigured(message)
-    if not re.fullmatch(RESOURCE_URL, environ["MCP_RESOURCE_URL"]):
+    resource_url = environ.get("MCP_RESOURCE_URL", "")
+    if resource_url and not re.fullmatch(RESOURCE_URL, resource_url):
         message = "MCP_RESOURCE_URL must be the URL that clients connect to: https, its host in lower case, no query"
         raise Misconfigured(message)
 

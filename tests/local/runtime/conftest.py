@@ -71,7 +71,7 @@ class Stack:
         client: Any = boto3.session.Session().client("lambda", config=Config(retries={"total_max_attempts": 1}))
         try:
             payload = json.dumps(event).encode()
-            answer = client.invoke(FunctionName=f"local-{folder}", Payload=payload, InvocationType=how)
+            answer = client.invoke(FunctionName=f"local_{folder}", Payload=payload, InvocationType=how)
             return {**answer, "Payload": json.loads(answer["Payload"].read() or b"null")}
         finally:
             client.close()

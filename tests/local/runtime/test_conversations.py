@@ -152,6 +152,6 @@ def test_the_demo_holds_its_conversation_with_a_process_for_every_round() -> Non
     command = [sys.executable, "-m", "mcp_functions.local", "demo", "--runtime"]
     ran = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False)  # noqa: S603
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert len(set(re.findall(r"local-update_work_item ran [\d.]+ ms as pid (\d+) and ended", ran.stdout))) == 3
+    assert len(set(re.findall(r"local_update_work_item ran [\d.]+ ms as pid (\d+) and ended", ran.stdout))) == 3
     assert ran.stdout.endswith("3 rounds, 3 processes, and nothing kept on the server between them.\n")
     assert max(map(len, ran.stdout.splitlines())) <= 120

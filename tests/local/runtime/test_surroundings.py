@@ -32,10 +32,10 @@ def handler(event, context):
 """
 GLOBALS = """
 Parameters:
-  AuthMode: {Type: String, Default: iam}
+  Stage: {Type: String, Default: dev}
 Conditions:
-  UsesJwt: !Equals [!Ref AuthMode, jwt]
-  UsesNothing: !Equals [!Ref AuthMode, none]
+  IsProduction: !Equals [!Ref Stage, prod]
+  IsTried: !Equals [!Ref Stage, dev]
 Globals:
   Function:
     Timeout: 7
@@ -43,19 +43,19 @@ Globals:
     Environment:
       Variables:
         MCP_STACK: !Ref AWS::StackName
-        MCP_AUTH_MODE: !Ref AuthMode
+        MCP_AUTH_MODE: iam
         OF_ALL: everybody
-        ISSUER: !If [UsesJwt, https://issuer.example, !Ref AWS::NoValue]
-        MODE: !If [UsesNothing, open, closed]
+        BANK: !If [IsProduction, https://bank.example, !Ref AWS::NoValue]
+        MODE: !If [IsTried, open, closed]
 """
 
 
 def test_the_context_is_lambdas(deploy: Deploy) -> None:
     stack = deploy({"tells": CONTEXT}, {"tells": "{Timeout: 5, MemorySize: 192}"})
     told = stack.value("tells")
-    assert told["function_name"] == "local-tells"
-    assert told["invoked_function_arn"] == "arn:aws:lambda:us-east-1:123456789012:function:local-tells"
-    assert told["log_group_name"] == "/aws/lambda/local-tells"
+    assert told["function_name"] == "local_tells"
+    assert told["invoked_function_arn"] == "arn:aws:lambda:us-east-1:123456789012:function:local_tells"
+    assert told["log_group_name"] == "/aws/lambda/local_tells"
     assert told["aws_request_id"] == stack.harness.invocations[-1].request_id
     assert (told["function_version"], told["memory_limit_in_mb"]) == ("$LATEST", "192")
     assert 0 < told["left"] <= 5000
@@ -68,7 +68,7 @@ def test_variables_are_the_templates_and_the_harness_decides_what_a_deployment_d
     assert (one["OF_ONE"], one["OF_ALL"]) == ("local/us-east-1", "mine")
     assert ("OF_ONE" in other, other["OF_ALL"]) == (False, "everybody")
     assert (one["MCP_STACK"], one["MCP_AUTH_MODE"], one["MODE"]) == ("local", "none", "open")
-    assert "ISSUER" not in one  # AWS::NoValue
+    assert "BANK" not in one  # AWS::NoValue
     assert "MCP_STAGE" not in one  # the template does not set it, so it is not there, as on Lambda
 
 
@@ -122,7 +122,7 @@ def test_a_variable_that_the_template_sets_may_have_another_value_in_the_shell(
 def test_the_variables_of_lambda_are_there(deploy: Deploy) -> None:
     told = deploy({"tells": ENVIRON}, {"tells": "{LoggingConfig: {LogFormat: JSON}}"}).value("tells")
     assert told["AWS_EXECUTION_ENV"] == f"AWS_Lambda_python{sys.version_info.major}.{sys.version_info.minor}"
-    assert (told["AWS_LAMBDA_FUNCTION_NAME"], told["_HANDLER"]) == ("local-tells", "app.handler")
+    assert (told["AWS_LAMBDA_FUNCTION_NAME"], told["_HANDLER"]) == ("local_tells", "app.handler")
     assert (told["AWS_REGION"], told["TZ"], told["AWS_LAMBDA_LOG_FORMAT"]) == ("us-east-1", ":UTC", "JSON")
     assert told["LAMBDA_TASK_ROOT"].endswith("/functions/tells")
     assert told["_X_AMZN_TRACE_ID"].startswith("Root=1-")

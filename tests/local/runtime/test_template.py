@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_functions.local import Problem, environment
-from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions, find
+from mcp_functions.local.lambdas.functions import find
 from mcp_functions.local.runtime.configuration import Template
 from mcp_functions.local.runtime.configuration import find as find_template
 from mcp_functions.local.runtime.intrinsics import Resolver, Unknown, text
@@ -25,7 +25,6 @@ TEMPLATE: dict[str, Any] = {
         "Stage": {"Type": "String", "Default": "prod"},
         "Zones": {"Type": "CommaDelimitedList", "Default": "a,b"},
         "Needed": {"Type": "String"},
-        "AuthMode": {"Type": "String", "Default": "iam"},
     },
     "Conditions": {
         "Prod": {"Fn::Equals": [{"Ref": "Stage"}, "prod"]},
@@ -37,7 +36,7 @@ TEMPLATE: dict[str, Any] = {
         "Key": {"Type": "AWS::KMS::Key"},
         "Add": {
             "Type": "AWS::Serverless::Function",
-            "Properties": {"FunctionName": {"Fn::Sub": "${AWS::StackName}-add"}},
+            "Properties": {"FunctionName": {"Fn::Sub": "${AWS::StackName}_add"}},
         },
         "Table": {"Type": "AWS::DynamoDB::Table"},
         "Named": {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": "ours"}},
@@ -46,7 +45,7 @@ TEMPLATE: dict[str, Any] = {
 
 
 def resolver() -> Resolver:
-    return Resolver(TEMPLATE, stack="local", key_arn=KEY, given={"AuthMode": "none"})
+    return Resolver(TEMPLATE, stack="local", key_arn=KEY)
 
 
 @pytest.mark.parametrize(
@@ -56,15 +55,14 @@ def resolver() -> Resolver:
         (7, 7),
         ({"Ref": "AWS::StackName"}, "local"),
         ({"Ref": "Stage"}, "prod"),
-        ({"Ref": "AuthMode"}, "none"),
         ({"Ref": "Key"}, "7a0b1c2d"),
-        ({"Ref": "Add"}, "local-add"),
+        ({"Ref": "Add"}, "local_add"),
         ({"Ref": "Table"}, "local-Table"),
         ({"Ref": "Named"}, "ours"),
         ({"Fn::GetAtt": "Key.Arn"}, KEY),
         ({"Fn::GetAtt": ["Key", "Arn"]}, KEY),
-        ({"Fn::GetAtt": "Add.Arn"}, "arn:aws:lambda:us-east-1:123456789012:function:local-add"),
-        ({"Fn::Sub": "${Stage}-${Add}-${!Literal}-${Key.Arn}"}, f"prod-local-add-${{Literal}}-{KEY}"),
+        ({"Fn::GetAtt": "Add.Arn"}, "arn:aws:lambda:us-east-1:123456789012:function:local_add"),
+        ({"Fn::Sub": "${Stage}-${Add}-${!Literal}-${Key.Arn}"}, f"prod-local_add-${{Literal}}-{KEY}"),
         ({"Fn::Sub": ["${x}/${Stage}", {"x": {"Ref": "AWS::Region"}}]}, "us-east-1/prod"),
         ({"Fn::If": ["Prod", "yes", {"Ref": "Nothing"}]}, "yes"),
         ({"Fn::If": ["None", {"Ref": "Nothing"}, "no"]}, "no"),
@@ -132,7 +130,7 @@ def test_a_folder_with_two_functions_belongs_to_the_one_with_its_name(tmp_path: 
     two = block(
         "CodeUri: a, Timeout: 1",
         "  G:\n    Type: AWS::Serverless::Function\n"
-        "    Properties: {CodeUri: a, Timeout: 2, FunctionName: !Sub '${AWS::StackName}-a'}\n",
+        "    Properties: {CodeUri: a, Timeout: 2, FunctionName: !Sub '${AWS::StackName}_a'}\n",
     )
     found = read(tmp_path, two).configuration(tmp_path / "a")
     assert found
@@ -180,14 +178,7 @@ def test_a_template_stands_beside_the_functions(tmp_path: Path) -> None:
     assert find_template(tmp_path / "functions") == tmp_path / "template.yml"
 
 
-def test_the_projects_own_template_has_a_block_for_every_function() -> None:
+def test_the_projects_own_template_has_a_block_for_every_function_with_the_key() -> None:
     template = Template(ROOT / "template.yaml", OWN, stack="local", shell={})
-    found = {app.parent.name: template.configuration(app.parent) for app in find(ROOT / "functions")}
-    assert None not in found.values()
-    keyed = {folder for folder, block_ in found.items() if block_ and block_.variables.get("MCP_KMS_KEYS") == KEY}
-    with Functions(ROOT / "functions") as loaded:
-        asking = {
-            folder for folder, one in loaded.by_folder.items() if any(handler.needs_state for handler in one.handlers)
-        }
-    assert keyed >= asking | {FRONT_DOOR}  # which seals for clients of 2025
-    assert keyed < found.keys()
+    found = [template.configuration(app.parent) for app in find(ROOT / "functions")]
+    assert {block_.variables["MCP_KMS_KEYS"] if block_ else None for block_ in found} == {KEY}

@@ -90,7 +90,7 @@ class Dispatcher:
         if handler.scopes:
             from mcp_functions.http import access_tokens  # noqa: PLC0415 - most handlers need no scope
 
-            access_tokens.permit(handler.name, handler.scopes, request.scopes, self._settings)
+            access_tokens.permit(handler.name, handler.scopes, request, self._settings)
         return handler
 
     def _run(self, request: Request, handler: Handler[..., Any]) -> Result:

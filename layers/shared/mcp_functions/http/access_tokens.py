@@ -17,13 +17,14 @@ from mcp_functions.protocol.messages import Identity, Principal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
 
 CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")  # RFC 9068 and Cognito; OpenID Connect; Okta; Entra ID
 OTHER_TOKENS = {"id", "refresh", "offline"}  # values of Cognito's token_use and Keycloak's typ
 
 
-def check(claims: Mapping[str, Any], settings: Settings, now: float) -> Identity:
+def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Settings, now: float) -> Identity:
     """Check the claims of a verified access token, and return whose it is and what it allows.
 
     "MCP servers MUST validate that access tokens were issued specifically for them as the intended audience"; "Invalid
@@ -34,12 +35,12 @@ def check(claims: Mapping[str, Any], settings: Settings, now: float) -> Identity
     """
     reason = _invalid(claims, settings, now)
     if reason:
-        raise Unauthorized(reason, metadata.challenge(settings, error="invalid_token"))
+        raise Unauthorized(reason, metadata.challenge(settings, context, error="invalid_token"))
     client = next((str(claims[name]) for name in CLIENT_CLAIMS if claims.get(name)), "")
     return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims))
 
 
-def permit(name: str, needed: Sequence[str], granted: frozenset[str], settings: Settings) -> None:
+def permit(name: str, needed: Sequence[str], request: Request, settings: Settings) -> None:
     """Check that a token, which grants some scopes, has all that a handler needs.
 
     Raises:
@@ -51,10 +52,12 @@ def permit(name: str, needed: Sequence[str], granted: frozenset[str], settings: 
     if settings.auth_mode == "iam":
         message = f"{name} needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
         raise Misconfigured(message)
-    if not set(needed) <= scopes.expand(granted, settings.scope_hierarchy):
+    if not set(needed) <= scopes.expand(request.scopes, settings.scope_hierarchy):
         # "servers SHOULD include all scopes required for the current operation in a single challenge"
         scope = " ".join(needed)
-        raise InsufficientScope(scope, metadata.challenge(settings, error="insufficient_scope", scope=scope))
+        context = request.event.get("requestContext", {})
+        challenge = metadata.challenge(settings, context, error="insufficient_scope", scope=scope)
+        raise InsufficientScope(scope, challenge)
 
 
 def _invalid(claims: Mapping[str, Any], settings: Settings, now: float) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions import observability
-from mcp_functions.http import cors, identity, requests, responses
+from mcp_functions.http import cors, identity, metadata, requests, responses
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
 from mcp_functions.protocol.errors import InvalidRequest, ParseError
@@ -101,7 +101,8 @@ class HttpExchange:
         if http.method != "GET":
             return self._method_not_allowed("GET")
         notes.method = "metadata"
-        return responses.json(http, 200, document)
+        resource = metadata.resource_url(endpoint.settings, http.context)
+        return responses.json(http, 200, {"resource": resource, **document})
 
     def _for_earlier_revision(self, endpoint: Endpoint) -> Response | None:
         """Let a client of an earlier revision be answered; None for a message of this revision."""

@@ -47,7 +47,7 @@ def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
     if isinstance(output, dict) and settings.auth_mode == "jwt" and isinstance(output.get("claims"), dict):
         from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
 
-        return access_tokens.check(output["claims"], settings, now)
+        return access_tokens.check(output["claims"], request.context, settings, now)
     message = f"AuthMode is {settings.auth_mode}, but the event carries no such caller: the route has no authorizer"
     raise Misconfigured(message)
 

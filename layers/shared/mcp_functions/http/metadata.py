@@ -1,24 +1,29 @@
 """Protected resource metadata (RFC 9728), which tells a client where to get an access token.
 
-All of it comes from the configuration and none from the Host header: an attacker who could choose the Host header could
-choose the authorization server.
+The issuer comes from the configuration, and the resource from the configuration or from `requestContext`, which the
+gateway alone writes. None comes from the Host header: an attacker who chose it could choose the authorization server.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.protocol.constants import ENDPOINT
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from urllib.parse import SplitResult
 
     from mcp_functions.settings import Settings
 
 ROOT = "/.well-known/oauth-protected-resource"
+DEFAULT_PATH = f"/{ENDPOINT}"
 
 
 def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the metadata under both paths at which clients look for it; nothing if callers need no token.
+    """Return the metadata under both paths at which clients look for it, without the resource.
+
+    There is none if callers need no token.
 
     "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path of
     the endpoint first, then the root ("Authorization server discovery").
@@ -26,7 +31,6 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
     if settings.auth_mode != "jwt":
         return {}
     document: dict[str, Any] = {
-        "resource": settings.resource_url,  # "The resource value … MUST be identical" to what the client used
         "authorization_servers": [settings.jwt_issuer],
         "bearer_methods_supported": ["header"],
         "resource_name": settings.server_name,
@@ -34,18 +38,31 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
     supported = list(settings.scopes_supported) or sorted(scopes)
     if supported:
         document["scopes_supported"] = supported
-    path = _resource_url(settings).path.rstrip("/")
+    path = _split(settings.resource_url or DEFAULT_PATH).path.rstrip("/")
     return dict.fromkeys((ROOT, ROOT + path), document)
 
 
-def challenge(settings: Settings, **parameters: str) -> str:
+def resource_url(settings: Settings, context: Mapping[str, Any]) -> str:
+    """Return the URL of this server.
+
+    "The resource value … MUST be identical" to what the client used (RFC 9728, section 3.3).
+
+    Args:
+        settings: of the deployment. Its `resource_url` is for a CDN, which calls the API by another name.
+        context: `requestContext`. Its domain is the one that the client called.
+
+    """
+    return settings.resource_url or f"https://{context.get('domainName', '')}{DEFAULT_PATH}"
+
+
+def challenge(settings: Settings, context: Mapping[str, Any], **parameters: str) -> str:
     """Return a `WWW-Authenticate` header (RFC 6750, section 3) that names the metadata (RFC 9728, section 5.1)."""
-    url = _resource_url(settings)
+    url = _split(resource_url(settings, context))
     parameters["resource_metadata"] = f"{url.scheme}://{url.netloc}{ROOT}{url.path.rstrip('/')}"
     return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())
 
 
-def _resource_url(settings: Settings) -> SplitResult:
+def _split(url: str) -> SplitResult:
     from urllib.parse import urlsplit  # noqa: PLC0415 - only a deployment with tokens has a resource
 
-    return urlsplit(settings.resource_url)
+    return urlsplit(url)

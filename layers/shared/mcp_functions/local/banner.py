@@ -52,6 +52,7 @@ KMS answers at {url}, with this project's key. Where `sam local` runs, first:
 
 export AWS_ENDPOINT_URL_KMS={inside}
 export MCP_KMS_KEYS={arn}
+export MCP_AUTH_MODE=none
 
 {hint}Ctrl-C stops."""
 

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from mcp_functions.attack import cli as attack_cli
-from mcp_functions.local import cli
+from mcp_functions.local import auth as auth_block
+from mcp_functions.local import cli, template
 from mcp_functions.local.problems import Problem
+from mcp_functions.settings import AUTH_MODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcp_functions.local.verification import Choices
+    from mcp_functions.settings import AuthMode
 
 NAME = "mcp-functions"
 FORWARDED = {
@@ -101,6 +104,13 @@ def verify(
         outcomes.add(line.outcome)
         click.echo(str(line))
     return 1 if "FAILED" in outcomes else 0
+
+
+@main.command()
+@click.argument("mode", type=click.Choice(list(AUTH_MODES)))
+def auth(mode: AuthMode) -> None:
+    """Write into template.yaml who may call: callers that sign (iam) or have a token (jwt), or all (none)."""
+    click.echo(auth_block.write(Path(template.FILE), mode))
 
 
 def _add(name: str, text: str, forward: Callable[[Sequence[str]], int]) -> None:

@@ -23,6 +23,7 @@ TASKS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskI
 RESUME = "turns/resume"  # internal: a message of a dialect continues a call; no request has this method
 
 WORKER = "-worker"  # suffix of the name of a worker's Lambda function
+ENDPOINT = "mcp"  # the folder of the function that answers at /mcp itself
 
 LISTS = {
     "tools/list": "tools",

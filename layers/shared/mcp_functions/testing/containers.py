@@ -31,7 +31,7 @@ PROCESS_SECONDS = 60  # limit for a process to answer one event
 class Context:
     """Lambda's context object, with the members that the toolkit and Powertools read."""
 
-    function_name: str = "local-function"
+    function_name: str = "local_function"
     remaining_ms: int = 29_000
     memory_limit_in_mb: int = 512
     invoked_function_arn: str = ""

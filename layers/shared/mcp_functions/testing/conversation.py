@@ -145,7 +145,7 @@ class Conversation(Transcript):
 
     def poll(self) -> Self:
         """Run the invocations of the task's worker that are due, and get the task (`tasks/get`)."""
-        worker = f"{environment.STACK}-{self.function}{WORKER}"
+        worker = f"{environment.STACK}_{self.function}{WORKER}"
         raised = None
         for event in take_invocations(worker):
             with environment.applied(self._caller.environment()), captured_failures() as failures:
@@ -216,7 +216,7 @@ class Conversation(Transcript):
         message = self._caller.message(self._next_id, method, params)
         self._next_id += 1
         event = self._caller.event(message, f"/mcp/{self.function}", self._moment(), self._target.now())
-        context = Context(f"{environment.STACK}-{self.function}")
+        context = Context(f"{environment.STACK}_{self.function}")
         with environment.applied(self._caller.environment()), captured_failures() as self._failures:
             response = self._target(json.loads(json.dumps(event)), context)
         self.raised = self._failures.last

@@ -9,42 +9,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_functions.local.checks.invocations import (
-    API_ROLE,
     a_function_has_a_worker_if_and_only_if_it_has_tasks,
     functions_time_out_before_their_callers,
-    the_api_may_invoke_the_functions_and_nothing_else,
-    the_front_door_may_invoke_the_others_and_nothing_else,
+    nobody_else_may_invoke_a_function,
+    the_front_door_may_invoke_this_stacks_functions,
 )
 from mcp_functions.local.checks.permissions import (
-    TABLE,
-    a_function_has_the_table_if_and_only_if_it_keeps_something,
-    a_function_may_seal_if_and_only_if_it_can_ask,
-    a_function_may_use_the_bucket_if_it_has_one,
+    a_function_has_the_policies_that_its_handlers_need,
+    a_function_is_tagged_with_its_own_name,
+    a_function_reaches_the_key_and_the_table_by_these_policies_only,
     the_table_keeps_what_is_written_and_deletes_what_has_expired,
+    the_two_policies_open_what_is_under_a_functions_own_name,
 )
 from mcp_functions.local.checks.project import FOLDER, Project, pascal, read
 from mcp_functions.local.checks.routes import (
     every_folder_is_deployed,
     every_folder_is_listed,
-    every_function_has_its_route_and_every_route_its_authorizer,
-    public_routes_exist_and_are_conditional,
+    every_function_has_its_route_behind_the_authorizer,
+    the_api_enforces_what_functions_believe,
 )
-from mcp_functions.local.checks.statements import KEY, may_keep_as, may_seal_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = [
-    "API_ROLE",
     "CHECKS",
     "FOLDER",
-    "KEY",
-    "TABLE",
     "Project",
     "complaints",
     "every_folder_is_listed",
-    "may_keep_as",
-    "may_seal_as",
     "pascal",
     "read",
 ]
@@ -52,14 +45,15 @@ __all__ = [
 CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     every_folder_is_deployed,
     every_folder_is_listed,
-    a_function_may_seal_if_and_only_if_it_can_ask,
-    a_function_has_the_table_if_and_only_if_it_keeps_something,
+    every_function_has_its_route_behind_the_authorizer,
+    the_api_enforces_what_functions_believe,
+    a_function_has_the_policies_that_its_handlers_need,
+    a_function_is_tagged_with_its_own_name,
+    the_two_policies_open_what_is_under_a_functions_own_name,
+    a_function_reaches_the_key_and_the_table_by_these_policies_only,
     the_table_keeps_what_is_written_and_deletes_what_has_expired,
-    a_function_may_use_the_bucket_if_it_has_one,
-    the_front_door_may_invoke_the_others_and_nothing_else,
-    the_api_may_invoke_the_functions_and_nothing_else,
-    every_function_has_its_route_and_every_route_its_authorizer,
-    public_routes_exist_and_are_conditional,
+    the_front_door_may_invoke_this_stacks_functions,
+    nobody_else_may_invoke_a_function,
     functions_time_out_before_their_callers,
     a_function_has_a_worker_if_and_only_if_it_has_tasks,
 )

@@ -7,9 +7,16 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.checks.statements import (
-    may_keep_as,
-    may_seal_as,
-    may_store_as,
+    KEEP,
+    KEEP_STATEMENTS,
+    KEY,
+    MAY_SEAL,
+    SEAL,
+    TABLE,
+    TAG,
+    managed,
+    names,
+    own_statements,
     resources,
     statements,
     touches,
@@ -21,7 +28,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.checks.project import Block, Project
 
-TABLE = {"Ref": "Table"}
 TABLE_PROPERTIES = {
     "BillingMode": "PAY_PER_REQUEST",
     "AttributeDefinitions": [{"AttributeName": "key", "AttributeType": "S"}],
@@ -33,61 +39,80 @@ KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-
 PRINT_BLOCK = "the whole block is printed by: python -m mcp_functions.local block"
 # Clients still hold the states of a function that asked until now, so it must open them for one more lifetime.
 STOPPED = " (if it asked until now: keep `elicit: Elicit` in its signature, unused, for one answer_within)"
+SHARED = {"kms": KEY, "dynamodb": {"Fn::GetAtt": "Table.Arn"}}  # service -> what only the two policies open
 
 
-def a_function_may_seal_if_and_only_if_it_can_ask(project: Project) -> Iterator[str]:
-    """Check that only functions that ask may use the key, each under its own name. The endpoint may use it too."""
-    for folder, block in sorted(project.functions.items()):
-        sealing = [statement for statement in statements(block.properties) if touches(statement, "kms")]
-        keys = block.variable("MCP_KMS_KEYS")
-        uses_key = bool(sealing) or keys is not None
-        if folder in project.asking or (uses_key and folder in project.endpoint_folders):
-            yield from _seals(folder, block.logical_id, sealing, keys)
+def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iterator[str]:
+    """Check that a function may seal if it can ask, and may keep if it keeps something; the endpoint may do both."""
+    for folder, (logical_id, properties) in sorted(project.functions.items()):
+        found = managed(properties) & {SEAL, KEEP}
+        kind = _kind(project, folder)
+        for policy in sorted(_needed(project, folder) - found):
+            yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {logical_id}; {kind}"
+        if folder in project.endpoint_folders:
             continue
-        if sealing:
-            yield f"functions/{folder} never asks: {block.logical_id} must have no permission for KMS{STOPPED}"
-        if keys is not None:
-            yield f"functions/{folder} never asks: {block.logical_id} must have no MCP_KMS_KEYS{STOPPED}"
+        for policy in sorted(found - _needed(project, folder)):
+            why = f"never asks{STOPPED}" if policy == SEAL else "keeps nothing"
+            yield f"functions/{folder} {why}: remove !Ref {policy} from Policies of {logical_id}"
 
 
-def _seals(folder: str, logical_id: str, sealing: list[dict[str, Any]], keys: object) -> Iterator[str]:
-    expected = may_seal_as(folder)
-    allowed = [key for statement in sealing for key in resources(statement)]
-    patterns = [key for key in allowed if not _is_a_key(key)]
-    if not sealing or any(without_resource(one) != without_resource(expected) for one in sealing):
-        yield f"functions/{folder} asks: {logical_id} needs exactly this statement: {json.dumps(expected)}"
-    elif patterns:
-        yield f"functions/{folder} asks: {logical_id} may use more than your own keys: {patterns[0]}"
-    usable = allowed if sealing else [expected["Resource"]]
-    if not any(key in usable for key in _listed_keys(keys)):
-        yield f"functions/{folder} asks: {logical_id} needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"
+def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
+    """Check the tag by which the two policies know a function: with another's, it could open the other's states."""
+    for folder, block in [*sorted(project.functions.items()), *sorted(project.workers.items())]:
+        tag = block.properties.get("Tags", {}).get(TAG)
+        if tag != folder and (tag is not None or managed(block.properties) & {SEAL, KEEP}):
+            yield f"{block.logical_id} must have Tags: {TAG}: {folder}, not {tag}"
 
 
-def a_function_has_the_table_if_and_only_if_it_keeps_something(project: Project) -> Iterator[str]:
-    """Check that only functions that keep something may use the table, each its own items.
+def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -> Iterator[str]:
+    """Check the statements of MaySeal and MayKeep, which every function shares."""
+    if not (project.asking | project.keeping):
+        return
+    policies = project.of_type("AWS::IAM::ManagedPolicy")
+    sealing = statements(policies.get(SEAL, {}).get("PolicyDocument"))
+    if [without_resource(one) for one in sealing] != [without_resource(MAY_SEAL)]:
+        yield f"{SEAL} must have exactly this statement: {json.dumps(MAY_SEAL)}"
+    else:
+        yield from _keys(project, resources(sealing[0]))
+    keeping = policies.get(KEEP, {}).get("PolicyDocument", {}).get("Statement", [])
+    if project.keeping and not _opens_own_items(keeping):
+        yield f"{KEEP} must have no statements but these, and the first: {json.dumps(KEEP_STATEMENTS)}"
 
-    The endpoint may use the table too: it keeps its questions to clients of 2025 there.
-    """
-    for folder, block in sorted(project.functions.items()):
-        keeping = [statement for statement in statements(block.properties) if touches(statement, "dynamodb")]
-        table = block.variable("MCP_TABLE")
-        uses_table = bool(keeping) or table is not None
-        if folder in project.keeping or (uses_table and folder in project.endpoint_folders):
-            start, expected = f"functions/{folder} keeps something: {block.logical_id} needs", may_keep_as(folder)
-            if keeping != [expected]:
-                kind = "task" if folder in project.tasks else "single_use"
-                yield f"{start} exactly this statement: {json.dumps(expected)}; {PRINT_BLOCK} {kind} {folder}"
-            if table != TABLE:
-                yield f"{start} MCP_TABLE: !Ref Table"
-        elif uses_table:
-            needless = f"{block.logical_id} must have no MCP_TABLE, nor permission for DynamoDB"
-            yield f"functions/{folder} keeps nothing: {needless}"
+
+def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Project) -> Iterator[str]:
+    """Check a function's own statements: none may open the toolkit's key or table, which other functions use too."""
+    for block in [*project.functions.values(), *project.workers.values()]:
+        for statement in own_statements(block.properties):
+            yield from _reaches(block, statement)
+
+
+def _reaches(block: Block, statement: dict[str, Any]) -> Iterator[str]:
+    if _is_for_an_audience(statement):
+        return
+    for service, shared in SHARED.items():
+        opened = [one for one in resources(statement) if one == "*" or names(one) == names(shared)]
+        if opened and touches(statement, service):
+            yield (
+                f"{block.logical_id} may use {service} on {names(opened[0])}, beyond its own name:"
+                f" name a resource of your own, or !Ref {SEAL if service == 'kms' else KEEP}"
+            )
+
+
+def _is_for_an_audience(statement: dict[str, Any]) -> bool:
+    """Whether a statement opens states under a name that functions share, which is the name of none."""
+    context = statement.get("Condition", {}).get("StringEquals", {})
+    audience = context.get("kms:EncryptionContext:service")
+    own = {**MAY_SEAL["Condition"]["StringEquals"], "kms:EncryptionContext:service": audience}
+    is_name = isinstance(audience, str) and re.fullmatch(r"[\w-]+", audience) is not None
+    return is_name and statement == {**MAY_SEAL, "Condition": {**MAY_SEAL["Condition"], "StringEquals": own}}
 
 
 def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Project) -> Iterator[str]:
     """Check that the table has the toolkit's key and expiry, is billed by use, and outlives the stack."""
     if not project.keeping:
         return
+    if project.variable("MCP_TABLE") != TABLE:
+        yield "functions keep something: Globals needs MCP_TABLE: !Ref Table"
     table = project.of_type("AWS::DynamoDB::Table").get(TABLE["Ref"])
     if table is None:
         yield "functions keep something: template.yaml needs a Table of type AWS::DynamoDB::Table"
@@ -101,24 +126,28 @@ def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Projec
         yield "Table must have DeletionPolicy and UpdateReplacePolicy Retain: without it a round could run again"
 
 
-def a_function_may_use_the_bucket_if_it_has_one(project: Project) -> Iterator[str]:
-    """Check that only functions that keep something have the bucket, and reach their own objects only."""
-    for folder, block in sorted({**project.functions, **project.workers}.items()):
-        bucket = block.variable("MCP_BLOBS")
-        if bucket is None:
-            continue
-        expected = may_store_as(folder, bucket)
-        if folder not in project.keeping | project.endpoint_folders:
-            yield f"functions/{folder} keeps nothing: {block.logical_id} must have no MCP_BLOBS"
-        elif expected not in _statements_with_bucket(block):
-            needed = f"it needs exactly this statement, !If HasBlobs: {json.dumps(expected)}"
-            yield f"{block.logical_id} has MCP_BLOBS, so {needed}"
+def _needed(project: Project, folder: str) -> set[str]:
+    if folder in project.keeping:
+        return {SEAL, KEEP}
+    return {SEAL} if folder in project.asking else set()
 
 
-def _statements_with_bucket(block: Block) -> list[Any]:
-    """List the statements that a function has only if the deployment has a bucket."""
-    branches = [statement.get("Fn::If", []) for statement in statements(block.properties)]
-    return [branch[1] for branch in branches if branch[:1] == ["HasBlobs"]]
+def _kind(project: Project, folder: str) -> str:
+    if folder in project.tasks:
+        return f"{PRINT_BLOCK} task {folder}"
+    return f"{PRINT_BLOCK} {'single_use' if folder in project.keeping else 'tool'} {folder}"
+
+
+def _keys(project: Project, allowed: list[Any]) -> Iterator[str]:
+    patterns = [key for key in allowed if not _is_a_key(key)]
+    if patterns:
+        yield f"{SEAL} opens more than your own keys: {patterns[0]}"
+    if not any(key in allowed for key in _listed_keys(project.variable("MCP_KMS_KEYS"))):
+        yield "functions ask: Globals needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"
+
+
+def _opens_own_items(keeping: list[Any]) -> bool:
+    return keeping[:1] == KEEP_STATEMENTS[:1] and all(one in KEEP_STATEMENTS for one in keeping)
 
 
 def _is_a_key(resource: object) -> bool:

@@ -49,6 +49,15 @@ class Project:
         return {name: resource.get("Properties", {}) for name, resource in resources if resource["Type"] == kind}
 
     @property
+    def globals(self) -> dict[str, Any]:
+        """The properties that the template gives to every function."""
+        return dict(self.template.get("Globals", {}).get("Function", {}))
+
+    def variable(self, name: str) -> JSONValue:
+        """Return the value of an environment variable of every function; None if Globals does not set it."""
+        return self.globals.get("Environment", {}).get("Variables", {}).get(name)
+
+    @property
     def functions(self) -> dict[str, Block]:
         """The blocks that deploy a folder of functions/, by folder; workers are not among them."""
         return {

@@ -1,4 +1,4 @@
-"""IAM statements: the exact ones that a function may have, and how to read those of a template."""
+"""IAM statements: those of the two policies, which alone reach the key and the table, and how to read others."""
 
 from __future__ import annotations
 
@@ -6,55 +6,91 @@ from typing import Any
 
 INVOKE = "lambda:InvokeFunction"
 KEY = {"Fn::GetAtt": "RequestStateKey.Arn"}
+TABLE = {"Ref": "Table"}
+TAG = "mcp-function"  # of a function and of its role: the function's folder
+OWN = f"${{!aws:PrincipalTag/{TAG}}}"  # IAM puts the tag of the caller's role here
+LAMBDA = {"Lambda": {"Fn::Sub": "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}"}}
+SEAL, KEEP = "MaySeal", "MayKeep"
 
-
-def may_seal_as(folder: str) -> dict[str, Any]:
-    """Return the only KMS statement that a function may have."""
-    return {
-        "Effect": "Allow",
-        "Action": ["kms:GenerateDataKey", "kms:Decrypt"],
-        "Resource": KEY,
-        "Condition": {
-            "StringEquals": {
-                "kms:EncryptionContext:purpose": "mcp-request-state",
-                "kms:EncryptionContext:service": {"Fn::Sub": f"${{AWS::StackName}}/{folder}"},
-                "kms:EncryptionContext:stage": {"Ref": "Stage"},
-            },
-            "ForAllValues:StringEquals": {
-                "kms:EncryptionContextKeys": ["purpose", "service", "stage", "generation", "born"]
-            },
-            "Null": {"kms:EncryptionContextKeys": "false"},
+MAY_SEAL: dict[str, Any] = {
+    "Effect": "Allow",
+    "Action": ["kms:GenerateDataKey", "kms:Decrypt"],
+    "Resource": KEY,
+    "Condition": {
+        "StringEquals": {
+            "kms:EncryptionContext:purpose": "mcp-request-state",
+            "kms:EncryptionContext:service": {"Fn::Sub": f"${{AWS::StackName}}/{OWN}"},
+            "kms:EncryptionContext:stage": {"Ref": "Stage"},
         },
-    }
-
-
-def may_keep_as(folder: str) -> dict[str, Any]:
-    """Return the only DynamoDB statement that a function may have."""
-    return {
-        "Effect": "Allow",
-        "Action": ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"],
-        "Resource": {"Fn::GetAtt": "Table.Arn"},
-        "Condition": {
-            "ForAllValues:StringLike": {"dynamodb:LeadingKeys": {"Fn::Sub": f"${{AWS::StackName}}/{folder}/*"}},
-            "Null": {"dynamodb:LeadingKeys": "false"},
+        "ForAllValues:StringEquals": {
+            "kms:EncryptionContextKeys": ["purpose", "service", "stage", "generation", "born"]
         },
-    }
+        "Null": {"kms:EncryptionContextKeys": "false"},
+    },
+}
+MAY_KEEP: dict[str, Any] = {
+    "Effect": "Allow",
+    "Action": ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"],
+    "Resource": {"Fn::GetAtt": "Table.Arn"},
+    "Condition": {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": {"Fn::Sub": f"${{AWS::StackName}}/{OWN}/*"}},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    },
+}
+MAY_CALL_WORKER: dict[str, Any] = {
+    "Effect": "Allow",
+    "Action": INVOKE,
+    "Resource": {"Fn::Sub": [f"${{Lambda}}:function:${{AWS::StackName}}_{OWN}-worker*", LAMBDA]},
+}
+MAY_STORE: dict[str, Any] = {
+    "Effect": "Allow",
+    "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
+    "Resource": {
+        "Fn::Sub": [
+            f"${{Bucket}}/${{AWS::StackName}}/{OWN}/*",
+            {
+                "Bucket": {
+                    "Fn::If": [
+                        "HasOwnBlobs",
+                        {"Fn::GetAtt": "Blobs.Arn"},
+                        {"Fn::Sub": "arn:${AWS::Partition}:s3:::${BlobBucket}"},
+                    ]
+                }
+            },
+        ]
+    },
+}
+MAY_INVOKE: dict[str, Any] = {
+    "Effect": "Allow",
+    "Action": INVOKE,
+    "Resource": {"Fn::Sub": ["${Lambda}:function:${AWS::StackName}_*", LAMBDA]},
+}
+KEEP_STATEMENTS = [MAY_KEEP, MAY_CALL_WORKER, {"Fn::If": ["HasBlobs", MAY_STORE, {"Ref": "AWS::NoValue"}]}]
 
 
-def may_store_as(folder: str, bucket: object) -> dict[str, Any]:
-    """Return the only S3 statement that a function may have: it reaches its own objects and cannot list them."""
-    objects = f"arn:${{AWS::Partition}}:s3:::${{Bucket}}/${{AWS::StackName}}/{folder}/*"
-    return {
-        "Effect": "Allow",
-        "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
-        "Resource": {"Fn::Sub": [objects, {"Bucket": bucket}]},
-    }
+def policies(properties: dict[str, Any]) -> list[Any]:
+    """List the policies of a function."""
+    return as_list(properties.get("Policies", []))
 
 
-def statements(properties: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the inline statements of a function or a role."""
-    inline = [policy for policy in as_list(properties.get("Policies", [])) if isinstance(policy, dict)]
-    return [statement for policy in inline for statement in as_list(policy.get("Statement", []))]
+def managed(properties: dict[str, Any]) -> set[str]:
+    """Return the logical ids of the managed policies that a function has."""
+    return {policy["Ref"] for policy in policies(properties) if isinstance(policy, dict) and "Ref" in policy}
+
+
+def statements(policy: object) -> list[dict[str, Any]]:
+    """List the statements of an inline policy, also of one that `!If` chooses; a policy by its name has none here."""
+    match policy:
+        case {"Fn::If": [_, yes, no]}:
+            return [*statements(yes), *statements(no)]
+        case {"Statement": written}:
+            return [one for each in as_list(written) for one in _chosen(each)]
+    return []
+
+
+def own_statements(properties: dict[str, Any]) -> list[dict[str, Any]]:
+    """List the inline statements of a function."""
+    return [statement for policy in policies(properties) for statement in statements(policy)]
 
 
 def actions(statement: dict[str, Any]) -> list[str]:
@@ -63,8 +99,8 @@ def actions(statement: dict[str, Any]) -> list[str]:
 
 
 def resources(statement: dict[str, Any]) -> list[Any]:
-    """List a statement's resources; YAML anchors may nest lists in lists."""
-    return _flat(statement.get("Resource", []))
+    """List a statement's resources."""
+    return as_list(statement.get("Resource", []))
 
 
 def without_resource(statement: dict[str, Any]) -> dict[str, Any]:
@@ -74,21 +110,16 @@ def without_resource(statement: dict[str, Any]) -> dict[str, Any]:
 
 def touches(statement: dict[str, Any], service: str) -> bool:
     """Whether a statement has an action of a service, e.g. "kms"."""
-    return any(action == "*" or action.startswith(f"{service}:") for action in actions(statement))
+    return any(action == "*" or action.lower().startswith(f"{service}:") for action in actions(statement))
 
 
-def invoked_functions(allowed: list[dict[str, Any]]) -> set[str]:
-    """Return the logical ids of the functions that statements name."""
-    return {function_name(resource) for statement in allowed for resource in resources(statement)}
-
-
-def function_name(resource: object) -> str:
-    """Return the logical id in !Sub ${X.Arn}${Qualifier}, !GetAtt X.Arn or !Ref X."""
+def names(resource: object) -> str:
+    """Return the logical id in !GetAtt X.Arn, !Ref X or !Sub ${X.Arn}; a written ARN as it is."""
     match resource:
         case {"Fn::Sub": str(name)}:
-            return name.removesuffix("${Qualifier}").removeprefix("${").removesuffix("}").removesuffix(".Arn")
+            return name.removeprefix("${").partition("}")[0].removesuffix(".Arn")
         case {"Fn::GetAtt": str(name)} | {"Ref": str(name)}:
-            return name.removesuffix(".Arn").removesuffix(".Alias")
+            return name.removesuffix(".Arn")
     return str(resource)
 
 
@@ -102,7 +133,7 @@ def as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _flat(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        return [value]
-    return [one for each in value for one in _flat(each)]
+def _chosen(statement: dict[str, Any]) -> list[dict[str, Any]]:
+    if "Fn::If" not in statement:
+        return [statement]
+    return [one for one in statement["Fn::If"][1:] if isinstance(one, dict) and "Effect" in one]

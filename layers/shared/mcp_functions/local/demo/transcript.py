@@ -45,7 +45,7 @@ class Transcript:
     def invocation(self, invocation: Invocation) -> None:
         """Show the Lambda invocation that answered."""
         process = f" as pid {invocation.pid}" if invocation.pid else ""
-        ran = f"local-{invocation.folder} ran {invocation.milliseconds:.1f} ms{process} and ended"
+        ran = f"local_{invocation.folder} ran {invocation.milliseconds:.1f} ms{process} and ended"
         self.line("Lambda", f"{ran}, request {invocation.request_id}")
 
     def question(self, key: str, message: str, schema: Mapping[str, Any]) -> None:

@@ -42,7 +42,7 @@ class InProcess:
 
         Args:
             functions: by folder.
-            stack: a function's physical name is "<stack>-<folder>".
+            stack: a function's physical name is "<stack>_<folder>".
             debug: tracebacks include the toolkit's own frames.
 
         """
@@ -51,7 +51,7 @@ class InProcess:
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder with an event as JSON."""
         seconds = WORKER_TIMEOUT if folder.endswith(WORKER) else TIMEOUT
-        context, began = context_of(f"{self._stack}-{folder}", seconds), time.monotonic()
+        context, began = context_of(f"{self._stack}_{folder}", seconds), time.monotonic()
         error = None
         listening = listener.set(lambda notes: self._show(folder, notes.raised))
         try:

@@ -89,7 +89,7 @@ class Lambdas:
         Args:
             folders: of the functions.
             run: calls a function and waits for it.
-            stack: a function's physical name is "<stack>-<folder>".
+            stack: a function's physical name is "<stack>_<folder>".
             ended: called after every invocation, in its thread.
 
         """
@@ -103,7 +103,7 @@ class Lambdas:
 
     def folder(self, name: str) -> str | None:
         """Return the folder of a physical name, with the suffix WORKER for a worker; None if no function has it."""
-        folder = name.removeprefix(f"{self._stack}-")
+        folder = name.removeprefix(f"{self._stack}_")
         return folder if folder != name and folder.removesuffix(WORKER) in self._folders else None
 
     def invoke(self, folder: str, event: bytes) -> Outcome:

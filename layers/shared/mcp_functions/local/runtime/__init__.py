@@ -149,4 +149,4 @@ class Runtime:
 
 
 def _physical_name(folder: str) -> str:
-    return f"{environment.STACK}-{folder}"
+    return f"{environment.STACK}_{folder}"

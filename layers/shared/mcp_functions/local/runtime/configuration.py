@@ -68,8 +68,7 @@ class Template:
         self._template = template.read(path)
         globals_: Mapping[str, Any] = self._template.get("Globals") or {}
         self._globals: Mapping[str, Any] = globals_.get("Function") or {}
-        given = {"AuthMode": own["MCP_AUTH_MODE"]}  # conditions depend on it
-        self._resolver = Resolver(self._template, stack=stack, key_arn=own[KEYS], given=given)
+        self._resolver = Resolver(self._template, stack=stack, key_arn=own[KEYS])
 
     def configuration(self, folder: Path, name: str = "") -> Configuration | None:
         """Return the configuration of the function in a folder; None if the template has no block for it.
@@ -83,7 +82,7 @@ class Template:
 
         """
         found = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
-        physical = f"{self._stack}-{name or folder.name}"
+        physical = f"{self._stack}_{name or folder.name}"
         named = [block for block in found if self._value(block, "FunctionName", "") == physical]
         fitting = named or ([] if name else found)
         return self._configured(fitting[0]) if fitting else None

@@ -26,14 +26,13 @@ class Unknown(ValueError):
 class Resolver:
     """Resolves the values of one template, for one stack."""
 
-    def __init__(self, template: Mapping[str, Any], *, stack: str, key_arn: str, given: Mapping[str, str]) -> None:
-        """Read the template's parameters.
+    def __init__(self, template: Mapping[str, Any], *, stack: str, key_arn: str) -> None:
+        """Read the template's parameters, which have their defaults.
 
         Args:
             template: with its tags in their long form ({"Ref": …}).
             stack: its name.
             key_arn: replaces every KMS key of the template.
-            given: parameters by name; the others have their defaults.
 
         """
         self._stack, self._key_arn = stack, key_arn
@@ -51,10 +50,9 @@ class Resolver:
             "AWS::URLSuffix": "amazonaws.com",
         }
         for name, declared in parameters.items():
-            if name in given or "Default" in declared:
-                value = given.get(name, declared.get("Default"))
+            if "Default" in declared:
                 listed = str(declared.get("Type")).startswith(("CommaDelimitedList", "List<"))
-                self._names[name] = str(value).split(",") if listed else value
+                self._names[name] = str(declared["Default"]).split(",") if listed else declared["Default"]
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
             "Condition": self.holds,

@@ -44,7 +44,7 @@ def of(
     """Return the environment of one process.
 
     Args:
-        name: of the function, "<stack>-<folder>".
+        name: of the function, "<stack>_<folder>".
         folder: with its code.
         configuration: from the template.
         endpoints: credentials and endpoints of the harness.

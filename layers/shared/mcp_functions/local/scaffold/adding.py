@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 WRITTEN = """\
 {files}
-  template.yaml: {logical_id}, its route /mcp/{name}, and its place in the endpoint's policy
+  template.yaml: {logical_id}, with its route /mcp/{name}
   functions/mcp/catalog.json
 
 Write what it does in functions/{name}/app.py; then: make catalog test"""

@@ -17,24 +17,28 @@ if TYPE_CHECKING:
     from mcp_functions.local.scaffold.samples import Sample
 
 RESOURCE = re.compile(r"  ([A-Za-z0-9]+):")
-ROUTE = re.compile(r".*\bType: *AWS::ApiGatewayV2::Route\b")
-CALLERS = re.compile(rf"  {checks.API_ROLE}:")
-INVOKED = re.compile(r"( *- )!Sub \$\{\w+\.Arn\}\$\{Qualifier\}\s*$")
+FUNCTION = re.compile(r".*\bType: *AWS::Serverless::Function\b")
 DEPLOYED = [check for check in checks.CHECKS if check is not checks.every_folder_is_listed]
-PARTS = ("", "Integration", "Route", "Worker", "WorkerInvocations", "WorkerFailures")
+PARTS = ("", "Worker", "WorkerFailures")
+POLICIES = {"seal": "!Ref MaySeal", "keep": "[!Ref MaySeal, !Ref MayKeep]", "task": "[!Ref MaySeal, !Ref MayKeep]"}
+POWERS = """\
+      Tags:
+        mcp-function: {name}
+      Policies: {policies}
+"""
 
 
 def block(sample: Sample) -> str:
-    """Return the resources that deploy a function: the function, its integration, its route, and a worker for tasks."""
-    values = {"name": sample.name, "id": sample.logical_id, "remark": sample.remark}
-    if sample.needs == "task":
-        return files.template("task.yaml", values)
-    seal = files.template(f"{sample.needs}.yaml", values) if sample.needs else ""
-    return files.template("block.yaml", {**values, "seal": seal})
+    """Return the resources that deploy a function: the function with its route, and a worker for tasks."""
+    policies = POLICIES.get(sample.needs)
+    powers = POWERS.format(name=sample.name, policies=policies) if policies else ""
+    values = {"name": sample.name, "id": sample.logical_id, "remark": sample.remark, "powers": powers}
+    worker = files.template("worker.yaml", values) if sample.needs == "task" else ""
+    return files.template("block.yaml", values) + worker
 
 
 def added(text: str, sample: Sample, project: Project) -> str:
-    """Add a function's block, and its line in the front door's policy, to a template.
+    """Add a function's block to a template.
 
     Args:
         text: of template.yaml.
@@ -50,7 +54,7 @@ def added(text: str, sample: Sample, project: Project) -> str:
     if existing:
         problem = f"template.yaml has a {existing[0]} already: choose another name than {sample.name}"
         raise Problem(problem)
-    grown = _with_block(_with_policy(text, sample.logical_id), block(sample))
+    grown = _with_block(text, block(sample))
     missing = _disagreement(project, sample, grown)
     if missing:
         problem = f"template.yaml is not as init wrote it, so nothing was written; by hand: {missing}"
@@ -63,7 +67,7 @@ def _disagreement(project: Project, sample: Sample, grown: str) -> str | None:
     try:
         parsed = template.parse(grown)
     except ValueError:
-        return f"add {sample.logical_id}, its Integration and its Route, as other functions have them"
+        return f"add {sample.logical_id}, as other functions have it"
     name = frozenset({sample.name})
     after = replace(
         project,
@@ -77,22 +81,11 @@ def _disagreement(project: Project, sample: Sample, grown: str) -> str | None:
     return next((line for check in DEPLOYED for line in check(after) if line not in before), None)
 
 
-def _with_policy(text: str, logical_id: str) -> str:
-    lines = text.splitlines(keepends=True)
-    for first, last in _resources(lines):
-        if CALLERS.match(lines[first]):
-            listed = [number for number in range(first, last) if INVOKED.match(lines[number])]
-            if listed and (found := INVOKED.match(lines[listed[-1]])):
-                lines.insert(listed[-1] + 1, f"{found[1]}!Sub ${{{logical_id}.Arn}}${{Qualifier}}\n")
-            break
-    return "".join(lines)
-
-
 def _with_block(text: str, block_: str) -> str:
     lines = text.splitlines(keepends=True)
-    ends = [last for first, last in _resources(lines) if any(map(ROUTE.match, lines[first:last]))]
+    ends = [last for first, last in _resources(lines) if any(map(FUNCTION.match, lines[first:last]))]
     if ends:
-        lines.insert(ends[-1], block_)
+        lines.insert(ends[-1], f"\n{block_}")
     return "".join(lines)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = re.compile(r"[a-z](?:_?[a-z0-9])*")
-MAX_NAME, MAX_STACK = 40, 23  # characters: "<stack>-<name>" is a Lambda's name, of 64 at most
+MAX_NAME, MAX_STACK = 33, 18  # characters: "<stack>-prod_<name>-worker" is a Lambda's name, of 64 at most
 RESERVED = {*mcp_functions.__all__, "elicit", "handler"}
 
 
