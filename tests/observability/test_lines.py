@@ -427,7 +427,7 @@ def test_the_error_type_is_the_code_and_invented_names_are_left_out(lines: Lines
     invented, unknown, crashed, put = map(conventional, lines())
     assert invented == {"mcp.method.name": "tools/call", "error.type": "-32602"}
     assert unknown == {"error.type": "-32601"}
-    assert crashed == {**CALLED, "gen_ai.tool.name": "broken", "error.type": "-32603"}
+    assert crashed == {**CALLED, "gen_ai.tool.name": "broken", "error.type": "tool_error"}, "as the client sees it"
     assert put == {"error.type": "405"}
 
 
