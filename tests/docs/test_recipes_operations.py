@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 ROOT = test_build.ROOT
 RECIPES = ROOT / "docs/recipes"
 SHELL = "\n".join(re.findall(r"```sh\n(.*?)```", PAGE.text, re.DOTALL)).replace("\\\n", " ")
-needs_sam = pytest.mark.skipif(not test_build.SAM_BIN.exists(), reason="no .venv-sam: make test-all prepares it")
+needs_sam = test_build.pytestmark
 
 
 def commands(begin: str) -> list[list[str]]:
@@ -146,6 +146,18 @@ def test_the_firewall_guards_the_distribution_and_passes_bodies_and_tokens_on() 
 
 
 # ---- A deleted stack
+
+
+@needs_sam
+def test_a_deleted_stack_leaves_its_key_table_bucket_and_layers() -> None:
+    translated = json.loads(test_build.run("python", test_build.TRANSLATE, ROOT / "template.yaml"))
+    kept = [one for one in translated["Resources"].values() if one.get("DeletionPolicy", "Delete").startswith("Retain")]
+    assert {one["Type"] for one in kept} == {
+        "AWS::DynamoDB::Table",
+        "AWS::KMS::Key",
+        "AWS::Lambda::LayerVersion",
+        "AWS::S3::Bucket",
+    }
 
 
 ANYTHING = json.dumps({"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*"}]})
