@@ -41,7 +41,7 @@ ROUNDS = 3  # of a conversation: two questions, and the result
 KMS_CALLS = 3000  # for a million questions: docs/simulation.md
 RUNTIME_MS = 1.0  # an invocation, of the runtime's own: assumed
 INVOKE_MS = 10.0  # from the endpoint to the function and back: assumed
-LINE_BYTES = 700  # of log for an invocation, with Lambda's own report: assumed
+LINE_BYTES = 800  # of log for an invocation, with Lambda's own report: assumed
 
 
 class Round(NamedTuple):

@@ -15,7 +15,7 @@ from functions.summarize_year import app as summarize_year
 from mcp_functions.local import cli, template
 from mcp_functions.local.lambdas.functions import Function
 from mcp_functions.observability import Notes
-from mcp_functions.observability.notes import fields
+from mcp_functions.observability.lines import all_fields
 from mcp_functions.testing import Conversation
 from tests.docs import powertools
 from tests.docs.pages import ROOT, Page
@@ -27,14 +27,18 @@ if TYPE_CHECKING:
 PAGE = Page.named("observability.md")
 FORMATS = {"level", "message", "timestamp", "service", "logger"}  # beside what a request's line says
 SHAPED = {
+    "method": "tools/call",
     "outcome": "complete",
     "tool_error": True,
     "correlation_id": "JKJaXmPLvHcESHA=",
     "request_id": "c8fb0cc7-f475-4ff7-b695-c2c2a0109d79",
-    "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    "trace_id": "0af7651916cd43dd8448eb211c80319c",
 }
 ALL = Notes()
 vars(ALL).update(dict.fromkeys(Notes.__annotations__, 1) | SHAPED | {"flow": "a conversation", "jti": b"a state"})
+PROMPT = Notes()
+vars(PROMPT).update(vars(ALL) | {"method": "prompts/get"})
+FIELDS = {**all_fields(ALL), **all_fields(PROMPT)}
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -44,19 +48,19 @@ def rows(heading: str) -> list[list[str]]:
 
 
 def test_the_table_of_fields_lists_all_fields_of_a_line() -> None:
-    named = {name for row in rows("Fields") for name in re.findall(r"`(\w+)`", row[0])}
-    assert named == set(fields(ALL))
+    named = {name for row in rows("Fields") for name in re.findall(r"`([\w.]+)`", row[0])}
+    assert named == set(FIELDS)
 
 
 def test_the_sample_is_a_line() -> None:
     sample = json.loads(PAGE.code("json"))
-    assert sample.keys() - FORMATS <= set(fields(ALL))
-    assert [name for name in sample if name not in FORMATS] == [name for name in fields(ALL) if name in sample]
+    assert sample.keys() - FORMATS <= set(FIELDS)
+    assert [name for name in sample if name not in FORMATS] == [name for name in FIELDS if name in sample]
 
 
 def test_the_queries_name_existing_fields_of_a_line() -> None:
     words = set(re.findall(r"\b[a-z]+_[a-z]+\b", PAGE.code("text"))) - {"count_distinct", "input_required"}
-    assert words <= set(fields(ALL))
+    assert words <= set(FIELDS)
     for name in ("outcome", "handler", "code", "reason", "flow", "round", "jti"):
         assert name in PAGE.code("text")
 

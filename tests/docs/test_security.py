@@ -21,7 +21,6 @@ from mcp_functions.http.gateway import note_error
 from mcp_functions.local import template
 from mcp_functions.local.inspection import command as opening_command
 from mcp_functions.observability import Notes, lines
-from mcp_functions.observability.notes import fields
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError
 from mcp_functions.seal.claims import ClaimReason as OfClaims
 from mcp_functions.seal.data_keys import KmsKey, Rules
@@ -119,7 +118,7 @@ def logged(error: McpError, *, http: int | None = None, logger: str = "mcp_funct
     notes = Notes()
     note_error(notes, error)
     notes.status = error.status if http is None else http
-    level, message, more = lines.level_of(notes), lines.message(notes), fields(notes)
+    level, message, more = lines.level_of(notes), lines.message(notes), lines.all_fields(notes)
     record = logging.LogRecord(logger, level, "lines.py", 1, message, None, None)
     vars(record).update(more)
     by_powertools = LambdaPowertoolsFormatter().format(record)

@@ -73,7 +73,8 @@ def test_a_page_of_ours_may_ask_and_learns_every_header_by_name(function: Lambda
     assert response["headers"]["access-control-allow-origin"] == OURS
     assert response["headers"]["access-control-allow-methods"] == "POST, GET, DELETE"
     allowed = response["headers"]["access-control-allow-headers"].split(", ")
-    assert set(allowed) == NAMES | {"last-event-id", "mcp-session-id", "mcp-param-city", "mcp-param-up-to"}
+    traces = {"baggage", "traceparent", "tracestate"}
+    assert set(allowed) == NAMES | traces | {"last-event-id", "mcp-session-id", "mcp-param-city", "mcp-param-up-to"}
     assert response["headers"]["vary"] == "Origin"
     assert int(response["headers"]["access-control-max-age"]) > 0
 

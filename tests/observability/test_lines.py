@@ -118,7 +118,8 @@ def send(
 def test_a_request_is_one_line(lines: Lines) -> None:
     response = send(serve(add), "tools/call", {"name": "add", "arguments": {"a": 40}}, context={"requestId": "JKJa="})
     (line,) = lines()
-    assert line.keys() - {"said", "at"} == ALWAYS | {"method", "handler", "round", "correlation_id", "request_id"}
+    own = ALWAYS | {"method", "handler", "round", "correlation_id", "request_id"}
+    assert line.keys() - {"said", "at"} == own | CALLED.keys()
     assert (line["said"], line["at"]) == ("answered: complete", "INFO")
     assert (line["method"], line["handler"], line["round"], line["outcome"]) == ("tools/call", "add", 1, "complete")
     assert (line["status"], line["response_bytes"]) == (200, len(response["body"]))
@@ -386,6 +387,50 @@ def test_without_a_client_trace_the_line_has_the_trace_of_x_ray(lines: Lines, mo
     assert [line["trace_id"] for line in lines()] == [root, TRACE]
 
 
+def test_the_traceparent_of_http_counts_only_without_a_valid_one_in_meta(lines: Lines) -> None:
+    other = "0af7651916cd43dd8448eb211c80319c"
+    for meta in ({}, {"traceparent": "hunter2"}, {"traceparent": f"00-{other}-b7ad6b7169203331-01"}):
+        message = wire.message("tools/list", meta=meta)
+        serve(add)(wire.event(message, headers={**wire.headers(message), "TraceParent": TRACEPARENT}), wire.Context())
+    assert [line["trace_id"] for line in lines()] == [TRACE, TRACE, other]
+
+
+# ---- OpenTelemetry's names
+
+
+def conventional(line: dict[str, Any]) -> dict[str, str]:
+    return {name: value for name, value in line.items() if "." in name}
+
+
+CALLED = {"mcp.method.name": "tools/call", "mcp.protocol.version": "2026-07-28", "gen_ai.tool.name": "add"}
+
+
+def test_a_line_has_the_names_of_opentelemetry(lines: Lines) -> None:
+    function = serve(add, brief)
+    send(function, "tools/call", {"name": "add", "arguments": {"a": 1}})
+    send(function, "tools/call", {"name": "add", "arguments": {"a": "no number"}})
+    send(function, "prompts/get", {"name": "brief", "arguments": {"topic": "sun"}})
+    send(function, "tools/list")
+    called, failed, prompted, listed = map(conventional, lines())
+    assert called == CALLED
+    assert failed == {**CALLED, "error.type": "tool_error"}
+    assert (prompted["mcp.method.name"], prompted["gen_ai.prompt.name"]) == ("prompts/get", "brief")
+    assert listed == {"mcp.method.name": "tools/list", "mcp.protocol.version": "2026-07-28"}
+
+
+def test_the_error_type_is_the_code_and_invented_names_are_left_out(lines: Lines) -> None:
+    function = serve(add, broken)
+    send(function, "tools/call", {"name": "hunter2"})
+    send(function, "hunter2/call")
+    send(function, "tools/call", {"name": "broken", "arguments": {"a": 1}})
+    function(wire.event("", http_method="PUT"), wire.Context())
+    invented, unknown, crashed, put = map(conventional, lines())
+    assert invented == {"mcp.method.name": "tools/call", "error.type": "-32602"}
+    assert unknown == {"error.type": "-32601"}
+    assert crashed == {**CALLED, "gen_ai.tool.name": "broken", "error.type": "tool_error"}, "as the client sees it"
+    assert put == {"error.type": "405"}
+
+
 # ---- The endpoint
 
 
@@ -412,6 +457,7 @@ def test_a_call_is_a_line_at_the_endpoint_and_one_at_the_function_under_the_same
     params, meta = {"name": "add", "arguments": {"a": 1}}, {"traceparent": TRACEPARENT, "tracestate": "a=b"}
     send(endpoint, "tools/call", params, meta=meta, context={"requestId": "JKJa="})
     inner, outer = lines()
+    assert conventional(inner) == conventional(outer) == CALLED
     assert (inner["outcome"], outer["outcome"]) == ("complete", "forwarded")
     assert "forward_ms" not in inner
     assert 0 < outer["forward_ms"] <= outer["duration_ms"]

@@ -14,7 +14,6 @@ import pytest
 
 from mcp_functions.http import gateway
 from mcp_functions.observability import lines
-from mcp_functions.observability.notes import fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,7 +41,7 @@ def searching() -> Iterator[None]:
 
     def noted(notes: Notes, response: dict[str, Any]) -> None:
         note(notes, response)
-        search("the line of a request", f"{lines.message(notes)} {fields(notes)}")  # as the line would be written
+        search("the line of a request", f"{lines.message(notes)} {lines.all_fields(notes)}")  # as it would be written
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logging.Logger, "handle", handled)

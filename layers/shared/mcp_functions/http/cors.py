@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from mcp_functions.settings import AuthMode
 
 REQUEST_HEADERS = (
-    "accept", "authorization", "content-type", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version",
-    "mcp-session-id",
+    "accept", "authorization", "baggage", "content-type", "last-event-id", "mcp-method", "mcp-name",
+    "mcp-protocol-version", "mcp-session-id", "traceparent", "tracestate",
 )  # fmt: skip
 SIGNATURE_HEADERS = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")  # AWS Signature Version 4
 RESPONSE_HEADERS = "mcp-session-id, retry-after, www-authenticate"

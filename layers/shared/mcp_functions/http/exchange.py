@@ -152,7 +152,9 @@ class HttpExchange:
     def _note_message(self, message: JSONRPCRequest | JSONRPCNotification) -> None:
         note_method(self._notes, message["method"])
         meta = message["params"].get("_meta")
-        self._notes.traceparent = meta.get("traceparent") if isinstance(meta, dict) else None
+        # SEP-414: the context of MCP is in `_meta`; HTTP's, in the header, is independent of it.
+        if isinstance(meta, dict):
+            self._notes.trace_id = observability.trace_id(meta.get("traceparent")) or self._notes.trace_id
 
     def _note_result(self, result: AnyResult) -> None:
         if isinstance(result, ForwardedResponse):

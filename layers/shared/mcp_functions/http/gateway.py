@@ -105,6 +105,7 @@ class LambdaFunction:
         http = events.read(event)
         notes = self._notes(context)
         notes.correlation_id = http.context.get("requestId")
+        notes.trace_id = observability.trace_id(http.headers.get("traceparent"))
         notes.request_bytes = len(http.body) * 3 // 4 if http.is_base64 else observability.size(http.body)
         exchange = HttpExchange(http, event, context, notes)
         with observability.correlated(self._logger, notes) if self._logger else nullcontext():

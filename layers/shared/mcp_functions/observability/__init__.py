@@ -21,10 +21,10 @@ from mcp_functions.observability.notes import (
     put_back,
     size,
     take,
-    trace,
+    trace_id,
 )
 
 __all__ = [
     "PACKAGE", "UNKNOWN", "KmsTimer", "Logger", "Notes", "correlated", "correlation", "current", "digest", "frames",
-    "is_cold", "listener", "put_back", "size", "take", "tell", "trace",
+    "is_cold", "listener", "put_back", "size", "take", "tell", "trace_id",
 ]  # fmt: skip

@@ -9,7 +9,8 @@ import logging
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions.observability.notes import CRASHED, correlation, failed, fields
+from mcp_functions.observability.notes import CRASHED, UNKNOWN, correlation, failed, fields
+from mcp_functions.protocol.constants import METHODS, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,8 +43,9 @@ def tell(notes: Notes, logger: Logger | None = None) -> None:
     level = level_of(notes)
     if logger is None and not log.isEnabledFor(level):
         return
-    # Lambda's formatter writes a logger's name as `logger`, and Powertools' does not.
-    extra = fields(notes) if logger is None else {"logger": NAME, **fields(notes)}
+    extra = all_fields(notes)
+    if logger is not None:
+        extra = {"logger": NAME, **extra}  # Lambda's formatter writes a logger's name as `logger`, Powertools' does not
     write = (logger or log).error if level == logging.ERROR else (logger or log).info
     write(message(notes), extra=extra)
 
@@ -64,6 +66,39 @@ def correlated(logger: Any, notes: Notes) -> Iterator[None]:  # noqa: ANN401 - P
     finally:
         with suppress(Exception):
             logger.set_correlation_id(before)
+
+
+def all_fields(notes: Notes) -> dict[str, Any]:
+    """Return the fields of a log line: this package's own, and those of OpenTelemetry's conventions."""
+    return {**fields(notes), **conventions(notes)}
+
+
+def conventions(notes: Notes) -> dict[str, str]:
+    """Return a request's attributes by OpenTelemetry's "Semantic conventions for Model Context Protocol" (Development).
+
+    `jsonrpc.request.id` and `mcp.resource.uri` are left out because the client writes them; it could write a secret.
+    """
+    method = notes.method if notes.method in METHODS else None
+    handler = None if notes.handler == UNKNOWN else notes.handler
+    # A refused request may be of any revision.
+    revision = PROTOCOL_VERSION if method and notes.outcome != "refused" else None
+    known = {
+        "mcp.method.name": method,
+        "mcp.protocol.version": notes.revision or revision,
+        "gen_ai.tool.name": handler if method == "tools/call" else None,
+        "gen_ai.prompt.name": handler if method == "prompts/get" else None,
+        "error.type": error_type(notes),
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def error_type(notes: Notes) -> str | None:
+    """Return the class of an error: `tool_error`, or the JSON-RPC code, or the HTTP status. None: there is none."""
+    if notes.tool_error:
+        return "tool_error"
+    if notes.outcome in {"refused", "failed", CRASHED}:
+        return str(notes.status if notes.code is None else notes.code)
+    return None
 
 
 def level_of(notes: Notes) -> int:

@@ -46,8 +46,9 @@ class Notes:
         raised: that exception. Its text may quote secrets: only a listener on the author's machine reads it.
         misconfigured: whether the operator has to act.
         forward_seconds: the endpoint's wait for the function behind it.
-        correlation_id: API Gateway's, `request_id` Lambda's, `traceparent` the client's, all unchecked. The line holds
-            them only if they have the form of an id.
+        correlation_id: API Gateway's, `request_id` Lambda's, both unchecked. The line holds them only if they have the
+            form of an id.
+        trace_id: of the client's `traceparent`, if that is valid.
 
     """
 
@@ -76,7 +77,7 @@ class Notes:
     forward_seconds: float | None = None
     correlation_id: object = None
     request_id: object = None
-    traceparent: object = None
+    trace_id: str | None = None
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
         """Set the outcome, unless an earlier one of the same batch is worse."""
@@ -120,10 +121,14 @@ class KmsTimer:
         self._notes.kms_seconds += time.perf_counter() - self._began
 
 
-def trace(traceparent: object) -> str | None:
-    """Return the trace id of a request: the client's `_meta.traceparent` if it is valid, else X-Ray's."""
-    if isinstance(traceparent, str) and (found := re.fullmatch(TRACEPARENT, traceparent)):
-        return found[1]
+def trace_id(traceparent: object) -> str | None:
+    """Return the trace id of a client's `traceparent`, or None if that is not valid."""
+    found = re.fullmatch(TRACEPARENT, traceparent) if isinstance(traceparent, str) else None
+    return found[1] if found else None
+
+
+def xray_trace_id() -> str | None:
+    """Return the trace id of X-Ray, if Lambda traces this request."""
     found = re.search(XRAY, os.environ.get(TRACED, ""))
     return found[1] if found else None
 
@@ -209,6 +214,6 @@ def fields(notes: Notes) -> Mapping[str, Any]:
         "cold_start": notes.cold_start,
         "correlation_id": correlation(notes.correlation_id),
         "request_id": correlation(notes.request_id),
-        "trace_id": trace(notes.traceparent),
+        "trace_id": notes.trace_id or xray_trace_id(),
     }
     return {key: value for key, value in known.items() if value is not None}

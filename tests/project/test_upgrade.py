@@ -1,0 +1,172 @@
+"""Conversations in flight while the toolkit is upgraded or rolled back: two versions, one key, one table.
+
+The earlier version is an earlier commit, which `git archive` writes into a folder. A clone without it cannot try this.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import textwrap
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_functions.local.task_client import Refused, TaskClient
+from tests.support import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+EARLIER = "d336661"  # of 0.1.0; tests/seal/vectors/states/0.1.0.json is its state
+PACKAGE = "layers/shared/mcp_functions"
+FUNCTIONS = {
+    "book": """
+        from pathlib import Path
+        from mcp_functions import Elicit, Step, serve, tool
+        from pydantic import BaseModel
+
+        class Seat(BaseModel):
+            seat: str
+
+        class Meal(BaseModel):
+            meal: str
+
+        def reserve(city: str) -> str:
+            with Path("reserved").open("a") as file:
+                file.write(city)
+            return city
+
+        @tool
+        def book(city: str, *, elicit: Elicit, step: Step) -> str:
+            '''Book a flight.'''
+            seat = elicit("seat", "Which seat?", Seat).seat
+            held = step("reserve", reserve, city)
+            return f"{held}, {seat}, {elicit('meal', 'Which meal?', Meal).meal}"
+
+        handler = serve(book)
+    """,
+    "pay": """
+        from mcp_functions import Elicit, serve, tool
+        from pydantic import BaseModel
+
+        class Sure(BaseModel):
+            sure: bool
+
+        @tool(single_use="replay")
+        def pay(amount: int, *, elicit: Elicit) -> str:
+            '''Pay.'''
+            return f"paid {amount}: {elicit('sure', 'Sure?', Sure).sure}"
+
+        handler = serve(pay)
+    """,
+    "audit": """
+        from pathlib import Path
+        from mcp_functions import Elicit, Step, serve, tool
+        from pydantic import BaseModel
+
+        class Right(BaseModel):
+            right: bool
+
+        def sum_up(year: int) -> int:
+            with Path("summed").open("a") as file:
+                file.write(str(year))
+            return year + 1
+
+        @tool(task="required")
+        def audit(year: int, *, elicit: Elicit, step: Step) -> str:
+            '''Audit a year.'''
+            total = step("sum", sum_up, year)
+            return f"{total}: {elicit('right', 'Is that right?', Right).right}"
+
+        handler = serve(audit)
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the folders from which each version is imported."""
+    earlier = tmp_path_factory.mktemp("earlier")
+    command = ["git", "archive", EARLIER, PACKAGE]
+    archive = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)  # noqa: S603 - our own words
+    if archive.returncode:
+        pytest.skip(f"this clone has no commit {EARLIER}: git fetch --unshallow")
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        files.extractall(earlier, filter="data")
+    return {"earlier": (earlier / PACKAGE).parent, "this": (ROOT / PACKAGE).parent}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, code in FUNCTIONS.items():
+        (tmp_path / "functions" / name).mkdir(parents=True)
+        (tmp_path / "functions" / name / "app.py").write_text(textwrap.dedent(code), encoding="utf-8")
+    return tmp_path
+
+
+@contextmanager
+def serving(version: Path, project: Path) -> Iterator[int]:
+    """Serve the functions with one version of the toolkit. The key and the table stay in the project."""
+    command = [sys.executable, "-m", "mcp_functions.local", "serve", "--port", "0"]
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "MCP_"))}
+    process = subprocess.Popen(  # noqa: S603 - our own words
+        command, cwd=project, env={**ours, "PYTHONPATH": str(version)}, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    try:
+        found = (re.search(r"http://127\.0\.0\.1:(\d+)/mcp", line) for line in process.stdout)
+        port = next((each[1] for each in found if each), None)
+        assert port, "the server did not start"
+        yield int(port)
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def called(port: int, name: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return TaskClient(f"http://127.0.0.1:{port}/mcp/{name}", capabilities=wire.FORMS).call(name, **params)
+
+
+def accepted(result: dict[str, Any], **answers: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """Return what a client sends with the answers to a result."""
+    assert result["inputRequests"].keys() == answers.keys()
+    responses = {key: {"action": "accept", "content": content} for key, content in answers.items()}
+    return {"requestState": result["requestState"], "inputResponses": responses}
+
+
+@pytest.mark.parametrize(("before", "after"), [("earlier", "this"), ("this", "earlier")], ids=["upgrade", "rollback"])
+def test_conversations_go_on_in_another_version_of_the_toolkit(
+    before: str, after: str, versions: dict[str, Path], project: Path
+) -> None:
+    city, amount = {"arguments": {"city": "Rome"}}, {"arguments": {"amount": 7}}
+    with serving(versions[before], project) as port:
+        seat = called(port, "book", **city)
+        meal = called(port, "book", **city, **accepted(seat, seat={"seat": "window"}))
+        sure = called(port, "pay", **amount)
+        yes = accepted(sure, sure={"sure": True})
+        paid = called(port, "pay", **amount, **yes)
+        client = TaskClient(f"http://127.0.0.1:{port}/mcp/audit")
+        task = client.call("audit", {"year": 2026})
+        while task["status"] == "working":
+            time.sleep(0.1)
+            task = client.get(task["taskId"])
+    with serving(versions[after], project) as port:
+        told = called(port, "book", **city, **accepted(meal, meal={"meal": "soup"}))
+        assert told["content"][0]["text"] == "Rome, window, soup"
+        assert (project / "reserved").read_text(encoding="utf-8") == "Rome", "the recorded step runs once"
+        assert called(port, "pay", **amount, **yes) == paid, "a used round is answered from the table"
+        with pytest.raises(Refused):
+            called(port, "pay", **amount, **accepted(sure, sure={"sure": False}))
+        client = TaskClient(f"http://127.0.0.1:{port}/mcp/audit")
+        told = client.follow(task, lambda _key, _asked: {"action": "accept", "content": {"right": True}})
+        assert told["content"][0]["text"] == "2027: True"
+        assert (project / "summed").read_text(encoding="utf-8") == "2026", "the task's step runs once too"
