@@ -125,7 +125,6 @@ def named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[st
 
     Raises:
         UsageError: there are too many, or one is no JSON object.
-
     """
     if len(arguments) > len(tools):
         text = "--arguments belongs to a --tool"
@@ -140,7 +139,6 @@ def json_object(option: str, text: str) -> dict[str, Any]:
 
     Raises:
         UsageError: it is none.
-
     """
     try:
         value = json.loads(text)

@@ -45,7 +45,6 @@ def attack(  # noqa: PLR0913 - keywords, most of them rarely given
         bounds: of the run.
         checks: to run, in their order.
         wait: sleeps for a number of seconds, until a state has expired.
-
     """
     bounds = bounds or Bounds()
     client = Client(url, {CALLER: headers, OTHER: other_headers}, requests=bounds.requests, seconds=bounds.seconds)

@@ -42,7 +42,6 @@ class Keywords:
 
         Raises:
             ValueError: they do not.
-
         """
         return value
 
@@ -83,7 +82,6 @@ class Titles(Keywords):
 
         Raises:
             TypeError: there are more or fewer titles than choices.
-
         """
         return {key: value for key, value in super().extend(schema).items() if key not in ("enum", "const")}
 
@@ -105,7 +103,6 @@ class Format(Keywords):
 
         Raises:
             TypeError: the name is neither "email" nor "uri". (A `date` and a `datetime` have their own formats.)
-
         """
         if name not in FORMATS:
             message = f"Format({name!r}): the formats are {' and '.join(FORMATS)}"
@@ -117,7 +114,6 @@ class Format(Keywords):
 
         Raises:
             ValueError: a string does not have the format.
-
         """
         if isinstance(value, str) and not re.fullmatch(FORMATS[self._name], value):
             message = f"must be a valid {self._name}"

@@ -25,24 +25,14 @@ class InvalidArgument(Exception):
 
 
 class Argument(NamedTuple):
-    """One argument of a handler.
+    """One argument of a handler."""
 
-    Attributes:
-        parameter: its name in the function.
-        wire_name: its name for the client.
-        type: its type, whose schema the client reads.
-        required: whether the client must send it.
-        make_default: makes its default for one call; None leaves it to the function.
-        title: its title for people.
-
-    """
-
-    parameter: str
-    wire_name: str
-    type: JsonType
-    required: bool
-    make_default: Callable[[], Any] | None = None
-    title: str | None = None
+    parameter: str  # its name in the function
+    wire_name: str  # its name for the client
+    type: JsonType  # its type, whose schema the client reads
+    required: bool  # whether the client must send it
+    make_default: Callable[[], Any] | None = None  # makes its default for one call; None leaves it to the function
+    title: str | None = None  # its title for people
 
     @property
     def description(self) -> str | None:
@@ -58,7 +48,6 @@ class Argument(NamedTuple):
 
         Raises:
             InvalidArgument: it does not fit the type.
-
         """
         try:
             if text and isinstance(value, str):
@@ -81,7 +70,6 @@ class RawArguments(NamedTuple):
 
         Raises:
             InvalidArgument: they do not fit the schema.
-
         """
         try:
             self.validate(sent)
@@ -101,7 +89,6 @@ class Arguments:
 
         Args:
             by_wire_name: the arguments by their name for the client.
-
         """
         self._by_wire_name = by_wire_name
         self.schema = _schema_of(by_wire_name)
@@ -119,7 +106,6 @@ class Arguments:
 
         Raises:
             InvalidArgument: one is missing, unknown, or does not fit its type.
-
         """
         known = self._by_wire_name
         if not sent.keys() <= known.keys():
@@ -143,7 +129,6 @@ def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *,
 
     Raises:
         TypeError: a parameter has no type, or JSON has no such type; the message names the parameter.
-
     """
     by_wire_name: dict[str, Argument] = {}
     for parameter in parameters:
@@ -166,7 +151,6 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
 
     Raises:
         TypeError: there is not exactly one parameter, or the schema may not be published.
-
     """
     if len(parameters) != 1:
         message = "with input_schema, the function has one parameter before *: arguments: dict[str, Any]"

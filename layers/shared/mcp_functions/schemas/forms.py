@@ -45,17 +45,12 @@ class InvalidAnswer(Exception):
 
 
 class Form(NamedTuple):
-    """A type that a user fills in.
+    """A type that a user fills in."""
 
-    Attributes:
-        schema: writes the `requestedSchema`, once; or raises DeveloperError, which names the field and the reason.
-        wire: the name of each field on the wire.
-        read: makes the answer from the fields that the user filled in, or raises ValueError.
-
-    """
-
+    # writes the `requestedSchema`, once; or raises DeveloperError, which names the field and the reason
     schema: Callable[[], dict[str, Any]]
-    wire: Mapping[str, str]
+    wire: Mapping[str, str]  # the name of each field on the wire
+    # makes the answer from the fields that the user filled in, or raises ValueError
     read: Callable[[dict[str, Any]], Any]
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
@@ -66,7 +61,6 @@ class Form(NamedTuple):
 
         Raises:
             InvalidAnswer: it does not fit the form.
-
         """
         if not isinstance(content, dict):
             message = "the form came back without content"
@@ -88,7 +82,6 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
 
     Raises:
         DeveloperError: JSON has no such type.
-
     """
     # Only classes are cached: Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
     read = _read_cached if isinstance(annotation, type) else _read_form

@@ -19,23 +19,16 @@ Number: TypeAlias = int | float  # a JSON number: an int where it has no fractio
 
 
 class JsonType(NamedTuple):
-    """A type as JSON sees it.
+    """A type as JSON sees it."""
 
-    Attributes:
-        schema: its JSON Schema.
-        read: turns a JSON value into a value of the type, or raises ValueError with the reason.
-
-    """
-
-    schema: dict[str, Any]
-    read: Callable[[object], Any]
+    schema: dict[str, Any]  # its JSON Schema
+    read: Callable[[object], Any]  # turns a JSON value into a value of the type, or raises ValueError with the reason
 
     def read_text(self, text: str) -> object:
         """Read a value from text, because URIs and prompts transport nothing else.
 
         Raises:
             ValueError: the text is no value of this type.
-
         """
         try:
             return self.read(text)
@@ -192,7 +185,6 @@ def check_object(value: object) -> dict[str, object]:
 
     Raises:
         ValueError: it is none.
-
     """
     if isinstance(value, dict):
         return value
@@ -205,7 +197,6 @@ def read_part(place: str, type_: JsonType, value: object) -> object:
 
     Raises:
         ValueError: it does not fit; the message begins with its place.
-
     """
     try:
         return type_.read(value)

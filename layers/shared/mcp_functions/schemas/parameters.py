@@ -26,26 +26,16 @@ class Header(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter of an author's function.
+    """A parameter of an author's function."""
 
-    Attributes:
-        name: its name in the function.
-        default: its default; MISSING if it has none, or if `make_default` makes it.
-        keyword_only: whether it is after `*`.
-        replaces_default: whether a direct call needs `make_default`, because the value after `=` is not the default.
-        make_default: makes the default for one call.
-        alias: its name on the wire, if `Field` gives one.
-        title: its title for people, if `Field` gives one.
-
-    """
-
-    name: str
-    default: Any
-    keyword_only: bool = False
+    name: str  # its name in the function
+    default: Any  # its default; MISSING if it has none, or if `make_default` makes it
+    keyword_only: bool = False  # whether it is after `*`
+    # whether a direct call needs `make_default`, because the value after `=` is not the default
     replaces_default: bool = False
-    make_default: Callable[[], Any] | None = None
-    alias: str | None = None
-    title: str | None = None
+    make_default: Callable[[], Any] | None = None  # makes the default for one call
+    alias: str | None = None  # its name on the wire, if `Field` gives one
+    title: str | None = None  # its title for people, if `Field` gives one
 
     @property
     def required(self) -> bool:
@@ -79,7 +69,6 @@ def read_parameter(declared: Parameter, annotation: object) -> tuple[Parameter, 
 
     Raises:
         TypeError: there are two defaults, one cannot be copied, or `Field` has an option that no parameter can have.
-
     """
     default = declared.default
     metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
@@ -120,7 +109,6 @@ def copier(default: object) -> Callable[[], Any] | None:
 
     Raises:
         TypeError: the default is mutable and cannot be copied.
-
     """
     is_record = hasattr(type(default), "__dataclass_fields__") or hasattr(type(default), "model_fields")
     if _is_hashable(default) and not is_record:

@@ -33,7 +33,6 @@ def translate(pattern: str) -> str:
 
     Raises:
         TypeError: the pattern is not ECMA-262, or Python cannot say it.
-
     """
     try:
         translated = f"(?a:{OUTSIDE.sub(_outside, pattern)})"

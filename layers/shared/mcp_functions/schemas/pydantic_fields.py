@@ -28,7 +28,6 @@ def read_field(declared: Parameter, annotation: object, default: object) -> tupl
 
     Raises:
         TypeError: there are two defaults, or an option that no parameter can have.
-
     """
     _check_defaults(annotation, default)
     if default is MISSING:

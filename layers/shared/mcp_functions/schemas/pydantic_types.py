@@ -65,7 +65,6 @@ class SchemaGenerator(GenerateJsonSchema):
 
         Raises:
             TypeError: no text could be a key of the dict.
-
         """
         written = super().dict_schema(schema)
         if names := self._names(schema.get("keys_schema", any_schema())):
@@ -99,7 +98,6 @@ def read_type(annotation: object) -> JsonType:
 
     Raises:
         TypeError: pydantic cannot write this type as JSON, or an option in it has no effect there.
-
     """
     _check_defaults(annotation)
     adapter, schema = _adapt(annotation)

@@ -25,7 +25,6 @@ def read_type(annotation: object) -> JsonType:
 
     Raises:
         TypeError: JSON has no such type.
-
     """
     try:
         native = _read_native(annotation)

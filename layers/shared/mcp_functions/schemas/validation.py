@@ -30,7 +30,6 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
     Raises:
         TypeError: it may not be published; the message gives the reason.
-
     """
     from jsonschema import Draft202012Validator, FormatChecker, SchemaError  # noqa: PLC0415 - few tools need it
 
@@ -52,7 +51,6 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[object], None]:
 
     Raises:
         TypeError: a pattern is not ECMA-262.
-
     """
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - few tools need it
 
@@ -77,7 +75,6 @@ def with_python_patterns(schema: object) -> object:
 
     Raises:
         TypeError: a pattern is not ECMA-262.
-
     """
     if isinstance(schema, list):
         return [with_python_patterns(member) for member in schema]

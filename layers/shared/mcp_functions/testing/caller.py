@@ -53,7 +53,6 @@ class Caller(NamedTuple):
             route: of the function.
             moment: time and ids of the request.
             now: unix seconds, from which the access token is valid for an hour.
-
         """
         method, params = message["method"], message["params"]
         headers = {

@@ -37,7 +37,6 @@ class Conversation(Transcript):
         rounds: every event sent and response received so far.
         raised: the exception that the function raised by accident in the last round, or the rule of the toolkit that it
             broke. Neither the client nor Lambda's log receives its text.
-
     """
 
     def __init__(  # noqa: PLR0913 - keywords, most of them rarely given
@@ -63,7 +62,6 @@ class Conversation(Transcript):
             moment: returns each request's time and ids; the function's clock and new ids, if left out.
             fresh: whether a new Python process answers each round, so that only the state passes from one to the next.
                 The module of the handler must assign it: `handler = serve(…)`; a ValueError says if it does not.
-
         """
         super().__init__()
         self._target = TimedFunction(handler, fresh=fresh)
@@ -88,7 +86,6 @@ class Conversation(Transcript):
 
         Raises:
             ValueError: the function has no such tool or prompt.
-
         """
         callable_handlers = [handler for handler in self._target.handler.handlers if handler.kind in METHODS]
         for handler in callable_handlers:
@@ -134,7 +131,6 @@ class Conversation(Transcript):
 
         Raises:
             AssertionError: after ten such rounds the official clients stop.
-
         """
         for _ in range(MAX_ROUNDS_WITHOUT_QUESTION):
             if self.done or self.asked:
@@ -172,7 +168,6 @@ class Conversation(Transcript):
 
         Raises:
             ValueError: the conversation has no principal, so another one would not differ.
-
         """
         if self._caller.principal is None:
             message = 'begin as somebody: Conversation(handler, principal="alice")'

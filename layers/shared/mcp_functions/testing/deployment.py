@@ -40,7 +40,6 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
         table: a `MemoryTable`, whose faults the test decides, or another function that is called as DynamoDB is.
         bucket: stores what does not fit into an item, if MCP_BLOBS is among the changes; moto's, if left out.
         changes: variables with other values, `MCP_AUTH_MODE="jwt"`; None unsets one.
-
     """
     with ExitStack() as stack:
 

@@ -43,7 +43,6 @@ class MemoryTable:
         calls: every operation, in order.
         weather: called before each operation; returns the fault of this call, or None: "throttled"; "lost", the
             operation happens and its response is lost; "unanswered", it does not happen; "denied".
-
     """
 
     def __init__(self, name: str = TABLE, weather: Callable[[str], Fault] = lambda _operation: None) -> None:
@@ -59,7 +58,6 @@ class MemoryTable:
 
         Raises:
             DynamoDbError: with AWS's code.
-
         """
         with self._lock:
             self.calls.append(operation)

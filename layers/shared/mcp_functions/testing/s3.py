@@ -27,7 +27,6 @@ class MemoryBucket:
         calls: every operation and its key, in order.
         weather: called before each operation; returns the fault of this call, or None: "throttled", the operation does
             not happen; "lost", it happens and its response is lost; "late", the object is not there yet; "denied".
-
     """
 
     def __init__(self, weather: Callable[[str], BlobFault] = lambda _operation: None) -> None:

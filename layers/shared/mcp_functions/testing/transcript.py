@@ -22,7 +22,6 @@ class Transcript:
         rounds: every event sent and response received so far.
         raised: the exception that the function raised by accident in the last round, or the rule of the toolkit that it
             broke. Neither the client nor Lambda's log receives its text.
-
     """
 
     def __init__(self) -> None:
