@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -668,13 +669,16 @@ def test_a_crash_counts_as_one_and_as_failed(counts: Counts) -> None:
 def test_a_denial_of_kms_counts_as_a_misconfiguration(counts: Counts) -> None:
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert told == {"Misconfigured": 1, "KmsFailures": 1, "Failed": 1, "ColdStarts": 1}
+    assert told == {"Misconfigured": 1, "Outages": 1, "Failed": 1, "ColdStarts": 1}
 
 
-def test_an_outage_of_kms_is_counted_by_call(counts: Counts) -> None:
-    wrapping = [SealFactory(TemporarilyUnavailable("kms:ThrottlingException"))]
+@pytest.mark.parametrize(
+    "reason", ["kms:ThrottlingException", "table:InternalServerError", "blobs:503"], ids=["kms", "table", "blobs"]
+)
+def test_an_outage_is_counted_by_request(counts: Counts, reason: str) -> None:
+    wrapping = [SealFactory(TemporarilyUnavailable(reason))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert told == {"KmsFailures": 1, "Failed": 1, "ColdStarts": 1}
+    assert told == {"Outages": 1, "Failed": 1, "ColdStarts": 1}
 
 
 def test_an_authors_own_lines_are_not_counted() -> None:
@@ -700,7 +704,9 @@ def paging() -> set[str]:
     resources = template.read(ROOT / "template.yaml")["Resources"].values()
     alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
     of_lines = {"Fn::Sub": "mcp-functions/${AWS::StackName}"}
-    return {alarm["MetricName"] for alarm in alarms if alarm.get("Namespace") == of_lines}
+    named = {alarm["MetricName"] for alarm in alarms if alarm.get("Namespace") == of_lines}
+    expressions = [each["Expression"]["Fn::Sub"] for alarm in alarms for each in alarm.get("Metrics", ())]
+    return named | {metric for each in expressions for metric in re.findall(r"SUM\((\w+)\)", each)}
 
 
 def forged(function: LambdaFunction) -> None:
@@ -730,7 +736,7 @@ def test_errors_of_clients_trigger_no_alarm(counts: Counts) -> None:
 
 
 def test_errors_of_the_server_trigger_an_alarm(counts: Counts) -> None:
-    assert paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Failed"}
+    assert paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Crashed"}
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert paging() & told.keys() == {"Failed", "Misconfigured", "KmsFailures"}
+    assert paging() & told.keys() == {"Misconfigured", "Outages"}

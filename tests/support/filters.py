@@ -48,7 +48,8 @@ def counted(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
         if one["Type"] == "AWS::Logs::MetricFilter" and properties["LogGroupName"] == {"Ref": "FunctionLogs"}:
             (metric,) = properties["MetricTransformations"]
             name, value = metric["MetricName"], metric["MetricValue"]
+            keys = [dimension["Value"].removeprefix("$.") for dimension in metric.get("Dimensions", ())]
             for line in written:
-                if matches(properties["FilterPattern"], line):
+                if matches(properties["FilterPattern"], line) and all(key in line for key in keys):
                     sums[name] = sums.get(name, 0) + (line[value[2:]] if value.startswith("$.") else float(value))
     return sums
