@@ -41,8 +41,8 @@ def world() -> World:
 
 @pytest.fixture
 def told() -> Iterator[list[Notes]]:
-    """What the log says of each request."""
-    notes = list[Notes]()
+    """Collect the notes on each request."""
+    notes: list[Notes] = []
     token = observability.listener.set(notes.append)
     yield notes
     observability.listener.reset(token)
