@@ -7,7 +7,6 @@ import io
 import json
 import logging
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -24,7 +23,6 @@ from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.local import template
 from mcp_functions.protocol.errors import Busy, Misconfigured, TemporarilyUnavailable
 from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
@@ -699,16 +697,6 @@ def pay(*, elicit: Elicit, step: Step) -> str:
     return str(step("pay", lambda: "paid"))
 
 
-def paging() -> set[str]:
-    """Name the metrics of lines that an alarm of template.yaml looks at."""
-    resources = template.read(ROOT / "template.yaml")["Resources"].values()
-    alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
-    of_lines = {"Fn::Sub": "mcp-functions/${AWS::StackName}"}
-    named = {alarm["MetricName"] for alarm in alarms if alarm.get("Namespace") == of_lines}
-    expressions = [each["Expression"]["Fn::Sub"] for alarm in alarms for each in alarm.get("Metrics", ())]
-    return named | {metric for each in expressions for metric in re.findall(r"SUM\((\w+)\)", each)}
-
-
 def forged(function: LambdaFunction) -> None:
     talk = Conversation(function).call(city="Lisbon")
     for at in range(60, 84, 4):
@@ -731,12 +719,12 @@ def refuse(*_asked: object, **_more: object) -> None:
 
 
 def test_errors_of_clients_trigger_no_alarm(counts: Counts) -> None:
-    assert paging() & counts(book, requests=forged).keys() == set()
-    assert paging() & counts(pay, requests=claimed_twice).keys() == set()
+    assert filters.paging() & counts(book, requests=forged).keys() == set()
+    assert filters.paging() & counts(pay, requests=claimed_twice).keys() == set()
 
 
 def test_errors_of_the_server_trigger_an_alarm(counts: Counts) -> None:
-    assert paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Crashed"}
+    assert filters.paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Crashed"}
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert paging() & told.keys() == {"Misconfigured", "Outages"}
+    assert filters.paging() & told.keys() == {"Misconfigured", "Outages"}

@@ -40,6 +40,15 @@ def _holds(term: str, line: Mapping[str, Any]) -> bool:
     return value is True if is_true else name not in line
 
 
+def paging() -> set[str]:
+    """Name the metrics that an alarm looks at, by name or in an expression of Metrics Insights."""
+    resources = template.read(ROOT / "template.yaml")["Resources"].values()
+    alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
+    named = {alarm["MetricName"] for alarm in alarms if "MetricName" in alarm}
+    expressions = [each["Expression"]["Fn::Sub"] for alarm in alarms for each in alarm.get("Metrics", ())]
+    return named | {metric for each in expressions for metric in re.findall(r"SUM\((\w+)\)", each)}
+
+
 def counted(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """Say what the filters of the functions' log count: metric to sum, where there is one."""
     written, sums = list(lines), dict[str, float]()
