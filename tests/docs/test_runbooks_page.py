@@ -8,8 +8,9 @@ import pytest
 
 from mcp_functions import settings
 from mcp_functions.local import template
+from mcp_functions.observability.notes import fields
 from tests.docs.pages import ROOT, Page
-from tests.docs.test_observability_page import ALL, fields
+from tests.docs.test_observability_page import ALL
 
 PAGE = Page.named("runbooks.md")
 TEMPLATE = template.read(ROOT / "template.yaml")
