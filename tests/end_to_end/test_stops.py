@@ -177,6 +177,22 @@ def test_a_stop_holds_in_the_next_month(key: str, told: Told) -> None:
         assert ask(adding, "bob", now=DECEMBER, a=1).status == 200
 
 
+def test_a_client_of_2025_hears_of_its_stop_by_the_status_and_without_sign_in_by_its_address(
+    key: str, told: Told
+) -> None:
+    assert key
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1}}}
+    event = wire.event(call, headers={"mcp-protocol-version": "2025-11-25"})
+    elsewhere = wire.event(call, headers={"mcp-protocol-version": "2025-11-25"})
+    elsewhere["requestContext"]["http"]["sourceIp"] = "192.0.2.2"
+    assert adding.fresh()(event, wire.Context("local_add"))["statusCode"] == 200
+    with stop(told[0]["caller"]):
+        assert adding.fresh()(event, wire.Context("local_add"))["statusCode"] == 403
+        assert adding.fresh()(elsewhere, wire.Context("local_add"))["statusCode"] == 200
+    with environment.applied({"MCP_STOPPED_FUNCTIONS": "add"}):
+        assert adding.fresh()(elsewhere, wire.Context("local_add"))["statusCode"] == 503
+
+
 def test_stopped_callers_without_the_key_are_a_misconfiguration(told: Told) -> None:
     with deployed(), stop("2026-11.fbIZn1rBHzMDjVTr"):
         assert ask(adding, "alice", a=1).status == 500

@@ -44,10 +44,19 @@ def raises(city: str) -> str:
 
 handler = serve(raises)
 """
+ANSWERS = """
+import json
+def handler(event, context):
+    error = {{"code": -32603, "message": "No", "data": {data}}}
+    body = json.dumps({{"jsonrpc": "2.0", "id": json.loads(event["body"])["id"], "error": error}})
+    return {{"statusCode": 200, "headers": {{"content-type": "application/json"}}, "body": body}}
+"""
 APPS = {
     "mcp": FRONT,
     "asks": ASKS,
     "raises": RAISES,
+    "fails": ANSWERS.format(data="None"),
+    "is_busy": ANSWERS.format(data='{"retryable": True}'),
     "lacks_a_module": "import nothing_of_this_name\n",
     "is_no_python": "def broken(:\n",
     "exits": "import os\ndef handler(event, context):\n    os._exit(1)\n",
@@ -157,6 +166,10 @@ def test_an_exception_of_a_tool_counts_as_one_crash(stack: Stack, send: Callable
     assert filters.counted(written(stack, before))["Crashed"] == 1
 
 
+def test_an_error_of_a_function_that_a_client_of_2025_gets_is_no_refusal(stack: Stack) -> None:
+    assert counted(stack, lambda each: call_earlier(each, "fails")) == {"Failed"}
+
+
 def _without_a_state(stack: Stack) -> object:
     return call(stack, "asks", inputResponses=NO_FORM)
 
@@ -179,6 +192,7 @@ ANSWERED: dict[str, Callable[[Stack], object]] = {
     "an answer that does not fit": _with_a_wrong_answer,
 }
 REFUSED: dict[str, Callable[[Stack], object]] = {
+    "a call that must wait, of 2025": lambda stack: call_earlier(stack, "is_busy"),
     "an unknown tool": lambda stack: call(stack, "nothing"),
     "an unknown tool of 2025": lambda stack: call_earlier(stack, "nothing"),
     "a question that a client of 2025 cannot show": lambda stack: call_earlier(stack, "asks"),
