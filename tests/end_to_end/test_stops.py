@@ -9,13 +9,14 @@ import logging
 import re
 from calendar import timegm
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from pydantic import BaseModel
 
-from mcp_functions import Elicit, serve, tool
+from mcp_functions import Elicit, serve, serve_catalog, tool
 from mcp_functions.aws.errors import ClientError
 from mcp_functions.http.callers import PAUSE_SECONDS, Pseudonyms, pseudonyms
 from mcp_functions.http.gateway import LambdaFunction, WorkFailed
@@ -260,6 +261,14 @@ def test_a_stopped_function_answers_503_before_any_call_of_kms(told: Told) -> No
     assert [(line["outcome"], line["reason"], line["kms_calls"]) for line in told] == [
         ("refused", "FunctionStopped", 0)
     ] * 2
+
+
+def test_a_stopped_endpoint_answers_nothing_but_its_functions_do() -> None:
+    endpoint = serve_catalog(Path(__file__).parents[2] / "functions/mcp/catalog.json")
+    with deployed(MCP_STOPPED_FUNCTIONS="mcp"):
+        listing = wire.event(wire.message("tools/list"))
+        assert endpoint(listing, wire.Context("local_mcp"))["statusCode"] == 503
+        assert adding.fresh()(listing, wire.Context("local_add"))["statusCode"] == 200
 
 
 def test_the_other_functions_go_on() -> None:
