@@ -329,3 +329,14 @@ def test_invoke_is_bounded_in_time_and_never_repeated(monkeypatch: pytest.Monkey
     config = client.meta.config
     assert config.retries["total_max_attempts"] == 1
     assert config.connect_timeout + config.read_timeout <= 30
+
+
+@pytest.mark.parametrize(("method", "params", "name"), CALLS)
+def test_a_stopped_function_is_not_invoked(aws: Lambda, method: str, params: dict[str, Any], name: str) -> None:
+    stopped = SETTINGS._replace(stopped_functions=frozenset({name.removeprefix("shop_")}))
+    event = wire.event(wire.message(method, params))
+    answer = send(aws, event, stopped)
+    assert (answer["statusCode"], answer["headers"]["retry-after"]) == (503, "300")
+    assert "has stopped this function" in answer["body"]
+    assert aws.invoked == []
+    assert send(aws, wire.event(wire.message("tools/list")), stopped)["statusCode"] == 200

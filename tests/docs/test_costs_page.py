@@ -6,6 +6,7 @@ import re
 
 from mcp_functions import settings
 from mcp_functions.local import template
+from tests.benchmarks import cost
 from tests.docs.pages import ROOT, Page
 
 PAGE = Page.named("costs.md")
@@ -32,6 +33,27 @@ def test_a_parameter_whose_description_names_a_price_is_on_the_page() -> None:
     written = template.read(ROOT / "template.yaml")["Parameters"]
     priced = {name for name, said in written.items() if re.search(r"USD|[Cc]osts", said.get("Description", ""))}
     assert [name for name in sorted(priced) if f"| `{name}` |" not in PAGE.text] == []
+
+
+def test_the_sums_of_the_worst_case_are_right() -> None:
+    section = PAGE.text.partition("## The worst case\n")[2].partition("\n## ")[0]
+    sums = re.findall(r"^\| [^|]+ \| ([^|]* x [^|]*) \| ([\d. ]+) \|$", section, re.MULTILINE)
+    assert len(sums) == 5
+    assert [(how, f"{cost.reckoned(how):.2f}") for how, _usd in sums] == [
+        (how, usd.replace(" ", "")) for how, usd in sums
+    ]
+
+
+def test_the_worst_case_is_that_of_the_templates_defaults() -> None:
+    written = template.read(ROOT / "template.yaml")
+    requests = written["Parameters"]["RequestsPerSecond"]["Default"] * 30 * 24 * 3600
+    assert PAGE.text.count(f"{requests:,}".replace(",", " ")) == 3
+    assert f"= {requests:,} requests" in PAGE.text
+    assert written["Globals"]["Function"]["MemorySize"] == 0.5 * 1024
+    (conversation,) = re.findall(r"\| \*\*together\*\* \|  \| \*\*([\d.]+)\*\* \|", PAGE.text)
+    (logs,) = re.findall(r"Logs add ([\d.]+) ", PAGE.text)
+    assert f"{(float(conversation) + float(logs)) / cost.ROUNDS:.2f}" == "2.65", "USD for a million rounds"
+    assert 3 * cost.TABLE_WRITE + cost.TABLE_READ == 2.00
 
 
 def test_the_limits_of_the_page_are_those_of_the_settings() -> None:

@@ -313,7 +313,7 @@ def test_a_subscriber_is_notified_of_failed_workers(own: Path) -> None:
     resources = project.template["Resources"]
     for worker_id, worker in project.workers.values():
         topic = worker["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"]["Ref"]
-        assert (topic, resources[topic]["Type"]) == (f"{worker_id}Failures", "AWS::SNS::Topic")
+        assert (topic, resources[topic]["Type"]) == ("TaskFailures", "AWS::SNS::Topic"), worker_id
         assert worker["Policies"] == project.functions[Path(worker["CodeUri"]).name][1]["Policies"]
 
 

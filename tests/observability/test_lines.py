@@ -23,7 +23,6 @@ from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.local import template
 from mcp_functions.protocol.errors import Busy, Misconfigured, TemporarilyUnavailable
 from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
@@ -714,13 +713,16 @@ def test_a_crash_counts_as_one_and_as_failed(counts: Counts) -> None:
 def test_a_denial_of_kms_counts_as_a_misconfiguration(counts: Counts) -> None:
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert told == {"Misconfigured": 1, "KmsFailures": 1, "Failed": 1, "ColdStarts": 1}
+    assert told == {"Misconfigured": 1, "Outages": 1, "Failed": 1, "ColdStarts": 1}
 
 
-def test_an_outage_of_kms_is_counted_by_call(counts: Counts) -> None:
-    wrapping = [SealFactory(TemporarilyUnavailable("kms:ThrottlingException"))]
+@pytest.mark.parametrize(
+    "reason", ["kms:ThrottlingException", "table:InternalServerError", "blobs:503"], ids=["kms", "table", "blobs"]
+)
+def test_an_outage_is_counted_by_request(counts: Counts, reason: str) -> None:
+    wrapping = [SealFactory(TemporarilyUnavailable(reason))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert told == {"KmsFailures": 1, "Failed": 1, "ColdStarts": 1}
+    assert told == {"Outages": 1, "Failed": 1, "ColdStarts": 1}
 
 
 def test_an_authors_own_lines_are_not_counted() -> None:
@@ -739,14 +741,6 @@ def test_an_authors_own_lines_are_not_counted() -> None:
 def pay(*, elicit: Elicit, step: Step) -> str:
     elicit("seat", "Which?", Seat)
     return str(step("pay", lambda: "paid"))
-
-
-def paging() -> set[str]:
-    """Name the metrics of lines that an alarm of template.yaml looks at."""
-    resources = template.read(ROOT / "template.yaml")["Resources"].values()
-    alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
-    of_lines = {"Fn::Sub": "mcp-functions/${AWS::StackName}"}
-    return {alarm["MetricName"] for alarm in alarms if alarm.get("Namespace") == of_lines}
 
 
 def forged(function: LambdaFunction) -> None:
@@ -771,12 +765,12 @@ def refuse(*_asked: object, **_more: object) -> None:
 
 
 def test_errors_of_clients_trigger_no_alarm(counts: Counts) -> None:
-    assert paging() & counts(book, requests=forged).keys() == set()
-    assert paging() & counts(pay, requests=claimed_twice).keys() == set()
+    assert filters.paging() & counts(book, requests=forged).keys() == set()
+    assert filters.paging() & counts(pay, requests=claimed_twice).keys() == set()
 
 
 def test_errors_of_the_server_trigger_an_alarm(counts: Counts) -> None:
-    assert paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Failed"}
+    assert filters.paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Crashed"}
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert paging() & told.keys() == {"Failed", "Misconfigured", "KmsFailures"}
+    assert filters.paging() & told.keys() == {"Misconfigured", "Outages"}

@@ -6,6 +6,7 @@ The policies are those that were deployed; the judge is a simulator of IAM.
 from __future__ import annotations
 
 import importlib
+import json
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -104,7 +105,11 @@ def _of_role(stack: Stack, folder: str, name: str) -> Iterator[Policy]:
 def _tags(stack: Stack, role: str) -> dict[str, str]:
     """Read the tags of a role as IAM shows them to a policy."""
     written = next(one for one in stack.of_type("AWS::IAM::Role").items() if stack.physical[one[0]] == role)[1]
-    return {f"aws:PrincipalTag/{tag['Key']}": str(tag["Value"]) for tag in written["Tags"]}
+    return {f"aws:PrincipalTag/{tag['Key']}": str(_known(tag["Value"])) for tag in written["Tags"]}
+
+
+def _known(written: object) -> object:
+    return NAME if written == {"Ref": "AWS::StackName"} else written
 
 
 def statements(written: Policy) -> list[dict[str, Any]]:
@@ -294,6 +299,50 @@ def test_not_even_an_administrator_can_use_the_key_for_anything_but_request_stat
 def test_only_an_administrator_of_the_account_can_open_states(deployed: Deployed) -> None:
     asked = [deployed.kms(who, "kms:Decrypt", **context("ticket")) for who in (ADMIN, STRANGER)]
     assert [question.principal for question in deployed.account.allows_any(*asked)] == [ADMIN], "docs: the threat model"
+
+
+# ---- The key that derives callers' names exists with LogCallers alone. Its policy opens it, and no role names it.
+
+CALLER_KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/caller"
+
+
+def naming(who: str, action: str, account: str = ACCOUNT) -> Question:
+    """Ask whether somebody may use the key that derives callers' names."""
+    return Question(who, action, CALLER_KEY, {"aws:PrincipalAccount": account})
+
+
+@pytest.fixture(scope="module")
+def logging_callers(stack: Stack, deployed: Deployed) -> Account:
+    written = dict(stack.resources(LogCallers="on"))["CallerKey"]["Properties"]["KeyPolicy"]
+    text = json.dumps(written).replace('{"Ref": "AWS::StackName"}', f'"{NAME}"')
+    text = text.replace('{"Ref": "AWS::AccountId"}', f'"{ACCOUNT}"')
+    text = text.replace(
+        '{"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"}', f'"arn:aws:iam::{ACCOUNT}:root"'
+    )
+    known = {**deployed.account.resource_policies, CALLER_KEY: json.loads(text)}
+    return replace(deployed.account, resource_policies=known)
+
+
+@pytest.mark.parametrize("folder", [*FOLDERS, *WORKERS])
+def test_every_function_may_name_callers_and_do_nothing_else_with_that_key(
+    folder: str, deployed: Deployed, logging_callers: Account
+) -> None:
+    ((*found,),) = logging_callers.allows(naming(deployed.roles[folder], "kms:*"))
+    assert found == ["kms:GenerateMac"]
+
+
+def test_nobody_of_another_stack_or_account_may_name_callers(deployed: Deployed, logging_callers: Account) -> None:
+    role = deployed.roles["add"]
+    elsewhere = {**logging_callers.tags, role: {"aws:PrincipalTag/mcp-server": "another"}}
+    stranger = {STRANGER: {"aws:PrincipalTag/mcp-server": NAME}}
+    account = replace(logging_callers, tags={**elsewhere, **stranger})
+    asked = [naming(role, "kms:GenerateMac"), naming(STRANGER, "kms:GenerateMac", "999999999999")]
+    assert account.allows_any(*asked) == []
+    assert logging_callers.allows_any(asked[0]) == [asked[0]]
+
+
+def test_without_the_parameter_there_is_no_key_for_names(stack: Stack) -> None:
+    assert "CallerKey" not in dict(stack.resources())
 
 
 # ---- Who may call a function

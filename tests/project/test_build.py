@@ -105,18 +105,19 @@ def test_only_resources_of_the_template_are_deployed(translated: Path) -> None:
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "AWS::ApiGatewayV2::Api": 1,
         "AWS::ApiGatewayV2::Stage": 1,
-        "AWS::CloudWatch::Alarm": 5,
+        "AWS::Budgets::Budget": 1,
+        "AWS::CloudWatch::Alarm": 6,
         "AWS::CloudWatch::Dashboard": 1,
         "AWS::DynamoDB::Table": 1,
         "AWS::IAM::ManagedPolicy": 2,
         "AWS::IAM::Role": functions + workers,
-        "AWS::KMS::Key": 1,
+        "AWS::KMS::Key": 2,  # that of states, and that of callers' pseudonyms
         "AWS::Lambda::EventInvokeConfig": workers,
         "AWS::Lambda::Function": functions + workers,
         "AWS::Lambda::LayerVersion": 2,
         "AWS::Lambda::Permission": functions + 1,  # the API's, one for each route; a preflight has its own
         "AWS::Logs::LogGroup": 2,
-        "AWS::Logs::MetricFilter": 7,
+        "AWS::Logs::MetricFilter": 8,
         "AWS::S3::Bucket": 1,
         "AWS::SNS::Topic": 1,
     }

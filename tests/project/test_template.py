@@ -286,7 +286,7 @@ def test_every_parameter_is_in_a_group_of_the_console(project: Project) -> None:
 def test_each_variable_of_an_invocation_has_a_default_that_a_new_account_can_bear(project: Project) -> None:
     parameters = project.template["Parameters"]
     assert {name for name, one in parameters.items() if "Default" not in one or "Description" not in one} == set()
-    nothing = {"ReservedConcurrency": 0, "AlarmTopic": "", "BlobBucket": ""}
+    nothing = {"AlarmTopic": "", "BlobBucket": "", "LogCallers": "off", "MonthlyBudget": 0}
     assert {name: parameters[name]["Default"] for name in nothing} == nothing
 
 
@@ -296,7 +296,9 @@ def test_a_parameter_that_costs_money_states_its_price(project: Project) -> None
         "AlarmTopic",
         "BankSecret",
         "BlobBucket",
+        "LogCallers",
         "LogDays",
+        "MonthlyBudget",
     }
     assert "1 USD a month" in project.template["Description"]
 
@@ -310,15 +312,65 @@ def test_alarms_and_dashboard_exist_only_with_a_recipient(project: Project) -> N
     filters = project.of_type("AWS::Logs::MetricFilter")
     ours = {"Fn::Sub": "mcp-functions/${AWS::StackName}"}  # each stack has its own namespace
     counted = {(one, str(each["MetricNamespace"])) for one, each in _metrics(filters.values())}
+    crashed = alarms.pop("CrashedAlarm")
     assert {(one["MetricName"], str(one["Namespace"])) for one in alarms.values()} == {
         ("Errors", "AWS/Lambda"),
-        ("Latency", "AWS/ApiGateway"),
-        *((name, str(ours)) for name in ("Failed", "KmsFailures", "Misconfigured")),
+        ("NumberOfMessagesPublished", "AWS/SNS"),
+        *((name, str(ours)) for name in ("Broken", "Misconfigured", "Outages")),
     }
     assert {(one["MetricName"], str(one["Namespace"])) for one in alarms.values()} - counted == {
-        ("Errors", "AWS/Lambda"), ("Latency", "AWS/ApiGateway"),
+        ("Errors", "AWS/Lambda"), ("NumberOfMessagesPublished", "AWS/SNS"),
     }  # fmt: skip
-    assert all(one["AlarmActions"] == [{"Ref": "AlarmTopic"}] for one in alarms.values())
+    assert ("Crashed", str(ours)) in counted
+    assert crashed["Metrics"][0]["Expression"]["Fn::Sub"].startswith(
+        'SELECT SUM(Crashed) FROM SCHEMA("mcp-functions/${AWS::StackName}", handler) GROUP BY handler'
+    )
+    assert all(one["AlarmActions"] == [{"Ref": "AlarmTopic"}] for one in (crashed, *alarms.values()))
+
+
+def test_the_worker_alarm_watches_the_topic_that_every_worker_reports_to(project: Project) -> None:
+    alarm = project.of_type("AWS::CloudWatch::Alarm")["WorkerAlarm"]
+    (dimension,) = alarm["Dimensions"]
+    assert dimension == {"Name": "TopicName", "Value": {"Fn::GetAtt": "TaskFailures.TopicName"}}
+    workers = [one["EventInvokeConfig"] for _, one in project.workers.values()]
+    reports = [worker["DestinationConfig"]["OnFailure"]["Destination"] for worker in workers]
+    assert reports == [{"Ref": "TaskFailures"}]
+    assert [worker["MaximumRetryAttempts"] for worker in workers] == [0]
+
+
+def test_a_short_outage_does_not_page_an_operator(project: Project) -> None:
+    alarm = project.of_type("AWS::CloudWatch::Alarm")["OutageAlarm"]
+    assert (alarm["Period"], alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (60, 3, 5)
+
+
+def test_a_budget_needs_a_recipient_and_counts_what_the_stack_made(project: Project) -> None:
+    assert project.template["Resources"]["Budget"]["Condition"] == "HasBudget"
+    assert {"Condition": "HasAlarms"} in project.template["Conditions"]["HasBudget"]["Fn::And"]
+    (budget,) = project.of_type("AWS::Budgets::Budget").values()
+    (tagged,) = budget["Budget"]["CostFilters"]["TagKeyValue"]
+    assert tagged == {"Fn::Join": ["$", ["aws:cloudformation:stack-name", {"Ref": "AWS::StackName"}]]}
+    who = [one["Subscribers"] for one in budget["NotificationsWithSubscribers"]]
+    assert who == [[{"SubscriptionType": "SNS", "Address": {"Ref": "AlarmTopic"}}]] * 2
+
+
+@pytest.mark.parametrize(
+    "names", [(), ("2026-11.fbIZn1rBHzMDjVTr",), ("2026-11.fbIZn1rBHzMDjVTr", "2026-10.fbIZn1rBH-_DjVTr")]
+)
+def test_a_deployment_accepts_stopped_callers_by_their_names_in_the_log(
+    project: Project, names: tuple[str, ...]
+) -> None:
+    pattern = project.template["Parameters"]["StoppedCallers"]["AllowedPattern"]
+    assert re.fullmatch(pattern, ",".join(names))
+
+
+@pytest.mark.parametrize("name", ["fbIZn1rBHzMDjVTr", "2026-11.fbIZn1rBHzMDjVT", "alice"])
+def test_a_deployment_refuses_a_stopped_caller_that_is_no_name_of_the_log(project: Project, name: str) -> None:
+    pattern = project.template["Parameters"]["StoppedCallers"]["AllowedPattern"]
+    assert not re.fullmatch(pattern, name)
+
+
+def test_concurrency_belongs_to_a_function_and_not_to_all(project: Project) -> None:
+    assert "ReservedConcurrentExecutions" not in project.template["Globals"]["Function"]
 
 
 def _metrics(filters: Iterable[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -83,25 +83,31 @@ def test_routes_and_the_endpoint_invoke_the_newest_code(translated: dict[AuthMod
 
 
 FUNCTIONS = {"AWS::Lambda::Function"}
+NEEDS_ALARMS = {"CrashesAllowed", "MonthlyBudget"}
+TOPIC = "arn:aws:sns:eu-west-1:111122223333:told"
 WATCHERS = {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter"}
 # parameter -> another value, and what is different with it
 CHANGES: dict[str, tuple[str, set[str]]] = {
-    "AlarmTopic": ("arn:aws:sns:eu-west-1:111122223333:told", FUNCTIONS | WATCHERS),
+    "AlarmTopic": (TOPIC, FUNCTIONS | WATCHERS),
     "AllowedOrigins": ("https://app.example", FUNCTIONS),
     "Architecture": ("arm64", FUNCTIONS | {"AWS::Lambda::LayerVersion"}),
     "AwsClient": ("boto3", FUNCTIONS),
     "BankSecret": ("arn:aws:secretsmanager:eu-west-1:111122223333:secret:bank", FUNCTIONS | {"AWS::IAM::Role"}),
     "BlobBucket": ("new", FUNCTIONS | {"AWS::IAM::ManagedPolicy", "AWS::S3::Bucket"}),
+    "CrashesAllowed": ("7", {"AWS::CloudWatch::Alarm"}),
     "Generation": ("2", FUNCTIONS),
     "JwtAudience": ("us", FUNCTIONS),
     "JwtIssuer": ("https://issuer.example", FUNCTIONS),
+    "LogCallers": ("on", FUNCTIONS | {"AWS::KMS::Key"}),
     "LogDays": ("7", {"AWS::Logs::LogGroup"}),
+    "MonthlyBudget": ("7", {"AWS::Budgets::Budget"}),
     "RequestBurst": ("7", {"AWS::ApiGatewayV2::Stage"}),
     "RequestsPerSecond": ("7", {"AWS::ApiGatewayV2::Stage"}),
-    "ReservedConcurrency": ("7", FUNCTIONS),
     "ResourceUrl": ("https://m.example/mcp", FUNCTIONS),
     "Runtime": ("python3.12", FUNCTIONS | {"AWS::Lambda::LayerVersion"}),
     "ServerVersion": ("7", FUNCTIONS),
+    "StoppedCallers": ("2026-11.fbIZn1rBHzMDjVTr", FUNCTIONS),
+    "StoppedFunctions": ("add", FUNCTIONS),
     "Stage": ("dev", FUNCTIONS | {"AWS::IAM::ManagedPolicy"}),
 }
 
@@ -113,7 +119,9 @@ def test_every_parameter_is_changed_here(translated: dict[AuthMode, Json]) -> No
 @pytest.mark.parametrize("parameter", CHANGES)
 def test_a_parameter_that_is_changed_changes_what_is_invoked(parameter: str, translated: dict[AuthMode, Json]) -> None:
     value, kinds = CHANGES[parameter]
-    before, after = _deployed(translated["iam"]), _deployed(translated["iam"], **{parameter: value})
+    given = {"AlarmTopic": TOPIC} if parameter in NEEDS_ALARMS else {}
+    before = _deployed(translated["iam"], **given)
+    after = _deployed(translated["iam"], **given, **{parameter: value})
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     assert {(after.get(name) or before[name])["Type"] for name in changed} == kinds
     functions = {name for name, one in before.items() if one["Type"] == "AWS::Lambda::Function"}

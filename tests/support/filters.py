@@ -40,6 +40,15 @@ def _holds(term: str, line: Mapping[str, Any]) -> bool:
     return value is True if is_true else name not in line
 
 
+def paging() -> set[str]:
+    """Name the metrics that an alarm looks at, by name or in an expression of Metrics Insights."""
+    resources = template.read(ROOT / "template.yaml")["Resources"].values()
+    alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
+    named = {alarm["MetricName"] for alarm in alarms if "MetricName" in alarm}
+    expressions = [each["Expression"]["Fn::Sub"] for alarm in alarms for each in alarm.get("Metrics", ())]
+    return named | {metric for each in expressions for metric in re.findall(r"SUM\((\w+)\)", each)}
+
+
 def counted(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """Say what the filters of the functions' log count: metric to sum, where there is one."""
     written, sums = list(lines), dict[str, float]()
@@ -48,7 +57,8 @@ def counted(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
         if one["Type"] == "AWS::Logs::MetricFilter" and properties["LogGroupName"] == {"Ref": "FunctionLogs"}:
             (metric,) = properties["MetricTransformations"]
             name, value = metric["MetricName"], metric["MetricValue"]
+            keys = [dimension["Value"].removeprefix("$.") for dimension in metric.get("Dimensions", ())]
             for line in written:
-                if matches(properties["FilterPattern"], line):
+                if matches(properties["FilterPattern"], line) and all(key in line for key in keys):
                     sums[name] = sums.get(name, 0) + (line[value[2:]] if value.startswith("$.") else float(value))
     return sums

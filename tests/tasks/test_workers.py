@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from mcp_functions import serve
+from mcp_functions import observability, serve
 from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.tasks import Worker, WorkerInvoker
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
-from tests.support import wire
+from tests.support import filters, wire
 from tests.tasks.jobs import DONE, JOBS, MEANWHILE, required
 from tests.tasks.world import Client, World, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from mcp_functions.observability import Notes
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.testing.dynamodb import Fault
 
@@ -36,6 +37,15 @@ def world() -> World:
     DONE.clear()
     MEANWHILE.clear()
     return World(*JOBS)
+
+
+@pytest.fixture
+def told() -> Iterator[list[Notes]]:
+    """Collect the notes on each request."""
+    notes: list[Notes] = []
+    token = observability.listener.set(notes.append)
+    yield notes
+    observability.listener.reset(token)
 
 
 @pytest.fixture
@@ -149,7 +159,9 @@ def test_a_lost_invocation_is_repeated_after_growing_pauses(world: World, alice:
     assert [round(later - sooner) for sooner, later in pairwise(called)] == [15]
 
 
-def test_repeated_deaths_of_workers_at_one_place_end_the_task(world: World, alice: Client) -> None:
+def test_repeated_deaths_of_workers_at_one_place_end_the_task_and_say_so(
+    world: World, alice: Client, told: list[Notes]
+) -> None:
     task = alice.begin("counted", count=3)
     for _ in range(5):
         MEANWHILE[:] = [lambda done: die() if done[-1] == "part 1" else None]
@@ -163,6 +175,9 @@ def test_repeated_deaths_of_workers_at_one_place_end_the_task(world: World, alic
     ended = alice.get(task)
     assert (ended["status"], ended["error"]["code"]) == ("failed", -32603)
     assert "again and again" in ended["statusMessage"]
+    lines = [(line.outcome, line.reason) for line in told if line.method == "work"]
+    assert lines[-1] == ("failed", "worker_gave_up")
+    assert filters.counted([{"handler": "counted", "outcome": "failed", "reason": lines[-1][1]}])["Crashed"] == 1
     assert DONE.count("part 1") == 6  # the first of them came a step further: that one began the count anew
     assert DONE.count("part 0") == 1
 

@@ -20,6 +20,7 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction, lazy_function
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, TASKS
+from mcp_functions.protocol.errors import FunctionStopped
 from mcp_functions.settings import read as read_settings
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def serve_catalog(
         made = Endpoint(
             settings,
             door.answer,
+            stopped=settings.folder(function_name) in settings.stopped_functions,
             documents=metadata.documents(settings, catalog.get("scopes", ())),
             parameters=lookup.header_names(catalog) if settings.allowed_origins else [],
             legacy=lazy_function(legacy) if settings.earlier_revisions else None,
@@ -119,7 +121,13 @@ class FrontDoor:
         return target
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
-        """Forward a request, unchanged, to a function of the catalog."""
+        """Forward a request, unchanged, to a function of the catalog.
+
+        Raises:
+            FunctionStopped: the operator stopped that function.
+        """
+        if function in self._settings.stopped_functions:
+            raise FunctionStopped
         name = f"{self._settings.function_name(function)}{self._settings.qualifier}"
         began = time.perf_counter()
         try:

@@ -159,6 +159,7 @@ class Deployment:
             dispatcher.answer,
             documents=metadata.documents(settings, dispatcher.catalog.get("scopes", ())),
             parameters=lookup.header_names(dispatcher.catalog) if settings.allowed_origins else [],
+            stopped=self.folder in settings.stopped_functions,
             work=worker.work if worker else None,
             legacy=lazy_function(lambda: self._legacy(dispatcher)) if settings.earlier_revisions else None,
         )

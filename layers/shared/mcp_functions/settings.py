@@ -47,6 +47,9 @@ class Settings(NamedTuple):
     stage: str = "prod"
     generation: str = "1"
     auth_mode: AuthMode = "iam"
+    log_callers: str = ""  # ARN of the HMAC key that gives callers their names in the log; empty: they have none
+    stopped_functions: frozenset[str] = frozenset()  # folders
+    stopped_callers: frozenset[str] = frozenset()  # their names in the log
     jwt_issuer: str = ""
     jwt_audiences: tuple[str, ...] = ()
     resource_url: str = ""  # empty: the domain of each request, and /mcp
@@ -123,6 +126,9 @@ def read(environ: Mapping[str, str]) -> Settings:
         stage=environ.get("MCP_STAGE", "prod"),
         generation=environ.get("MCP_GENERATION", "1"),
         auth_mode=AUTH_MODES[auth_mode],
+        log_callers=environ.get("MCP_LOG_CALLERS", ""),
+        stopped_functions=frozenset(_items(environ.get("MCP_STOPPED_FUNCTIONS", ""))),
+        stopped_callers=_stopped_callers(environ),
         jwt_issuer=environ.get("MCP_JWT_ISSUER", ""),
         jwt_audiences=_items(environ.get("MCP_JWT_AUDIENCE", "")),
         resource_url=environ.get("MCP_RESOURCE_URL", ""),
@@ -155,6 +161,14 @@ def _check_jwt(environ: Mapping[str, str]) -> None:
     if resource_url and not re.fullmatch(RESOURCE_URL, resource_url):
         message = "MCP_RESOURCE_URL must be the URL that clients connect to: https, its host in lower case, no query"
         raise Misconfigured(message)
+
+
+def _stopped_callers(environ: Mapping[str, str]) -> frozenset[str]:
+    stopped = frozenset(_items(environ.get("MCP_STOPPED_CALLERS", "")))
+    if stopped and not environ.get("MCP_LOG_CALLERS"):
+        message = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
+        raise Misconfigured(message)
+    return stopped
 
 
 def _hierarchy(text: str) -> Hierarchy:

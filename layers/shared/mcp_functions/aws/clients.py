@@ -48,7 +48,7 @@ THROTTLED = {
     "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
     "EC2ThrottledException",
 }  # fmt: skip
-BINARY_FIELDS = ("CiphertextBlob", "Plaintext")
+BINARY_FIELDS = ("CiphertextBlob", "Mac", "Plaintext")
 TRANSIENT_SECONDS, THROTTLED_SECONDS = 0.05, 1.0  # longest wait before the second attempt
 DYNAMODB_SECONDS = 0.025  # in place of TRANSIENT_SECONDS
 
@@ -199,7 +199,7 @@ class LambdaClient(AwsClient):
 
 
 class KmsClient(AwsClient):
-    """KMS: `generate_data_key` and `decrypt`, with boto3's parameters."""
+    """KMS: `generate_data_key`, `decrypt` and `generate_mac`, with boto3's parameters."""
 
     def _call(self, operation: str, /, **request: object) -> dict[str, Any]:
         plain = {name: _base64(value) if isinstance(value, bytes) else value for name, value in request.items()}
@@ -209,6 +209,7 @@ class KmsClient(AwsClient):
 
     generate_data_key = partialmethod(_call, "GenerateDataKey")
     decrypt = partialmethod(_call, "Decrypt")
+    generate_mac = partialmethod(_call, "GenerateMac")
 
 
 class DynamoDbClient(AwsClient):

@@ -8,7 +8,7 @@ from mcp_functions import observability
 from mcp_functions.http import cors, identity, metadata, requests, responses
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
-from mcp_functions.protocol.errors import InvalidRequest, ParseError
+from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest, ParseError
 from mcp_functions.protocol.messages import ForwardedResponse, Request, is_request, to_message
 from mcp_functions.tuples import NamedTuple
 
@@ -34,6 +34,7 @@ class Endpoint(NamedTuple):
     answer: Callable[[Request], AnyResult]  # the function that answers a request
     documents: Mapping[str, Mapping[str, Any]] = {}  # public documents, by path
     parameters: Sequence[str] = ()  # the `Mcp-Param-*` headers that the tools read
+    stopped: bool = False  # whether the operator stopped this function
     # the function that continues a task; None if no call may become a task
     work: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
     # the function that reads a message of a dialect; it returns None for any other message
@@ -64,6 +65,8 @@ class HttpExchange:
             shared = cors.response_headers(self.http.headers.get("origin"), endpoint.settings.allowed_origins)
             self.http = self.http._replace(response_headers=shared)
         response = self._without_message(endpoint)
+        if response is None and endpoint.stopped:
+            raise FunctionStopped
         if response is None:
             response = self._for_earlier_revision(endpoint)
         if response is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from mcp_functions import observability
 from mcp_functions.http import events, responses
 from mcp_functions.http.exchange import HttpExchange
-from mcp_functions.protocol.errors import Crash, InternalError, McpError, Misconfigured, is_ctrl_c
+from mcp_functions.protocol.errors import Crash, FunctionStopped, InternalError, McpError, Misconfigured, is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -198,6 +198,9 @@ def _note_response(notes: Notes, response: Response) -> None:
 
 
 def _continue_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) -> None:
+    if endpoint.stopped:
+        observability.current().conclude("refused", FunctionStopped.__name__)
+        return  # the task waits: if it is not too old, the first poll afterwards invokes another worker
     if endpoint.work is None:
         message = "an order to work, but no tool here has task=…"
         raise Misconfigured(message)

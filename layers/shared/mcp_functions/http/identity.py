@@ -35,7 +35,19 @@ def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
     Raises:
         Misconfigured: the route has no authorizer.
         Unauthorized: the token is not valid for this server.
+        CallerStopped: the operator stopped this caller.
     """
+    caller = _identify(request, settings, now)
+    if settings.log_callers:
+        from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments name callers
+        from mcp_functions.seal.claims import caller_id  # noqa: PLC0415 - likewise
+
+        known = pseudonyms(settings.log_callers)
+        known.admit(caller_id(caller.principal, request.address), settings.stopped_callers, now)
+    return caller
+
+
+def _identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
     if settings.auth_mode == "none":
         return Identity()
     authorizer = request.context.get("authorizer")

@@ -11,7 +11,7 @@ from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.legacy.responses import Reply, error_message
 from mcp_functions.legacy.runner import Call
 from mcp_functions.protocol.constants import CALLS, LISTS
-from mcp_functions.protocol.errors import InsufficientScope, McpError, Unauthorized
+from mcp_functions.protocol.errors import CallerStopped, InsufficientScope, McpError, Unauthorized
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.runner import Outcome, Runner
     from mcp_functions.protocol.wire_types import RequestId
 
-HTTP_ERRORS = (Unauthorized, InsufficientScope, SessionNotFound)  # clients act on the HTTP status of these
+HTTP_ERRORS = (
+    Unauthorized,
+    InsufficientScope,
+    CallerStopped,
+    SessionNotFound,
+)  # clients act on the HTTP status of these
 
 
 class RequestHandler:

@@ -152,11 +152,18 @@ def _note_outcome(outcome: Outcome) -> None:
     elif outcome.needs_time:
         notes.conclude("shed")
     elif outcome.error is not None:
-        notes.conclude("refused", "function")
+        notes.conclude("failed" if _is_failure(outcome.error) else "refused", "function")
         notes.code = outcome.error.get("code")
     else:
         notes.conclude("complete")
         notes.tool_error = (outcome.result or {}).get("isError") is True
+
+
+def _is_failure(error: Mapping[str, Any]) -> bool:
+    """Return whether the function failed. A caller that must wait was refused; the function's line has the reason."""
+    data = error.get("data")
+    may_retry = isinstance(data, dict) and data.get("retryable") is True
+    return error.get("code") == InternalError.code and not may_retry
 
 
 def _outcome(answer: Result | ForwardedResponse, *, pass_auth: bool) -> Outcome:

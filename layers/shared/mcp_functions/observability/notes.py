@@ -37,6 +37,7 @@ class Notes:
         handler: its name in the catalog, else "unknown"; None if the request has no name.
         round: of the conversation, from 1.
         flow: the conversation's name, which is told as a digest.
+        caller: the caller's pseudonym, where the deployment logs callers.
         payer: who is charged for unwraps (`claims.caller_id`); never told.
         jti: names the presented state, once that proved authentic; told as base64url.
         outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
@@ -57,6 +58,7 @@ class Notes:
     handler: str | None = None
     round: int | None = None
     flow: str | None = None
+    caller: str | None = None
     payer: str = ""
     jti: bytes | None = None
     outcome: str = ""
@@ -202,6 +204,7 @@ def fields(notes: Notes) -> Mapping[str, Any]:
         "reason": notes.reason,
         "tool_error": notes.tool_error or None,
         "misconfigured": notes.misconfigured or None,
+        "caller": notes.caller,
         "flow": None if notes.flow is None else digest(notes.flow),
         "jti": None if notes.jti is None else base64url(notes.jti),
         "request_bytes": notes.request_bytes,

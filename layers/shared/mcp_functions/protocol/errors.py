@@ -206,6 +206,12 @@ class HandlerError(InvalidParams):
     status = 200
 
 
+class CallerStopped(McpError):
+    """The operator stopped this caller."""
+
+    code, status, sentence = -32600, 403, "The operator of this server has stopped this caller"
+
+
 # ---- The server failed
 
 
@@ -268,6 +274,16 @@ class Busy(TemporarilyUnavailable):
     """The client must slow down, or wait for its own other request. The server has not failed."""
 
     ours = False
+
+
+class FunctionStopped(Busy):
+    """The operator stopped this function. Nothing ran, so that the client may retry."""
+
+    sentence = "The operator of this server has stopped this function"
+
+    def __init__(self) -> None:
+        """Invite the client to retry in five minutes."""
+        super().__init__(type(self).__name__, retry_after=300)
 
 
 # ---- Exceptions of an author's function, and signals

@@ -78,9 +78,11 @@ class Worker:
             _before, task = self._store.change(task_id, owner, self._take)
         except (LeaseLost, UnknownTask):
             return  # another worker has the task, it waits for the client, or it has ended
+        notes = observability.current()
+        notes.handler, notes.round, notes.flow = task.tool, task.rounds + 1, task.flow
+        if task.status == FAILED:
+            notes.conclude("failed", "worker_gave_up")
         if task.held:
-            notes = observability.current()
-            notes.handler, notes.round, notes.flow = task.tool, task.rounds + 1, task.flow
             leased = LeasedTask(self._store, task_id, owner, task, lease=self._lease, now=self._now, sleep=self._sleep)
             self._run_round(leased, task, deadline)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RESOURCE = re.compile(r"  ([A-Za-z0-9]+):")
 FUNCTION = re.compile(r".*\bType: *AWS::Serverless::Function\b")
 DEPLOYED = [check for check in checks.CHECKS if check is not checks.every_folder_is_listed]
-PARTS = ("", "Worker", "WorkerFailures")
+PARTS = ("", "Worker")
 POLICIES = {"seal": "!Ref MaySeal", "keep": "[!Ref MaySeal, !Ref MayKeep]", "task": "[!Ref MaySeal, !Ref MayKeep]"}
 POWERS = """\
       Tags:

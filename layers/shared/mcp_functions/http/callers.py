@@ -1,0 +1,96 @@
+"""Pseudonyms of callers: an operator sees in the log that one caller comes again, and can stop that caller.
+
+A pseudonym is `<month>.<digest>`. The digest is an HMAC of the caller under a key of the month, which KMS derives from
+the stack's HMAC key. So all functions give a caller the same name, and lines of two months cannot be joined.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING
+
+from mcp_functions import observability
+from mcp_functions.protocol.errors import CallerStopped, McpError, TemporarilyUnavailable
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.seal.kms import KmsKey, kms_client
+from mcp_functions.seal.resets import register_for_reset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+LABEL = b"mcp-functions/callers/"  # before the month, in what KMS signs
+DIGEST_BYTES = 12
+PAUSE_SECONDS = 60  # after a failure of KMS, in which it is not asked again: requests must not wait for a name
+
+
+@cache
+def pseudonyms(key_arn: str) -> Pseudonyms:
+    """Return the pseudonyms of a deployment, whose keys live as long as the container."""
+    return Pseudonyms(key_arn)
+
+
+class Pseudonyms:
+    """The names of callers under one HMAC key of KMS, which is asked once for each month."""
+
+    def __init__(self, key_arn: str, client: Callable[[], object] = kms_client) -> None:
+        """Use a key by ARN; nothing is called."""
+        self._key = KmsKey(key_arn, client)
+        self.reset()
+        register_for_reset(self)
+
+    def reset(self) -> None:
+        """Forget the months' keys and the client."""
+        self._months: dict[str, bytes] = {}
+        self._asks_again = 0.0
+        self._key.reset()
+
+    def admit(self, caller: str, stopped: Collection[str], now: float) -> None:
+        """Note the caller's pseudonym of this month, and refuse a stopped caller.
+
+        Args:
+            caller: `claims.caller_id`.
+            stopped: pseudonyms, of this month or of earlier ones.
+            now: unix seconds.
+
+        Raises:
+            CallerStopped: the caller has one of these pseudonyms.
+            TemporarilyUnavailable: callers are stopped, and KMS does not say who they are.
+            Misconfigured: likewise, and the operator has to act.
+        """
+        with suppress(McpError):  # a name for the log must not cost a request
+            observability.current().caller = self.name(caller, month(now), now)
+        for each in {name.partition(".")[0] for name in stopped}:
+            if self.name(caller, each, now) in stopped:
+                raise CallerStopped
+
+    def name(self, caller: str, in_month: str, now: float) -> str:
+        """Return the pseudonym of a caller in a month, "2026-11".
+
+        Raises:
+            TemporarilyUnavailable, Misconfigured: KMS does not derive the month's key.
+        """
+        key = self._months.get(in_month) or self._derive(in_month, now)
+        digest = hmac.digest(key, caller.encode("utf-8", "surrogatepass"), hashlib.sha256)
+        return f"{in_month}.{base64url(digest[:DIGEST_BYTES])}"
+
+    def _derive(self, in_month: str, now: float) -> bytes:
+        if now < self._asks_again:
+            reason = "kms:caller_key"
+            raise TemporarilyUnavailable(reason)
+        try:
+            with observability.KmsTimer():
+                key = self._months[in_month] = self._key.mac(LABEL + in_month.encode())
+        except McpError:
+            observability.current().kms_failures += 1
+            self._asks_again = now + PAUSE_SECONDS
+            raise
+        return key
+
+
+def month(now: float) -> str:
+    """Return the month of a time in unix seconds, in UTC: "2026-11"."""
+    return time.strftime("%Y-%m", time.gmtime(now))

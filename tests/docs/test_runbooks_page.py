@@ -1,0 +1,80 @@
+"""The runbooks: each alarm has a section with a query, and the queries read fields that lines have."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mcp_functions import settings
+from mcp_functions.local import template
+from mcp_functions.observability.notes import fields
+from tests.docs.pages import ROOT, Page
+from tests.docs.test_observability_page import ALL
+
+PAGE = Page.named("runbooks.md")
+TEMPLATE = template.read(ROOT / "template.yaml")
+QUERIES = re.findall(r"^ *```text\n(.*?)```$", PAGE.text, re.MULTILINE | re.DOTALL)
+ACCESS = ("route, status", "sum(bytes)")
+RUNTIME = {"level", "errorType", "errorMessage"}  # of a line of Lambda's runtime
+PLATFORM = {"type", "record.status", "record.errorType"}  # of Lambda's own report
+OF_INSIGHTS = {
+    "filter", "stats", "sort", "display", "limit", "by", "as", "asc", "desc", "and", "or", "like", "count",
+    "sum", "bin", "latest", "earliest", "count_distinct", "ispresent",
+}  # fmt: skip
+
+
+def section(heading: str) -> str:
+    return PAGE.text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def alarms() -> dict[str, str]:
+    """Return the heading of the runbook of each alarm."""
+    found = re.findall(r"^\| `(\w+)` \| [^|]+ \| \[([^]]+)\]", section("The alarms"), re.MULTILINE)
+    return dict(found)
+
+
+def test_every_alarm_of_the_template_has_a_runbook_with_a_query() -> None:
+    kinds = {"AWS::CloudWatch::Alarm", "AWS::Budgets::Budget"}
+    assert alarms().keys() == {name for name, one in TEMPLATE["Resources"].items() if one["Type"] in kinds}
+    assert [name for name, heading in alarms().items() if "```text\n" not in section(heading)] == []
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_names_fields_of_a_line(query: str) -> None:
+    known = {*fields(ALL), "message"} | RUNTIME | PLATFORM
+    if any(word in query for word in ACCESS):
+        known = set(
+            re.findall(
+                r'"(\w+)":', TEMPLATE["Resources"]["HttpApi"]["Properties"]["AccessLogSettings"]["Format"]["Fn::Sub"]
+            )
+        )
+    code = re.sub(r'"[^"]*"|/\^[^/]*/|\d+m\b', "", query)
+    named = set(re.findall(r"(?<![@\w.])[A-Za-z]\w*(?:\.\w+)*", code))
+    made = set(re.findall(r"\bas (\w+)", query))
+    assert named - OF_INSIGHTS - made - known == set()
+
+
+def test_the_values_in_the_queries_are_those_of_the_code() -> None:
+    package = ROOT / "layers/shared/mcp_functions"
+    code = "".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
+    for word in ("worker_gave_up", "function_error", "function_ended", "function_timed_out"):
+        assert f"`{word}`" in PAGE.text
+        assert f'"{word}"' in code
+
+
+def test_every_stop_is_a_parameter_that_every_environment_can_hold() -> None:
+    stops = re.findall(r"`(\w+)=[^`]*`", section("Stop"))
+    assert {"RequestsPerSecond", "RequestBurst", "StoppedFunctions", "StoppedCallers", "Generation"} <= set(stops)
+    assert set(stops) <= TEMPLATE["Parameters"].keys()
+    config = (ROOT / "samconfig.toml").read_text(encoding="utf-8")
+    overrides = re.findall(r"^parameter_overrides = (.*)$", config, re.MULTILINE)
+    assert len(overrides) == 3
+    assert all('"Generation=1"' in line for line in overrides)
+
+
+def test_the_stopped_caller_of_the_page_is_a_name_that_the_template_and_the_function_read() -> None:
+    (name,) = set(re.findall(r"\b\d{4}-\d\d\.[\w-]+", PAGE.text))
+    assert re.fullmatch(TEMPLATE["Parameters"]["StoppedCallers"]["AllowedPattern"], name)
+    environ = {"MCP_STACK": "shop", "MCP_LOG_CALLERS": "arn", "MCP_STOPPED_CALLERS": name}
+    assert settings.read(environ).stopped_callers == {name}
