@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mcp_functions.protocol.messages import Principal
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import InputRequest, JSONObject
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.step_call import StepCall
@@ -107,10 +107,14 @@ class Round:
         self.request = request
         self.record = Record(record, asked)
         self.questions = Questions(self.record, request.responses)
-        self.requests = self.questions.requests
         self.notifications: list[dict[str, Any]] = []  # for the client, before the result
         self.running_futures: set[Future[None]] = set()  # one for each step that an async handler waits for
         self.running_steps: set[str] = set()  # keys
+
+    @property
+    def requests(self) -> dict[str, InputRequest]:
+        """The open questions, by key."""
+        return self.questions.open_requests()
 
     @property
     def seconds_left(self) -> float:
@@ -185,7 +189,7 @@ class Round:
         with self.noting_errors():
             for key, request in result.input_requests.items():
                 check_text(key, "a question's key is text, and not of type {type}")
-                self.questions.open_again(key, request.wire(key, camel_case=self.request.camel_case))
+                self.questions.open_low_level(key, request.wire(key, camel_case=self.request.camel_case))
             if result.request_state is not None:
                 self.record.next_state = write_state(result.request_state)
         self.end()
@@ -252,7 +256,9 @@ class Round:
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
-        return self.record.to_json(has_questions=bool(self.requests), renamed_key=self.questions.has_renamed_key)
+        return self.record.to_json(
+            has_questions=bool(self.requests), renamed_key=self.questions.renamed_key is not None
+        )
 
     def audit(self, handler: str, principal: str | None, *, sent: bool) -> AuditRecord:
         """Return the audit record of this round; without `sent`, the client does not get its questions."""
