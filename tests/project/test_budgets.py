@@ -38,8 +38,8 @@ CALLS = {
 }  # fmt: skip
 EVERY = {
     "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",
-    "http.gateway", "http.identity", "http.metadata", "http.requests", "http.responses", "observability",
-    "observability.lines", "observability.notes", "protocol", "protocol.constants", "protocol.errors",
+    "http.gateway", "http.identity", "http.lazy_values", "http.metadata", "http.outcomes", "http.requests",
+    "http.responses", "observability", "observability.lines", "observability.notes", "protocol", "protocol.constants", "protocol.errors",
     "protocol.headers", "protocol.json_reader", "protocol.json_writer", "protocol.messages",
     "protocol.scopes", "settings", "tuples",
 }  # fmt: skip

@@ -17,7 +17,8 @@ from mcp_functions import aws, observability
 from mcp_functions.handlers import lists, lookup
 from mcp_functions.http import forwarding, identity, metadata
 from mcp_functions.http.exchange import Endpoint
-from mcp_functions.http.gateway import LambdaFunction, lazy_function
+from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.http.lazy_values import lazy_function
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, TASKS
 from mcp_functions.settings import read as read_settings

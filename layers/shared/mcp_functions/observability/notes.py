@@ -101,8 +101,8 @@ def current() -> Notes:
 # Called with the notes on each answered request of this thread, in tests and in the harness.
 listener: ContextVar[Callable[[Notes], object] | None] = ContextVar("listener", default=None)
 
-take = _current.set  # sets the current notes, and returns the token for `put_back`
-put_back = _current.reset
+set_current = _current.set  # returns the token for `restore_current`
+restore_current = _current.reset
 
 
 class KmsTimer:
