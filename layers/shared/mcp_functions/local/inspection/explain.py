@@ -19,8 +19,9 @@ from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Mi
 from mcp_functions.seal.claims import BINDING_CLAIMS, Binding, bind_request, principal_digest, read_claims
 from mcp_functions.seal.claims import ClaimReason as Claim
 from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason, kek_hint
-from mcp_functions.seal.envelope import CEILING, Envelope, describe
+from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates
+from mcp_functions.seal.token_format import CEILING, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
