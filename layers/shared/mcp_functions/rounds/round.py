@@ -133,14 +133,18 @@ class Round:
         recorded = self.record.started_at
         return int(self.request.now() * 1000) if recorded is None else recorded
 
+    def record_start(self) -> None:
+        """Record when the conversation began, so that later rounds know it."""
+        self.record.started_at = self.started_at
+
     @property
     def enclosing_step(self) -> str | None:
         """The key of the step whose function calls; None outside of steps."""
         step = running_step.get()
         # A task or thread that a step started keeps its context variables after the step has ended.
-        if step is None or step.round is not self or step.key not in self.running_steps:
+        if step is None or step.round is not self or step.step_key not in self.running_steps:
             return None
-        return step.key
+        return step.step_key
 
     @contextmanager
     def noting_errors(self) -> Iterator[None]:
@@ -227,6 +231,10 @@ class Round:
         """End the conversation's first round, so that the client gets a state with the conversation's id.
 
         A repeated first request begins another conversation, because it carries no state.
+
+        Raises:
+            InputRequired: this is the first round.
+
         """
         if self.record.is_new and self.request.max_sheds:
             self.end()
@@ -274,7 +282,12 @@ class Round:
             raise ToolError(self.error_for_model)
 
     def check_may_run(self, takes: float | None) -> None:
-        """End the round before a step if the task, `single_use` or the deadline requires it."""
+        """End the round before a step if the task, `single_use` or the deadline requires it.
+
+        Raises:
+            InputRequired: one of them does.
+
+        """
         if self.must_stop and self.must_stop():
             self.end()
         if self.request.single_use:
