@@ -40,8 +40,8 @@ EVERY = {
     "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",
     "http.gateway", "http.identity", "http.lazy_values", "http.metadata", "http.outcomes", "http.requests",
     "http.responses", "observability", "observability.lines", "observability.notes", "protocol", "protocol.constants",
-    "protocol.errors", "protocol.headers", "protocol.json_reader", "protocol.json_writer", "protocol.messages",
-    "protocol.scopes", "settings", "tuples",
+    "protocol.errors", "protocol.header_parameters", "protocol.header_values", "protocol.headers",
+    "protocol.json_reader", "protocol.json_writer", "protocol.messages", "protocol.scopes", "settings", "tuples",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.resets"}
 TOOL = EVERY | {
@@ -81,14 +81,14 @@ FORBIDDEN = {
 }
 # All modules, with room for what a version of Python changes.
 MOST = {
-    "list": 145,
-    "forward": 148,
-    "scalar": 116,
-    "record": 130,
-    "model": 270,
-    "asking": 330,
-    "choice": 225,
-    "form": 225,
+    "list": 149,
+    "forward": 152,
+    "scalar": 120,
+    "record": 134,
+    "model": 274,
+    "asking": 337,
+    "choice": 232,
+    "form": 232,
 }
 
 ADD = wire.message("tools/call", {"name": "add", "arguments": {"a": 2, "b": 3}})

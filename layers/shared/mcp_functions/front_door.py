@@ -110,7 +110,7 @@ class FrontDoor:
             target = self._note(lookup.find_reference(self._catalog, params))
             return self.forward(target.function, request)
         if method in TASKS and self._catalog.get("tasks"):
-            headers.admit_task(request.message, request.headers)
+            headers.check_task_id(request.message, request.headers)
             request.must_take_tasks()
             return self.forward(lookup.task_function(self._catalog, method, params), request)
         return self._lists.answer(method, params)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.headers import HeaderParameters
+    from mcp_functions.protocol.header_parameters import HeaderParameters
     from mcp_functions.protocol.wire_types import Icon
     from mcp_functions.rounds.round import Round
 

@@ -23,7 +23,7 @@ from mcp_functions.legacy.request_handler import HTTP_ERRORS, RequestHandler
 from mcp_functions.legacy.runner import Runner
 from mcp_functions.legacy.stream_resumer import MAX_POLL_MS
 from mcp_functions.legacy.token_seals import FETCH_SECONDS, make_token_seals
-from mcp_functions.protocol import headers, json_reader
+from mcp_functions.protocol import header_parameters, headers, json_reader
 from mcp_functions.protocol.errors import HeaderMismatch, McpError, TemporarilyUnavailable
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class LegacyServer:
         """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them."""
         try:
             for message in body if kind == "batch" else [body]:
-                headers.check_repeated(message, http.headers)
+                headers.check_no_contradiction(message, http.headers)
                 self._check_parameters(message, http.headers)
         except HeaderMismatch as error:
             error.id = body["id"] if kind == "request" else None
@@ -147,7 +147,7 @@ class LegacyServer:
         if message.get("method") == "tools/call" and isinstance(params, dict):
             arguments = params.get("arguments")
             declared = lookup.header_arguments(self._catalog, params.get("name"))
-            headers.check_sent_parameters(declared, arguments if isinstance(arguments, dict) else {}, received)
+            header_parameters.check_sent(declared, arguments if isinstance(arguments, dict) else {}, received)
 
 
 def _mailbox(
