@@ -21,7 +21,7 @@ from mcp_functions.protocol.errors import (
     UnknownName,
 )
 from mcp_functions.protocol.messages import Result
-from mcp_functions.seal.claims import Binding, caller_id, principal_digest
+from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from mcp_functions.protocol import header_values, results
 from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
 from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
 from mcp_functions.protocol.messages import Result, complete
-from mcp_functions.seal.claims import Binding, caller_id, principal_digest
+from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

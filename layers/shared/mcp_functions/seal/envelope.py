@@ -101,7 +101,7 @@ class Envelope:
 
         Args:
             token: that a client sent.
-            caller: whose budget pays for a call to KMS (`claims.caller_id`).
+            caller: whose budget pays for a call to KMS (`binding.caller_id`).
             about: the same as in `seal`.
 
         Raises:
