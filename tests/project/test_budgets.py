@@ -34,7 +34,7 @@ RECORDS = {"dataclasses", "inspect"}  # are the author's
 LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {
-    "aws", "aws.clients", "aws.connection", "aws.endpoints", "aws.errors", "aws.signing",
+    "aws", "aws.clients", "aws.connection", "aws.deadline_socket", "aws.endpoints", "aws.errors", "aws.signing",
 }  # fmt: skip
 EVERY = {
     "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",
@@ -54,8 +54,8 @@ ASKING = TOOL | CALLS | {
     "protocol.content_blocks", "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation",
     "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "schemas.class_types",
     "schemas.forms", "schemas.limits", "schemas.record_types", "seal", "seal.binding", "seal.budgets",
-    "seal.canonical_json", "seal.chunked_encryption", "seal.claims", "seal.codec_adapter", "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state",
-    "seal.resets", "seal.token_format",
+    "seal.canonical_json", "seal.chunked_encryption", "seal.claims", "seal.codec_adapter", "seal.data_keys",
+    "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets", "seal.token_format",
 }  # fmt: skip
 KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
 OWN = {
