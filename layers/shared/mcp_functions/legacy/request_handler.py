@@ -84,7 +84,7 @@ class RequestHandler:
         session = exchange.session
         if in_batch or session is None or not session.resumes_streams:
             return None
-        if exchange.revision < self._since or not events.takes_stream(exchange.http):
+        if exchange.revision < self._since or not events.accepts_event_stream(exchange.http):
             return None
         return self._conversations
 
