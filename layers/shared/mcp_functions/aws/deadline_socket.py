@@ -27,7 +27,7 @@ class Deadline(NamedTuple):
         return cls(clock() + seconds, clock)
 
     def within(self, seconds: float) -> Deadline:
-        """Return the earlier of this deadline and the one that is `seconds` away."""
+        """Return this deadline, or an earlier one if `seconds` end before it."""
         return self._replace(ends=min(self.ends, self.clock() + seconds))
 
     def remaining(self) -> float:

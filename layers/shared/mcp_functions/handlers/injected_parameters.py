@@ -1,7 +1,7 @@
 """Reads the parameters after `*` from a signature: capabilities and questions.
 
 A parameter is a question if its annotation holds an `Ask`, as `Annotated[Form, Ask("…")]`. Any other parameter after
-`*` is a capability, which its type names. What is wrong in a signature is found here, before the first request.
+`*` is a capability, which its type names. An error in a signature is found here, before the first request.
 
 A function without such parameters does not load this module.
 """

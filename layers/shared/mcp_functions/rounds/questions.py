@@ -10,7 +10,7 @@ responses, and each question ends in one of four ways:
     `read` raises InvalidAnswer   drops it, asks again and says why           open
     `read` raises another error   keeps it: the user declined, for example    the error
 
-A handler that asks the same under a new key or in new words never gets its answer. Limits end such a conversation.
+A handler that asks the same under a new key or in new words never gets its answer. Three limits end its conversation.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class WireQuestion(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a question has come to: an answer, an error that its `read` raised, or neither while it is open."""
+    """The outcome of a question: an answer, an error that its `read` raised, or neither while it is open."""
 
     answer: Any = None
     error: Exception | None = None
@@ -78,7 +78,7 @@ class RenamedKey(NamedTuple):
 
 
 class _QuestionState:
-    """What the round knows about the question under one key."""
+    """The state of the question under one key, in this round."""
 
     def __init__(self, digest: str, request: InputRequest | None = None) -> None:
         self.fingerprint = digest
@@ -119,7 +119,7 @@ class Questions:
             self._drop_answer(question.key, state)
             return self._open(question.key, state, repeat_request(question.request, str(invalid)))
         except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
-            state.has_answer = True
+            self._keep_answer(question.key, state, response)
             return Outcome(error=error)
         self._keep_answer(question.key, state, _without_extra_fields(question.request, response))
         return Outcome(answer)

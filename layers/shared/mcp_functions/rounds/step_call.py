@@ -65,7 +65,7 @@ class StepCall:
         """Return the recorded result; run the function first if the record has none.
 
         Args:
-            max_seconds: how long the function runs at most, if the author said it.
+            max_seconds: the longest duration of the function, if `within` has set one.
 
         Raises:
             InputRequired: the round ends before the step, and the next round runs it.

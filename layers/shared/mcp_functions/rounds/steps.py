@@ -42,7 +42,7 @@ class Step(Capability):
     needs_state = True
 
     def __init__(self, round_: Round, max_seconds: float | None = None) -> None:
-        """Take the round, and how long a step runs at most, if the author said it with `within`."""
+        """Take the round, and the longest duration of a step, if `within` has set one."""
         super().__init__(round_)
         self._max_seconds = max_seconds
 

@@ -1,7 +1,7 @@
-"""What ties a state to one request: server, call, arguments and principal (envelope.md §9.2 and §9.3).
+"""The binding of a state to one request: server, call, arguments and principal (envelope.md §9.2 and §9.3).
 
 A client may return a state only with the request that it belongs to. The arguments and the principal are kept as
-digests, so that the state stays small and names nobody.
+digests, so that the state stays small and does not name the principal.
 """
 
 from __future__ import annotations

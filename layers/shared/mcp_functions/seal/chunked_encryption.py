@@ -3,9 +3,10 @@
     message = salt (24 bytes) || commitment (32) || chunk 0 || chunk 1 || …
     chunk   = AES-256-GCM of up to 16 KiB, with a tag of 16 bytes
 
-The last chunk is shorter than 16 KiB, and may be empty. A message without such a chunk has lost its end. Each message
-has its own key, nonces and commitment: `derive` makes them from the data key, the salt and the context. The commitment
-binds the message to one data key, because AES-GCM alone does not.
+The last chunk is shorter than 16 KiB, and may be empty. A message whose chunks are all full has lost its end.
+
+Each message has its own key, nonces and commitment: `derive` makes them from the data key, the salt and the context.
+The commitment binds the message to one data key, because AES-GCM alone does not.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
 
 
 class MessageKeys(NamedTuple):
-    """What one message is encrypted with."""
+    """The derived keys of one message."""
 
     key: bytes  # 32 bytes, for AES-256
     base_nonce: bytes  # 12 bytes, combined with the number of each chunk

@@ -8,7 +8,7 @@
     q                   asked                              the open questions
     s                   record                             what the next round reads
 
-A text that a low-level function keeps is not inside `s`: it follows the JSON on a line of its own.
+A text that a low-level function keeps is not inside `s`. It follows the JSON, on the next line.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ BINDING_FIELDS = {  # the field of a Binding that each reason is about, in the o
 
 
 class Claims(NamedTuple):
-    """What a state says. Times are in unix milliseconds."""
+    """The content of a state. Times are in unix milliseconds."""
 
     binding: Binding
     flow: str  # the id of the conversation
@@ -95,11 +95,11 @@ def read_claims(payload: bytes) -> Claims:
     """Read the claims. Each must be there and have exactly its type, and no other member is allowed.
 
     Raises:
-        InvalidRequestState: the payload is not such a document.
+        InvalidRequestState: the payload is another document.
 
     """
     try:
-        # The JSON reader for requests would change recorded values, such as 2.0 and lone surrogates.
+        # The JSON reader for requests would change recorded values, for example 2.0 and lone surrogates.
         document, line_end, kept = payload.decode("utf-8", "surrogatepass").partition("\n")
         members = json.loads(document)
         values = {name: members[name] for name in _TYPES}

@@ -230,7 +230,7 @@ class RequestStates:
         deadline = issued + self._flow_ms
         if previous is None:
             return deadline
-        # This clock may be behind the one that set the deadline; a later deadline would be refused (§9.5).
+        # This clock may be behind the clock that set the deadline. A later deadline would be refused (§9.5).
         return min(previous.flow_deadline, deadline)
 
     def _check_times(self, claims: Claims) -> None:

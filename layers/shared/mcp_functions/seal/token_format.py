@@ -3,7 +3,7 @@
     head = suite (1 byte) || key kind (1) || born (4) || kek (4) || size (2) || wrapped data key
 
 The head says which data key opens the message: when it was born, which wrapping key of KMS wraps it (`kek`, the "key
-encryption key"), and the wrapped key itself. Nothing here is authenticated: that needs the data key.
+encryption key"), and the wrapped key itself. This module authenticates no part of it, because that needs the data key.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _decode(text: str) -> bytes:
     except (ValueError, binascii.Error):
         raise InvalidRequestState(TokenReason.ENCODING) from None
     # The last character may hold more bits than the last byte needs. The decoder ignores them, so several characters
-    # give the same byte. Only the one that the encoder writes is accepted.
+    # give the same byte. Only the character that the encoder writes is accepted.
     last = len(body) % 3
     if last and not encoded.endswith(binascii.b2a_base64(body[-last:], newline=False)):
         raise InvalidRequestState(TokenReason.ENCODING)
