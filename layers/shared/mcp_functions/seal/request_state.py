@@ -93,7 +93,8 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
     """
     binding = bind_request(audience, request.message["method"], request.params, request.principal)
     if "requestState" not in request.params:
-        return RoundStart(binding, states.new_flow() if states else "", None)
+        flow = states.new_flow() if states else ""
+        return RoundStart(binding, flow, state=None)
     if states is None:
         raise InvalidRequestState(reason="function_has_no_keys")
     token = request.params["requestState"]
