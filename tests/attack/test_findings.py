@@ -18,7 +18,7 @@ import pytest
 
 from functions.get_weather.app import handler as get_weather
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.claims import bind_request
+from mcp_functions.seal.binding import bind_request
 from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates

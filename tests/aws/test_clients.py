@@ -29,7 +29,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import aws
-from mcp_functions.aws import clients, connection, endpoints
+from mcp_functions.aws import clients, connection, deadline_socket, endpoints
 from mcp_functions.aws.clients import KmsClient, LambdaClient, RetryQuota, Timing
 from mcp_functions.aws.errors import ConnectionClosedError
 from mcp_functions.aws.signing import Credentials, SigningScope, sign
@@ -281,7 +281,7 @@ def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table
 
     monkeypatch.setattr(connection, "open_connection", connect)
     connection.tls_context.cache_clear()
-    deadline = connection.Deadline.after(10)
+    deadline = deadline_socket.Deadline.after(10)
     for service in ("kms", "dynamodb", "lambda"):
         target = aws.find_endpoint(LAMBDA, service)
         assert target is not None

@@ -17,7 +17,7 @@ from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[
 from botocore.exceptions import NoCredentialsError
 
 from mcp_functions.aws.errors import ClientError, HTTPClientError
-from mcp_functions.http.gateway import note_error
+from mcp_functions.http.outcomes import note_error
 from mcp_functions.local import template
 from mcp_functions.local.inspection import command as opening_command
 from mcp_functions.observability import Notes, lines

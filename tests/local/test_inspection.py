@@ -23,7 +23,7 @@ from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.claims import bind_request
+from mcp_functions.seal.binding import bind_request
 from mcp_functions.seal.data_keys import Keyring, Scope
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mcp_functions import Header, prompt, tool
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.protocol import headers
+from mcp_functions.protocol import header_parameters, header_values, headers
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
 from tests.support import wire
 from tests.support.placements import PLACEMENTS, place
@@ -24,7 +24,7 @@ CALL = {"name": "add", "arguments": {}}
 
 def admit(message: Any, **changed: str | None) -> None:  # noqa: ANN401 - a message as it came
     sent = {**wire.headers(message), **{name.replace("_", "-"): value for name, value in changed.items()}}
-    headers.admit(message, {name: value for name, value in sent.items() if value is not None})
+    headers.check_request(message, {name: value for name, value in sent.items() if value is not None})
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_method_judges_a_name_that_is_no_string() -> None:
 def test_missing_members_of_meta_are_reported_before_headers_are_read(meta: Any, text: str) -> None:  # noqa: ANN401
     named = {wire.PREFIX + key: value for key, value in meta.items()} if isinstance(meta, dict) else meta
     with pytest.raises(InvalidParams) as caught:
-        headers.admit({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"_meta": named}}, {})
+        headers.check_request({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"_meta": named}}, {})
     assert caught.value.message.startswith(text)
 
 
@@ -134,7 +134,7 @@ def test_a_missing_name_counts_before_an_unknown_revision() -> None:
     ],
 )
 def test_a_value_is_decoded_only_between_exact_markers(value: str, text: str) -> None:
-    assert headers.decode(value) == text
+    assert header_values.decode(value) == text
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_base64_that_is_not_exact_is_refused(encoded: str) -> None:
 
 @given(st.text())
 def test_every_text_travels_in_a_header(text: str) -> None:
-    assert headers.decode(f"=?base64?{base64.b64encode(text.encode()).decode()}?=") == text
-    assert headers.decode(wire.header(text)) == text
+    assert header_values.decode(f"=?base64?{base64.b64encode(text.encode()).decode()}?=") == text
+    assert header_values.decode(wire.header(text)) == text
 
 
 SCHEMA: dict[str, Any] = {
@@ -164,7 +164,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def test_annotated_arguments_are_found_with_their_paths() -> None:
-    assert headers.declared(SCHEMA) == {
+    assert header_parameters.find(SCHEMA) == {
         "mcp-param-region": (("region",), "string"),
         "mcp-param-limit": (("limit",), "integer"),
         "mcp-param-dry-run": (("dry",), "boolean"),
@@ -192,12 +192,12 @@ def test_annotated_arguments_are_found_with_their_paths() -> None:
 def test_an_annotation_that_clients_would_drop_the_tool_for_is_refused(member: dict[str, Any], rule: str) -> None:
     properties = {"region": SCHEMA["properties"]["region"], "other": member}
     with pytest.raises(ValueError, match=rule):
-        headers.declared({"type": "object", "properties": properties})
+        header_parameters.find({"type": "object", "properties": properties})
 
 
 def test_a_property_or_an_example_of_that_name_is_no_annotation() -> None:
     properties = {"x-mcp-header": {"type": "string"}, "a": {"type": "object", "default": {"x-mcp-header": "b"}}}
-    assert headers.declared({"type": "object", "properties": properties}) == {}
+    assert header_parameters.find({"type": "object", "properties": properties}) == {}
 
 
 def test_header_parameters_that_match_the_arguments_are_admitted() -> None:
@@ -209,12 +209,12 @@ def test_header_parameters_that_match_the_arguments_are_admitted() -> None:
         "mcp-param-zone": "b",
         "mcp-param-unknown": "left alone",
     }
-    headers.check_parameters(headers.declared(SCHEMA), arguments, sent)
+    header_parameters.check(header_parameters.find(SCHEMA), arguments, sent)
 
 
 @pytest.mark.parametrize("written", ["42", "42.0", "42.000", " 42 "])
 def test_integers_are_compared_as_numbers(written: str) -> None:
-    headers.check_parameters(headers.declared(SCHEMA), {"limit": 42}, {"mcp-param-limit": written})
+    header_parameters.check(header_parameters.find(SCHEMA), {"limit": 42}, {"mcp-param-limit": written})
 
 
 @pytest.mark.parametrize(
@@ -238,16 +238,16 @@ def test_header_parameters_that_differ_from_the_arguments_are_refused(
     arguments: dict[str, Any], sent: dict[str, str]
 ) -> None:
     with pytest.raises(HeaderMismatch, match=r"^The header mcp-param-"):
-        headers.check_parameters(headers.declared(SCHEMA), arguments, sent)
+        header_parameters.check(header_parameters.find(SCHEMA), arguments, sent)
 
 
 def test_an_argument_that_is_null_or_absent_needs_no_header() -> None:
-    headers.check_parameters(headers.declared(SCHEMA), {"region": None}, {})
+    header_parameters.check(header_parameters.find(SCHEMA), {"region": None}, {})
 
 
 def test_a_refusal_quotes_neither_header_nor_argument() -> None:
     with pytest.raises(HeaderMismatch) as caught:
-        headers.check_parameters(headers.declared(SCHEMA), {"region": "hunter2"}, {"mcp-param-region": "hunter3"})
+        header_parameters.check(header_parameters.find(SCHEMA), {"region": "hunter2"}, {"mcp-param-region": "hunter3"})
     assert "hunter" not in f"{caught.value} {caught.value.data} {caught.value.reason}"
 
 
@@ -325,7 +325,7 @@ def test_a_header_that_contradicts_the_body_is_refused_in_every_revision(
 
 def headers_differ(one: str, other: str) -> bool:
     try:
-        return headers.decode(one) != headers.decode(other)
+        return header_values.decode(one) != header_values.decode(other)
     except ValueError:
         return True
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from mcp_functions import AuditRecord, Elicit, ListRoots, Question, Sample, prompt, serve, tool
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.claims import principal_digest
+from mcp_functions.seal.binding import principal_digest
 from mcp_functions.testing import Conversation
 
 

@@ -25,7 +25,7 @@ from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
 from mcp_functions.rounds.low_level import _read
 from mcp_functions.rounds.round import Round, RoundRequest
-from mcp_functions.seal.claims import Binding
+from mcp_functions.seal.binding import Binding
 from mcp_functions.seal.request_state import RequestStates
 from tests.support import wire
 from tests.support.conversations import talk_to

@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 
 import mcp_functions
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge, TemporarilyUnavailable
-from mcp_functions.seal import envelope as module
+from mcp_functions.seal import chunked_encryption
 from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason
-from mcp_functions.seal.envelope import CEILING, Codec, Envelope, describe
+from mcp_functions.seal.envelope import Codec, Envelope
+from mcp_functions.seal.token_format import CEILING, describe
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, make_envelope, make_keys
 
 if TYPE_CHECKING:
@@ -185,23 +186,24 @@ def test_a_second_reader_written_from_the_specification_agrees_on_every_vector(p
 def test_cobblestone_reads_what_we_write_and_we_read_what_cobblestone_writes(size: int) -> None:
     payload = os.urandom(size)
     reader = Cobblestone256Decryptor(KEY, CONTEXT)
-    assert reader.update(module.encrypt(KEY, CONTEXT, payload, os.urandom(32))) + reader.finalize() == payload
+    assert (
+        reader.update(chunked_encryption.encrypt(KEY, CONTEXT, payload, os.urandom(32))) + reader.finalize() == payload
+    )
     writer = Cobblestone256Encryptor(KEY, CONTEXT)
     message = writer.update(payload) + writer.finalize()
-    assert module.decrypt(KEY, CONTEXT, message[:24], message[24:56], message[56:]) == payload
+    assert chunked_encryption.decrypt(KEY, CONTEXT, message) == payload
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 70_000), st.binary(max_size=40), st.data())
 def test_both_refuse_the_same_damage(size: int, context: bytes, data: st.DataObject) -> None:
-    message = bytearray(module.encrypt(KEY, context, b"p" * size, b"e" * 32))
+    message = bytearray(chunked_encryption.encrypt(KEY, context, b"p" * size, b"e" * 32))
     place = data.draw(st.integers(0, len(message) - 1))
     message[place] ^= data.draw(st.integers(1, 255))
-    damaged = bytes(message)
-    refused(lambda: module.decrypt(KEY, context, damaged[:24], damaged[24:56], damaged[56:]))
+    refused(lambda: chunked_encryption.decrypt(KEY, context, bytes(message)))
     reader = Cobblestone256Decryptor(KEY, context)
     with pytest.raises((InvalidTag, ValueError)):
-        reader.update(damaged) + reader.finalize()
+        reader.update(bytes(message)) + reader.finalize()
 
 
 # Round trips, sizes, caps
@@ -532,16 +534,16 @@ def test_raising_the_generation_kills_every_token_and_nothing_else() -> None:
 
 
 def test_with_entropy_that_repeats_different_payloads_still_get_different_salts() -> None:
-    salts = {module.hedged_salt(KEY, CONTEXT, b"%d" % number, b"\0" * 32) for number in range(100)}
+    salts = {chunked_encryption.hedged_salt(KEY, CONTEXT, b"%d" % number, b"\0" * 32) for number in range(100)}
     assert len(salts) == 100
-    other_context = module.hedged_salt(KEY, CONTEXT + b"x", b"0", b"\0" * 32)
-    other_key = module.hedged_salt(b"\x08" * 32, CONTEXT, b"0", b"\0" * 32)
-    moved_border = module.hedged_salt(KEY, CONTEXT + b"0", b"", b"\0" * 32)
+    other_context = chunked_encryption.hedged_salt(KEY, CONTEXT + b"x", b"0", b"\0" * 32)
+    other_key = chunked_encryption.hedged_salt(b"\x08" * 32, CONTEXT, b"0", b"\0" * 32)
+    moved_border = chunked_encryption.hedged_salt(KEY, CONTEXT + b"0", b"", b"\0" * 32)
     assert len({*salts, other_context, other_key, moved_border}) == 103
 
 
 def test_with_a_payload_that_repeats_different_entropy_gives_different_salts() -> None:
-    assert len({module.hedged_salt(KEY, CONTEXT, b"same", os.urandom(32)) for _ in range(100)}) == 100
+    assert len({chunked_encryption.hedged_salt(KEY, CONTEXT, b"same", os.urandom(32)) for _ in range(100)}) == 100
 
 
 def test_every_seal_asks_for_32_bytes_of_entropy() -> None:

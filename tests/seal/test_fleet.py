@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.claims import Binding, bind_request
+from mcp_functions.seal.binding import Binding, bind_request
 from mcp_functions.seal.data_keys import Keyring, KmsKey
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates, RoundBudgetExceeded, VerifiedState

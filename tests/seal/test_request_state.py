@@ -20,8 +20,9 @@ from mcp_functions.protocol.errors import (
     TemporarilyUnavailable,
 )
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.binding import Binding, bind_request, principal_digest
 from mcp_functions.seal.canonical_json import write_canonical
-from mcp_functions.seal.claims import Binding, ClaimReason, bind_request, principal_digest
+from mcp_functions.seal.claims import ClaimReason
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates, RoundBudgetExceeded, VerifiedState
 from tests.support.strict_kms import START, Clock, StrictKms, make_keys

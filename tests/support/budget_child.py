@@ -189,10 +189,10 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     decoder, encoder = json.decoder.JSONDecoder, json.encoder.JSONEncoder
     decoder.raw_decode = counted(decoder.raw_decode, counts, "parsed")  # type: ignore[method-assign]
     encoder.iterencode = counted(encoder.iterencode, counts, "serialised")  # type: ignore[method-assign]
-    hashlib, envelope = sys.modules.get("hashlib"), sys.modules.get("mcp_functions.seal.envelope")
-    if hashlib and envelope:
+    hashlib, encryption = sys.modules.get("hashlib"), sys.modules.get("mcp_functions.seal.chunked_encryption")
+    if hashlib and encryption:
         hashlib.sha256 = counted(hashlib.sha256, counts, "digested")  # type: ignore[attr-defined]
-        envelope.derive = counted(envelope.derive, counts, "derived")  # type: ignore[attr-defined]
+        encryption.derive = counted(encryption.derive, counts, "derived")  # type: ignore[attr-defined]
     sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
     answers, works, digests = [first], [], []
     for event in events:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.http import gateway
+from mcp_functions.http import outcomes
 from mcp_functions.observability import lines
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _leaks: list[str] = []
 @contextmanager
 def searching() -> Iterator[None]:
     """Search every log record, and the notes on every request, even those that no log level writes."""
-    handle, note = logging.Logger.handle, gateway._note_response  # noqa: SLF001 - the last to write into the notes
+    handle, note = logging.Logger.handle, outcomes.note_response  # the last to write into the notes
 
     def handled(self: logging.Logger, record: logging.LogRecord) -> None:
         search(f"a log record of {record.name}", record.getMessage())
@@ -45,7 +45,7 @@ def searching() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logging.Logger, "handle", handled)
-        patch.setattr(gateway, "_note_response", noted)
+        patch.setattr(outcomes, "note_response", noted)
         yield
 
 

@@ -17,7 +17,8 @@ from mcp_functions import aws, observability
 from mcp_functions.handlers import lists, lookup
 from mcp_functions.http import forwarding, identity, metadata
 from mcp_functions.http.exchange import Endpoint
-from mcp_functions.http.gateway import LambdaFunction, lazy_function
+from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.http.lazy_values import lazy_function
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, TASKS
 from mcp_functions.protocol.errors import FunctionStopped
@@ -111,7 +112,7 @@ class FrontDoor:
             target = self._note(lookup.find_reference(self._catalog, params))
             return self.forward(target.function, request)
         if method in TASKS and self._catalog.get("tasks"):
-            headers.admit_task(request.message, request.headers)
+            headers.check_task_id(request.message, request.headers)
             request.must_take_tasks()
             return self.forward(lookup.task_function(self._catalog, method, params), request)
         return self._lists.answer(method, params)

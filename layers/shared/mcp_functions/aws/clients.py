@@ -17,7 +17,8 @@ from functools import partialmethod
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from mcp_functions.aws.connection import ConnectionPool, Deadline
+from mcp_functions.aws.connection import ConnectionPool
+from mcp_functions.aws.deadline_socket import Deadline
 from mcp_functions.aws.errors import ClientError, ConnectionClosedError, HTTPClientError
 from mcp_functions.aws.signing import SigningScope, sign
 from mcp_functions.tuples import NamedTuple

@@ -1,19 +1,22 @@
-"""HTTP connections with deadlines, kept for later requests. A request is never sent twice here.
+"""HTTP connections to one host, kept for later requests.
 
-A kept connection that the server has closed is readable before a request is sent; then another is opened.
+    take an idle connection that the server has kept open, or open another
+    send the request and read the response, before the deadline
+    keep the connection, or close it after an error
+
+A request is sent once: only the caller knows whether it may be sent again.
 """
 
 from __future__ import annotations
 
 import socket
 import threading
-import time
 from functools import cache
 from http.client import HTTPConnection, HTTPException
-from io import BufferedReader, RawIOBase
 from select import select
 from typing import TYPE_CHECKING, Any, cast
 
+from mcp_functions.aws.deadline_socket import DeadlineSocket
 from mcp_functions.aws.errors import (
     ConnectionClosedError,
     ConnectTimeoutError,
@@ -24,10 +27,10 @@ from mcp_functions.aws.errors import (
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from ssl import SSLContext
 
-    from _typeshed import WriteableBuffer
+    from mcp_functions.aws.deadline_socket import Deadline
 
 
 class Response(NamedTuple):
@@ -38,95 +41,86 @@ class Response(NamedTuple):
     body: bytes
 
 
-@cache
-def tls_context() -> SSLContext:
-    """Read the certificates that this machine trusts, once: that takes longer than a handshake."""
-    import ssl  # noqa: PLC0415 - only for encrypted connections
+class ConnectionPool:
+    """Connections to one host: one for each concurrent call, kept for later calls."""
 
-    return ssl.create_default_context()
+    def __init__(self, host: str, port: int, *, tls: bool, connect_seconds: float, read_seconds: float) -> None:
+        """Keep the limits; no connection is opened."""
+        self._host = host
+        self._port = port
+        self._tls = tls
+        self._connect_seconds = connect_seconds
+        self._read_seconds = read_seconds
+        self._lock = threading.Lock()
+        self._idle: list[HTTPConnection] = []
 
-
-class Deadline(NamedTuple):
-    """The time at which a call must end, in seconds of its clock."""
-
-    ends: float
-    clock: Callable[[], float]
-
-    @classmethod
-    def after(cls, seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
-        """Return the deadline that is `seconds` away."""
-        return cls(clock() + seconds, clock)
-
-    def within(self, seconds: float) -> Deadline:
-        """Return the earlier of this deadline and the one that is `seconds` away."""
-        return self._replace(ends=min(self.ends, self.clock() + seconds))
-
-    def remaining(self) -> float:
-        """Return the seconds until the deadline.
+    def post(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
+        """Send one request and read its response, within the limits and before the deadline.
 
         Raises:
-            TimeoutError: the deadline has passed.
+            HTTPClientError: no complete response arrived; the class says how far the request came.
 
         """
-        seconds = self.ends - self.clock()
-        if seconds <= 0:
-            raise TimeoutError
-        return seconds
+        connection = self._take(deadline)
+        deadline_socket: Any = connection.sock
+        deadline_socket.deadline = deadline.within(self._read_seconds)
+        try:
+            connection.request("POST", path, body, dict(headers))
+            response = _read_response(connection)
+        except TimeoutError:
+            connection.close()
+            raise ReadTimeoutError from None
+        except (OSError, HTTPException):
+            connection.close()
+            raise ConnectionClosedError from None
+        self._keep(connection)
+        return response
 
+    def close(self) -> None:
+        """Close all idle connections."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
 
-class DeadlineSocket:
-    """A connected socket with the methods that http.client calls. All reads and writes together end at one deadline.
+    def __del__(self) -> None:
+        """Close all idle connections, because http.client does not.
 
-    A socket's own timeout starts again with every byte, so a server that sends slowly could hold it open for ever.
-    """
-
-    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
-        """Wrap a connected socket."""
-        self._socket, self.deadline = connected, deadline
-
-    def sendall(self, content: bytes) -> None:
-        """Send all bytes."""
-        rest = memoryview(content)
-        while rest:
-            self.set_timeout()
-            rest = rest[self._socket.send(rest) :]
-
-    def makefile(self, _mode: str) -> BufferedReader:
-        """Return a buffered reader."""
-        return BufferedReader(_Reader(self, self._socket.makefile("rb", buffering=0)))
-
-    def set_timeout(self) -> None:
-        """Give the next operation the time until the deadline.
-
-        Raises:
-            TimeoutError: the deadline has passed.
-
+        This takes no lock: after a fork, another thread of the parent may hold it, and no thread would release it.
         """
-        self._socket.settimeout(self.deadline.remaining())
+        for connection in self._idle:
+            connection.close()
 
-    def fileno(self) -> int:
-        """Return the file descriptor, for `select`."""
-        return self._socket.fileno()
+    def _take(self, deadline: Deadline) -> HTTPConnection:
+        """Return an idle connection, or open one."""
+        with self._lock:
+            idle = self._idle.pop() if self._idle else None
+        if idle is None:
+            return self._open(deadline)
+        if _is_open(idle):
+            return idle
+        idle.close()
+        return self._open(deadline)
 
-    def close(self) -> None:
-        """Close the socket, once its reader is closed too."""
-        self._socket.close()
+    def _keep(self, connection: HTTPConnection) -> None:
+        if connection.sock is None:  # http.client has closed it: the server wanted that after this response
+            return
+        with self._lock:
+            self._idle.append(connection)
 
-
-class _Reader(RawIOBase):
-    def __init__(self, deadline_socket: DeadlineSocket, source: RawIOBase) -> None:
-        self._socket, self._source = deadline_socket, source
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int | None:
-        self._socket.set_timeout()
-        return self._source.readinto(buffer)
-
-    def close(self) -> None:
-        self._source.close()
-        super().close()
+    def _open(self, deadline: Deadline) -> HTTPConnection:
+        context = tls_context() if self._tls else None
+        try:
+            return open_connection(
+                self._host, self._port, context, connect_seconds=self._connect_seconds, deadline=deadline
+            )
+        except TimeoutError:
+            raise ConnectTimeoutError from None
+        except OSError as error:
+            # An error of TLS is known by its module, because `ssl` is imported for encrypted connections alone.
+            if type(error).__module__ == "ssl":
+                raise SSLError from None
+            raise EndpointConnectionError from None
 
 
 def open_connection(
@@ -155,7 +149,7 @@ def open_connection(
         connected.close()
         raise
     connection: Any = HTTPConnection(host, port)
-    connection.sock = DeadlineSocket(connected, deadline)
+    connection.sock = DeadlineSocket(connected, deadline)  # in place of a socket: http.client calls only its methods
     return cast("HTTPConnection", connection)
 
 
@@ -175,70 +169,23 @@ def _connect(host: str, port: int, connect_seconds: float, deadline: Deadline) -
     raise failure
 
 
-class ConnectionPool:
-    """Connections to one host: one for each concurrent call, kept for later calls."""
+@cache
+def tls_context() -> SSLContext:
+    """Read the certificates that this machine trusts, once: that takes longer than a handshake."""
+    import ssl  # noqa: PLC0415 - only for encrypted connections
 
-    def __init__(self, host: str, port: int, *, tls: bool, connect_seconds: float, read_seconds: float) -> None:
-        """Keep the limits; no connection is opened."""
-        self._host, self._port, self._tls = host, port, tls
-        self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
-        self._lock = threading.Lock()
-        self._idle: list[HTTPConnection] = []
+    return ssl.create_default_context()
 
-    def post(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
-        """Send one request and read its response, within the limits and before the deadline.
 
-        Raises:
-            HTTPClientError: no complete response arrived; the class says how far the request came.
+def _is_open(connection: HTTPConnection) -> bool:
+    """Check whether the server has kept an idle connection open. If it has closed it, the socket is readable."""
+    if connection.sock is None:
+        return False
+    readable, _writable, _failed = select([connection.sock], [], [], 0)
+    return not readable
 
-        """
-        connection = self._take(deadline)
-        deadline_socket: Any = connection.sock
-        deadline_socket.deadline = deadline.within(self._read_seconds)
-        try:
-            connection.request("POST", path, body, dict(headers))
-            answer = connection.getresponse()
-            response = Response(answer.status, {n.lower(): v for n, v in answer.getheaders()}, answer.read())
-        except TimeoutError:
-            connection.close()
-            raise ReadTimeoutError from None
-        except (OSError, HTTPException):
-            connection.close()
-            raise ConnectionClosedError from None
-        if connection.sock is not None:  # http.client has dropped it if the server closes after this response
-            with self._lock:
-                self._idle.append(connection)
-        return response
 
-    def close(self) -> None:
-        """Close all kept connections."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
-
-    def __del__(self) -> None:
-        """Close all kept connections: http.client does not."""
-        for connection in self._idle:  # without the lock: in a forked child, its holder may not exist
-            connection.close()
-
-    def _take(self, deadline: Deadline) -> HTTPConnection:
-        with self._lock:
-            kept = self._idle.pop() if self._idle else None
-        if kept and kept.sock is not None and not select([kept.sock], [], [], 0)[0]:
-            return kept
-        if kept:  # readable before a request: the server has closed it
-            kept.close()
-        return self._open(deadline)
-
-    def _open(self, deadline: Deadline) -> HTTPConnection:
-        context = tls_context() if self._tls else None
-        try:
-            return open_connection(
-                self._host, self._port, context, connect_seconds=self._connect_seconds, deadline=deadline
-            )
-        except TimeoutError:
-            raise ConnectTimeoutError from None
-        except OSError as error:
-            untrusted = type(error).__module__ == "ssl"  # which is imported only for encrypted connections
-            raise (SSLError if untrusted else EndpointConnectionError) from None
+def _read_response(connection: HTTPConnection) -> Response:
+    response = connection.getresponse()
+    headers = {name.lower(): value for name, value in response.getheaders()}
+    return Response(response.status, headers, response.read())

@@ -21,7 +21,7 @@ from mcp_functions.protocol.errors import (
     UnknownName,
 )
 from mcp_functions.protocol.messages import Result
-from mcp_functions.seal.claims import Binding, caller_id, principal_digest
+from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -168,7 +168,7 @@ def _modern(  # noqa: PLR0913 - a request of the extension
     params = {"taskId": task_id, **(more or {}), "_meta": extended.params["_meta"]}
     sent: Any = {**request.message, "method": method, "params": params}
     # This client need not send the headers of the released revision, but they must not contradict the body.
-    headers.admit_task(sent, {"mcp-name": task_id} | dict(request.headers))
+    headers.check_task_id(sent, {"mcp-name": task_id} | dict(request.headers))
     modern = then(
         extended._replace(message=sent, headers={**request.headers, "mcp-method": method, "mcp-name": task_id})
     )

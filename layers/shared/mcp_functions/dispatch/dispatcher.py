@@ -63,7 +63,7 @@ class Dispatcher:
         if method == "completion/complete":
             return self._complete(self._complete_argument(request))
         if method in TASKS and self._tasks:
-            headers.admit_task(request.message, request.headers)
+            headers.check_task_id(request.message, request.headers)
             request.must_take_tasks()
             return self._complete(self._tasks.answer(request))
         return self._lists.answer(method, request.params)

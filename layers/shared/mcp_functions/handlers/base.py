@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.headers import HeaderParameters
+    from mcp_functions.protocol.header_parameters import HeaderParameters
     from mcp_functions.protocol.wire_types import Icon
     from mcp_functions.rounds.round import Round
 
@@ -206,7 +206,7 @@ class Handler(Generic[P, R]):
 
     def _inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         answers = self.ask_declared(arguments, round_)
-        capabilities = self._injection.make(round_) if self._injection else {}
+        capabilities = self._injection.make_capabilities(round_) if self._injection else {}
         # The function gets copies: the next round compares the arguments with those that the client sent.
         return {**copy_json(arguments), **answers, **capabilities}
 
@@ -214,7 +214,7 @@ class Handler(Generic[P, R]):
         """Ask the questions that the signature declares; return the answers by parameter."""
         if self._injection is None:
             return {}
-        return self._injection.ask(self._signature.sent, arguments, round_, camel_case=self.camel_case)
+        return self._injection.ask_questions(arguments, round_)
 
 
 def text_of(error: BaseException) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import CAPABILITIES, LIST_NAMES
-from mcp_functions.protocol import headers
+from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.constants import CALLS, TASKS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
 from mcp_functions.tuples import NamedTuple
@@ -13,7 +13,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.protocol.headers import HeaderParameters
+    from mcp_functions.protocol.header_parameters import HeaderParameters
 
 URI_KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}
 
@@ -86,19 +86,19 @@ def name_of(catalog: Mapping[str, Any], target: Target) -> str:
 def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParameters:
     """Find the arguments of one tool that clients must repeat in `Mcp-Param-*` headers."""
     schemas = (entry["inputSchema"] for entry in catalog["tools"] if entry["name"] == name)
-    return headers.declared(next(schemas, {}))
+    return header_parameters.find(next(schemas, {}))
 
 
 def check_headers(declared: HeaderParameters, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
     """Refuse a call whose `Mcp-Param-*` headers differ from its arguments."""
     if declared:
         arguments = params.get("arguments")
-        headers.check_parameters(declared, arguments if isinstance(arguments, dict) else {}, received)
+        header_parameters.check(declared, arguments if isinstance(arguments, dict) else {}, received)
 
 
 def header_names(catalog: Mapping[str, Any]) -> list[str]:
     """List the `Mcp-Param-*` headers of all tools."""
-    return sorted({name for entry in catalog["tools"] for name in headers.declared(entry["inputSchema"])})
+    return sorted({name for entry in catalog["tools"] for name in header_parameters.find(entry["inputSchema"])})
 
 
 def check_advertised(catalog: Mapping[str, Any], capability: str) -> None:

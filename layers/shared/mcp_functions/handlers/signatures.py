@@ -84,9 +84,9 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     injection = None
     # A capability can only be an annotation if the module of their base class was imported.
     if len(sent) < len(parameters) or "mcp_functions.rounds.capabilities" in sys.modules:
-        from mcp_functions.handlers import injection as injections  # noqa: PLC0415 - plain functions do not need it
+        from mcp_functions.handlers.injected_parameters import read_injection  # noqa: PLC0415 - few functions need it
 
-        injection = injections.read(parameters, hints, camel_case=camel_case)
+        injection = read_injection(parameters, hints, camel_case=camel_case)
     output = return_types.structured(hints.get("return"))
     return Signature(sent, hints, injection if len(sent) < len(parameters) else None, output)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.handlers.base import Handler, P, R, text_of
 from mcp_functions.handlers.return_types import returns_content_lists
 from mcp_functions.handlers.signatures import locating_errors
-from mcp_functions.protocol import headers, results
+from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas import arguments
 from mcp_functions.schemas.arguments import InvalidArgument
@@ -78,7 +78,7 @@ class Tool(Handler[P, R]):
             self._check_annotations()
             self._check_task()
             self._accepts = self._read_arguments(input_schema)
-            self.header_arguments = headers.declared(self._accepts.schema)
+            self.header_arguments = header_parameters.find(self._accepts.schema)
             self._content_lists = returns_content_lists(self._signature.hints.get("return"))
 
     def _check_annotations(self) -> None:

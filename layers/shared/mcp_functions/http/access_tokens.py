@@ -33,15 +33,21 @@ def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Setti
     Raises:
         Unauthorized: the token is not valid for this server.
     """
-    reason = _invalid(claims, settings, now)
-    if reason:
+    reason = _reason_to_refuse(claims, settings, now)
+    if reason is not None:
         raise Unauthorized(reason, metadata.challenge(settings, context, error="invalid_token"))
     client = next((str(claims[name]) for name in CLIENT_CLAIMS if claims.get(name)), "")
     return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims))
 
 
-def permit(name: str, needed: Sequence[str], request: Request, settings: Settings) -> None:
-    """Check that a token, which grants some scopes, has all that a handler needs.
+def permit(handler: str, needed: Sequence[str], request: Request, settings: Settings) -> None:
+    """Check that the caller's token grants all scopes that a handler needs.
+
+    Args:
+        handler: its name.
+        needed: the scopes that its author declared.
+        request: to the handler.
+        settings: of the deployment.
 
     Raises:
         InsufficientScope: the token lacks a scope.
@@ -50,7 +56,7 @@ def permit(name: str, needed: Sequence[str], request: Request, settings: Setting
     if not needed or settings.auth_mode == "none":
         return
     if settings.auth_mode == "iam":
-        message = f"{name} needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
+        message = f"{handler} needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
         raise Misconfigured(message)
     if not set(needed) <= scopes.expand(request.scopes, settings.scope_hierarchy):
         # "servers SHOULD include all scopes required for the current operation in a single challenge"
@@ -60,18 +66,20 @@ def permit(name: str, needed: Sequence[str], request: Request, settings: Setting
         raise InsufficientScope(scope, challenge)
 
 
-def _invalid(claims: Mapping[str, Any], settings: Settings, now: float) -> str | None:
-    """Return the reason for the log if a claim is invalid."""
+def _reason_to_refuse(claims: Mapping[str, Any], settings: Settings, now: float) -> str | None:
+    """Return the reason for the log if a claim is invalid; None if the token is valid."""
     issuer, subject = claims.get("iss"), claims.get("sub")
     if isinstance(issuer, str) and issuer != settings.jwt_issuer:
         return "token_issuer"
     if not _audiences(claims) & set(settings.jwt_audiences):
         return "token_audience"
-    if {str(claims.get(name)).lower() for name in ("token_use", "typ")} & OTHER_TOKENS:
+    kinds = {str(claims.get(name)).lower() for name in ("token_use", "typ")}
+    if kinds & OTHER_TOKENS:
         return "token_use"
     if not _expiry(claims) > now:  # not `<=`: a claim may say NaN
         return "token_expired"
-    if not (isinstance(issuer, str) and isinstance(subject, str) and subject):
+    names_principal = isinstance(issuer, str) and isinstance(subject, str) and subject != ""
+    if not names_principal:
         return "token_without_subject"
     return None
 

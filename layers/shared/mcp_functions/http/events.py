@@ -29,19 +29,42 @@ class HttpRequest(NamedTuple):
 
 
 def read(event: Mapping[str, Any]) -> HttpRequest:
-    """Read an event, which must be an HTTP request in payload format 2.0."""
-    try:
-        context = event["requestContext"]
-        http = context["http"]
-        method, body = http["method"], event.get("body") or ""
-        headers = _headers(event.get("headers") or {})
-        address, began = http.get("sourceIp"), context.get("timeEpoch")
-        is_http = event["version"] == "2.0" and isinstance(method, str) and isinstance(body, str)
-    except (AttributeError, KeyError, TypeError):
-        is_http = False
-    if not is_http:
+    """Read an event, which must be an HTTP request in payload format 2.0.
+
+    Raises:
+        ValueError: it is another event.
+    """
+    http = _read_format_2(event)
+    if http is None:
         message = "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL"
         raise ValueError(message)
+    return http
+
+
+def accepts_event_stream(request: HttpRequest) -> bool:
+    """Check whether the client accepts an event stream.
+
+    "A request without any Accept header field implies that the user agent will accept any media type in response"
+    (RFC 9110, section 12.5.1).
+    """
+    accept = request.headers.get("accept")
+    return accept is None or _quality(accept, "text/event-stream") > 0
+
+
+def _read_format_2(event: Mapping[str, Any]) -> HttpRequest | None:
+    """Read an event in payload format 2.0; None for any other event."""
+    try:
+        version = event["version"]
+        context = event["requestContext"]
+        method = context["http"]["method"]
+        address = context["http"].get("sourceIp")
+        began = context.get("timeEpoch")
+        body = event.get("body") or ""
+        headers = _read_headers(event.get("headers") or {})
+    except (AttributeError, KeyError, TypeError):
+        return None
+    if version != "2.0" or not isinstance(method, str) or not isinstance(body, str):
+        return None
     return HttpRequest(
         method=method,
         path=str(event.get("rawPath") or ""),
@@ -54,25 +77,17 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
     )
 
 
-def takes_stream(request: HttpRequest) -> bool:
-    """Check whether the client accepts an event stream.
+def _read_headers(received: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers with their names in lower case.
 
-    "A request without any Accept header field implies that the user agent will accept any media type in response"
-    (RFC 9110, section 12.5.1).
-    """
-    accept = request.headers.get("accept")
-    return accept is None or _quality(accept, "text/event-stream") > 0
-
-
-def _headers(received: Mapping[str, str]) -> dict[str, str]:
-    """Write header names in lower case.
-
-    A name in two spellings has its values joined, so that the joined value differs from what the body says.
+    If a name comes in two spellings, both values are joined. Otherwise one would win, and a router that reads the other
+    would see another request. A joined value repeats nothing in the body, so the request is refused.
     """
     headers: dict[str, str] = {}
     for name, value in received.items():
         if not isinstance(value, str):
-            raise TypeError
+            message = "the value of a header is not text"
+            raise TypeError(message)
         lower = name.lower()
         headers[lower] = ",".join((headers[lower], value)) if lower in headers else value
     return headers

@@ -74,7 +74,7 @@ class HttpExchange:
         message = self._read_message(endpoint)
         self._note_message(message)
         if not is_request(message):
-            headers.check_repeated(message, self.http.headers)
+            headers.check_no_contradiction(message, self.http.headers)
             self._notes.conclude("complete")
             return responses.empty(self.http, 202)  # "the server MUST return HTTP status code 202" (basic/transports)
         self.id = message["id"]
@@ -139,7 +139,7 @@ class HttpExchange:
         http = self.http
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
         caller = identity.identify(http, settings, now)
-        headers.admit(message, http.headers)
+        headers.check_request(message, http.headers)
         ends = requests.lambda_deadline(self._context, now)
         return Request(
             message=message,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
-from mcp_functions.http.gateway import lazy_value
+from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.protocol.errors import (
     Busy,
     ContentTooLarge,

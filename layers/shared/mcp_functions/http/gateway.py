@@ -1,8 +1,13 @@
-"""The Lambda entry point: an API Gateway event comes in, and an HTTP response goes out.
+"""The Lambda entry point: an event of API Gateway comes in, and an HTTP response goes out.
 
-`LambdaFunction._observe` is the only place that turns an exception into an error of JSON-RPC. An `McpError` has its own
-code and status. Any other exception becomes -32603, and the log gets its type and frames, never its text: the text may
-quote arguments or answers.
+    event -> HttpRequest -> HttpExchange.respond(endpoint) -> response
+                                        └ McpError -> error response
+
+The endpoint is what the function serves; the first event makes it. A task's worker sends the other kind of event, which
+has no HTTP response.
+
+Lambda's runtime would log the text of an exception, which may quote arguments or answers. So `_run` turns every
+unexpected exception into a `Crash`: the client gets -32603, and the log gets the exception's type and frames.
 """
 
 from __future__ import annotations
@@ -10,10 +15,10 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext, suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import observability
-from mcp_functions.http import events, responses
+from mcp_functions.http import events, outcomes, responses
 from mcp_functions.http.exchange import HttpExchange
 from mcp_functions.protocol.errors import Crash, FunctionStopped, InternalError, McpError, Misconfigured, is_ctrl_c
 
@@ -25,40 +30,14 @@ if TYPE_CHECKING:
     from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.observability import Logger, Notes
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
-BAD_REQUEST = 400
-WORK = "mcpTask"  # the member of an event that tells a worker to continue a task; no gateway writes it
-WORK_METHOD = "work"  # what the log line of a worker has as its method
+WORKER_ORDER = "mcpTask"  # the member of a worker's event, which says which task to continue; no gateway writes it
+WORKER_METHOD = "work"  # the method in the log line of a worker
 
 
 class WorkFailed(Exception):
     """A worker could not continue its task. It has no text, because Lambda logs the text and passes it on."""
-
-
-def lazy_value(make: Callable[[], T]) -> Callable[[], T]:
-    """Return a function that makes a value at its first call and returns the same value ever after, in any thread."""
-    values: list[T] = []
-    lock = Lock()
-
-    def value() -> T:
-        with lock:
-            if not values:
-                values.append(make())
-            return values[0]
-
-    return value
-
-
-def lazy_function(make: Callable[[], Callable[P, T]]) -> Callable[P, T]:
-    """Return a function that is made at its first call."""
-    made = lazy_value(make)
-
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return made()(*args, **kwargs)
-
-    return call
 
 
 class LambdaFunction:
@@ -78,8 +57,16 @@ class LambdaFunction:
         recreate: Callable[..., LambdaFunction] | None = None,
         logger: Logger | None = None,
     ) -> None:
-        """Keep what the first event needs; `recreate` makes the same function with another clock."""
-        self.__name__ = "handler"  # Powertools' Tracer names a segment after the function that it wraps
+        """Keep what the first event needs.
+
+        Args:
+            make_endpoint: makes the endpoint, from the name of the Lambda function.
+            handlers: what the function offers.
+            now: the clock, unix seconds.
+            recreate: makes the same function with another clock.
+            logger: the author's, if the log lines go through it.
+        """
+        self.__name__ = "handler"  # every function has one: Powertools' Tracer names a segment after it
         self.handlers = handlers
         self.now = now
         self._make_endpoint = make_endpoint
@@ -100,21 +87,16 @@ class LambdaFunction:
             ValueError: the event is neither.
             WorkFailed: the task could not be continued. A later poll starts another worker.
         """
-        if WORK in event:
-            return self._work(event[WORK], context)
+        if WORKER_ORDER in event:
+            return self._continue_task(event[WORKER_ORDER], context)
         http = events.read(event)
-        notes = self._notes(context)
-        notes.correlation_id = http.context.get("requestId")
-        notes.trace_id = observability.trace_id(http.headers.get("traceparent"))
-        notes.request_bytes = len(http.body) * 3 // 4 if http.is_base64 else observability.size(http.body)
+        notes = self._new_notes(context)
+        outcomes.note_request(notes, http)
         exchange = HttpExchange(http, event, context, notes)
         with observability.correlated(self._logger, notes) if self._logger else nullcontext():
-            response = self._observe(notes, lambda: exchange.respond(self._ready(context), self.now()))
-            if isinstance(response, McpError):
-                id_ = response.id if exchange.id is None else exchange.id
-                response = responses.failure(exchange.http, response, id_)
-            _note_response(notes, response)
-            self._log(notes)
+            response = self._respond(exchange, notes, context)
+            outcomes.note_response(notes, response)
+            self._write_line(notes)
         return response
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> LambdaFunction:
@@ -124,80 +106,75 @@ class LambdaFunction:
             return self._recreate(now=clock)
         return LambdaFunction(self._make_endpoint, self.handlers, now=clock, logger=self._logger)
 
-    def _work(self, order: Mapping[str, Any], context: LambdaContext) -> Response:
+    def _respond(self, exchange: HttpExchange, notes: Notes, context: LambdaContext) -> Response:
+        try:
+            return _run(notes, lambda: exchange.respond(self._get_endpoint(context), self.now()))
+        except McpError as error:
+            outcomes.note_error(notes, error)
+            request_id = error.id if exchange.id is None else exchange.id
+            return responses.failure(exchange.http, error, request_id)
+
+    def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> Response:
         """Continue a task. Only this function's own role can order it, through Lambda's Invoke API."""
-        notes = self._notes(context)
-        notes.method, notes.status = WORK_METHOD, 200
-        error = self._observe(notes, lambda: _continue_task(self._ready(context), order, context))
-        if error:
+        notes = self._new_notes(context)
+        notes.method = WORKER_METHOD
+        notes.status = 200
+        has_failed = False
+        try:
+            _run(notes, lambda: _work(self._get_endpoint(context), order, context))
+        except McpError as error:
+            has_failed = True
+            outcomes.note_error(notes, error)
             notes.status = error.status
-        self._log(notes)
-        if error:
+        self._write_line(notes)
+        if has_failed:
             raise WorkFailed
         return {}
 
-    def _observe(self, notes: Notes, action: Callable[[], T]) -> T | McpError:
-        """Run an action while its notes are the current ones; return its error if it raises one."""
-        before, began = observability.take(notes), time.perf_counter()
-        try:
-            return action()
-        except McpError as raised:
-            error = raised
-        except BaseException as raised:  # Lambda's runtime would log the text of any exception that leaves this
-            if is_ctrl_c(raised):
-                raise
-            error = Crash(InternalError.sentence, raised)
-        finally:
-            notes.seconds = time.perf_counter() - began
-            observability.put_back(before)
-        note_error(notes, error)
-        return error
-
-    def _ready(self, context: LambdaContext) -> Endpoint:
+    def _get_endpoint(self, context: LambdaContext) -> Endpoint:
         """Make the endpoint once. Lambda runs one request at a time, but the local harness runs several."""
         with self._lock:
-            self._endpoint = self._endpoint or self._make_endpoint(context.function_name)
+            if self._endpoint is None:
+                self._endpoint = self._make_endpoint(context.function_name)
             return self._endpoint
 
-    def _notes(self, context: LambdaContext) -> Notes:
+    def _new_notes(self, context: LambdaContext) -> Notes:
         notes = observability.Notes()
         notes.cold_start = observability.is_cold(first=self._is_cold)
-        self._is_cold = False
         notes.request_id = getattr(context, "aws_request_id", None)
+        self._is_cold = False
         return notes
 
-    def _log(self, notes: Notes) -> None:
+    def _write_line(self, notes: Notes) -> None:
         with suppress(Exception):  # a log line that fails must not cost the client its response
-            observability.tell(notes, self._logger)
+            observability.write_line(notes, self._logger)
         listener = observability.listener.get()
         if listener:
             listener(notes)
 
 
-def note_crash(notes: Notes, error: BaseException) -> None:
-    """Note an unexpected exception, without its text."""
-    notes.crash(error)
-    notes.code = InternalError.code
+def _run(notes: Notes, action: Callable[[], T]) -> T:
+    """Run an action, with `notes` as the current notes, and note how long it took.
+
+    Raises:
+        McpError: as the action raised it, or a `Crash` for any other exception.
+    """
+    previous = observability.set_current(notes)
+    started = time.perf_counter()
+    try:
+        return action()
+    except McpError:
+        raise
+    except BaseException as error:
+        if is_ctrl_c(error):
+            raise
+        raise Crash(InternalError.sentence, error) from None
+    finally:
+        notes.seconds = time.perf_counter() - started
+        observability.restore_current(previous)
 
 
-def note_error(notes: Notes, error: McpError) -> None:
-    """Note why a request was refused, or has failed."""
-    if isinstance(error, Crash):
-        note_crash(notes, error.cause)
-        return
-    notes.conclude("failed" if error.ours else "refused", error.reason)
-    notes.code = error.code
-    notes.misconfigured = isinstance(error, Misconfigured)
-
-
-def _note_response(notes: Notes, response: Response) -> None:
-    notes.status = response["statusCode"]
-    notes.response_bytes = observability.size(response["body"])
-    if not notes.outcome:
-        notes.outcome = "refused" if notes.status >= BAD_REQUEST else "complete"
-
-
-def _continue_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) -> None:
+def _work(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) -> None:
     if endpoint.stopped:
         observability.current().conclude("refused", FunctionStopped.__name__)
         return  # the task waits: if it is not too old, the first poll afterwards invokes another worker

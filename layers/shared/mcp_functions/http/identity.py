@@ -40,7 +40,7 @@ def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
     caller = _identify(request, settings, now)
     if settings.log_callers:
         from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments name callers
-        from mcp_functions.seal.claims import caller_id  # noqa: PLC0415 - likewise
+        from mcp_functions.seal.binding import caller_id  # noqa: PLC0415 - likewise
 
         known = pseudonyms(settings.log_callers)
         known.admit(caller_id(caller.principal, request.address), settings.stopped_callers, now)

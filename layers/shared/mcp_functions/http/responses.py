@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_functions.http.events import takes_stream
+from mcp_functions.http.events import accepts_event_stream
 from mcp_functions.protocol.errors import Crash, InternalError, ResultTooLarge
 from mcp_functions.protocol.json_writer import chunks, dumps, dumps_ascii, dumps_with_member
 from mcp_functions.protocol.messages import ForwardedResponse
@@ -61,7 +61,7 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
         return dict(result.response)
     if result.body:
         made = response(http, 200, STREAM_HEADERS if result.body.is_stream else JSON_HEADERS, result.body.text)
-    elif result.notifications and takes_stream(http):
+    elif result.notifications and accepts_event_stream(http):
         made = response(http, 200, STREAM_HEADERS, _event_stream(result, id_))
     else:
         made = response(http, 200, JSON_HEADERS, _message(result, id_))

@@ -9,7 +9,7 @@ from mcp_functions.http import identity, requests
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.legacy.sessions import open_session
-from mcp_functions.seal.claims import caller_id, principal_digest
+from mcp_functions.seal.binding import caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.http import gateway
+from mcp_functions.http import outcomes
 from mcp_functions.legacy import revisions, sessions
 from mcp_functions.legacy.exchange import SESSION_HEADER
 from mcp_functions.legacy.responses import Reply, result_message
@@ -89,6 +89,6 @@ class Handshake:
             return {SESSION_HEADER: sessions.seal_session(session, self._seal)}
         except McpError as error:
             notes = observability.current()
-            gateway.note_error(notes, error)
+            outcomes.note_error(notes, error)
             notes.outcome = "complete"
             return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.http import gateway
+from mcp_functions.http import outcomes
 from mcp_functions.http.responses import empty
 from mcp_functions.legacy import responses
 from mcp_functions.legacy.errors import UnknownQuestion
@@ -70,7 +70,7 @@ class MessageHandler:
             # code". The requests of the same batch still get their responses.
             if not has_requests:
                 raise
-            gateway.note_error(observability.current(), error)
+            outcomes.note_error(observability.current(), error)
 
     def _request_in_batch(self, exchange: Exchange, message: Mapping[str, Any]) -> Reply:
         if self._is_late(exchange):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.http import events, gateway
+from mcp_functions.http import events, outcomes
 from mcp_functions.legacy import final_messages, request_translation
 from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.legacy.responses import Reply, error_message
@@ -89,7 +89,7 @@ class RequestHandler:
         session = exchange.session
         if in_batch or session is None or not session.resumes_streams:
             return None
-        if exchange.revision < self._since or not events.takes_stream(exchange.http):
+        if exchange.revision < self._since or not events.accepts_event_stream(exchange.http):
             return None
         return self._conversations
 
@@ -114,5 +114,5 @@ class RequestHandler:
 
 def error_reply(id_: RequestId, error: McpError) -> Reply:
     """Note an error in the log, and return it as a JSON-RPC error."""
-    gateway.note_error(observability.current(), error)
+    outcomes.note_error(observability.current(), error)
     return Reply((error_message(id_, error),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.handlers import lookup
-from mcp_functions.protocol import headers
+from mcp_functions.protocol import header_parameters, header_values
 from mcp_functions.protocol.constants import (
     CALLS,
     META_CLIENT_CAPABILITIES,
@@ -65,11 +65,11 @@ def modern_headers(message: JSONRPCRequest, offered: Mapping[str, Any], received
     }
     name = params.get(CALLS.get(method, ""))
     if isinstance(name, str):
-        written["mcp-name"] = headers.encode(name)
+        written["mcp-name"] = header_values.encode(name)
     if method == "tools/call":
         arguments = params.get("arguments")
         declared = lookup.header_arguments(offered, name)
-        written |= headers.repeat(declared, arguments if isinstance(arguments, dict) else {})
+        written |= header_parameters.write(declared, arguments if isinstance(arguments, dict) else {})
     return written
 
 

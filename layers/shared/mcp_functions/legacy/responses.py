@@ -74,7 +74,7 @@ def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
         return dict(reply.passed)
     if reply.events:
         return stream_response(http, reply.events, reply.headers)
-    if len(reply.messages) > 1 and events.takes_stream(http):
+    if len(reply.messages) > 1 and events.accepts_event_stream(http):
         response = stream_response(http, [StreamEvent(message) for message in reply.messages], reply.headers)
     else:
         response = responses.json(http, 200, reply.messages[-1], reply.headers)
@@ -114,7 +114,7 @@ def _reduced_batch(
 
 
 def _batch(http: HttpRequest, messages: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
-    if any("method" in message for message in messages) and events.takes_stream(http):
+    if any("method" in message for message in messages) and events.accepts_event_stream(http):
         return stream_response(http, [StreamEvent(message) for message in messages], headers)
     return responses.json(http, 200, [message for message in messages if "method" not in message], headers)
 

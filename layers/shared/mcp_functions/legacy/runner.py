@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.http import gateway
+from mcp_functions.http import outcomes
 from mcp_functions.legacy import request_translation
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
 from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
@@ -104,12 +104,12 @@ class Runner:
                 raise
             return Outcome(error={"code": InsufficientScope.code, "message": InsufficientScope.sentence})
         except McpError as error:
-            gateway.note_error(observability.current(), error)
+            outcomes.note_error(observability.current(), error)
             return Outcome(error=error.to_json())
         except BaseException as error:  # the client must learn which of its requests crashed
             if is_ctrl_c(error):
                 raise
-            gateway.note_crash(observability.current(), error)
+            outcomes.note_crash(observability.current(), error)
             return _internal_error()
         _note_outcome(outcome)
         return outcome

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
-from mcp_functions.http import gateway, requests
+from mcp_functions.http import outcomes, requests
 from mcp_functions.http.exchange import note_method
+from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.http.responses import json
 from mcp_functions.legacy import responses, revisions
 from mcp_functions.legacy.conversations import Conversations
@@ -22,7 +23,7 @@ from mcp_functions.legacy.request_handler import HTTP_ERRORS, RequestHandler
 from mcp_functions.legacy.runner import Runner
 from mcp_functions.legacy.stream_resumer import MAX_POLL_MS
 from mcp_functions.legacy.token_seals import FETCH_SECONDS, make_token_seals
-from mcp_functions.protocol import headers, json_reader
+from mcp_functions.protocol import header_parameters, headers, json_reader
 from mcp_functions.protocol.errors import HeaderMismatch, McpError, TemporarilyUnavailable
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class LegacyServer:
         except McpError as error:
             if kind != "request":
                 raise
-            gateway.note_error(observability.current(), error)
+            outcomes.note_error(observability.current(), error)
             return json(http, 200, responses.error_message(body["id"], error))
         if kind == "batch" and not revisions.supports(exchange.revision, "batches"):
             return None
@@ -127,7 +128,7 @@ class LegacyServer:
             notes.revision = exchange.revision
             stream = self._conversations.resume(exchange, event_id)
         except TemporarilyUnavailable as error:  # the client returns with the same event id
-            gateway.note_error(notes, error)
+            outcomes.note_error(notes, error)
             stream = (responses.StreamEvent(None, event_id, MAX_POLL_MS),)
         return None if stream is None else responses.stream_response(http, stream, {})
 
@@ -135,7 +136,7 @@ class LegacyServer:
         """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them."""
         try:
             for message in body if kind == "batch" else [body]:
-                headers.check_repeated(message, http.headers)
+                headers.check_no_contradiction(message, http.headers)
                 self._check_parameters(message, http.headers)
         except HeaderMismatch as error:
             error.id = body["id"] if kind == "request" else None
@@ -146,7 +147,7 @@ class LegacyServer:
         if message.get("method") == "tools/call" and isinstance(params, dict):
             arguments = params.get("arguments")
             declared = lookup.header_arguments(self._catalog, params.get("name"))
-            headers.check_sent_parameters(declared, arguments if isinstance(arguments, dict) else {}, received)
+            header_parameters.check_sent(declared, arguments if isinstance(arguments, dict) else {}, received)
 
 
 def _mailbox(
@@ -154,7 +155,7 @@ def _mailbox(
 ) -> Callable[[], Mailbox]:
     """Return a function that makes the mailbox when it is first needed."""
     seconds = settings.question_seconds + FETCH_SECONDS
-    return gateway.lazy_value(lambda: Mailbox(seal_factory.table(seconds), seconds=seconds, now=now, sleep=sleep))
+    return lazy_value(lambda: Mailbox(seal_factory.table(seconds), seconds=seconds, now=now, sleep=sleep))
 
 
 def _note_method(kind: Kind, body: JSONValue) -> None:

@@ -6,7 +6,7 @@ A line holds codes, this package's names, sizes and times. It never holds an arg
 
 from __future__ import annotations
 
-from mcp_functions.observability.lines import Logger, correlated, tell
+from mcp_functions.observability.lines import Logger, correlated, write_line
 from mcp_functions.observability.notes import (
     PACKAGE,
     UNKNOWN,
@@ -18,13 +18,13 @@ from mcp_functions.observability.notes import (
     frames,
     is_cold,
     listener,
-    put_back,
+    restore_current,
+    set_current,
     size,
-    take,
     trace_id,
 )
 
 __all__ = [
     "PACKAGE", "UNKNOWN", "KmsTimer", "Logger", "Notes", "correlated", "correlation", "current", "digest", "frames",
-    "is_cold", "listener", "put_back", "size", "take", "tell", "trace_id",
+    "is_cold", "listener", "restore_current", "set_current", "size", "trace_id", "write_line",
 ]  # fmt: skip

@@ -38,7 +38,7 @@ class Logger(Protocol):
         """Write a line at ERROR; `extra` holds its fields."""
 
 
-def tell(notes: Notes, logger: Logger | None = None) -> None:
+def write_line(notes: Notes, logger: Logger | None = None) -> None:
     """Write the line of one request: at INFO, or at ERROR if the operator or the author has to act."""
     level = level_of(notes)
     if logger is None and not log.isEnabledFor(level):

@@ -38,7 +38,7 @@ class Notes:
         round: of the conversation, from 1.
         flow: the conversation's name, which is told as a digest.
         caller: the caller's pseudonym, where the deployment logs callers.
-        payer: who is charged for unwraps (`claims.caller_id`); never told.
+        payer: who is charged for unwraps (`binding.caller_id`); never told.
         jti: names the presented state, once that proved authentic; told as base64url.
         outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
         code: of the JSON-RPC error.
@@ -104,8 +104,8 @@ def current() -> Notes:
 # Called with the notes on each answered request of this thread, in tests and in the harness.
 listener: ContextVar[Callable[[Notes], object] | None] = ContextVar("listener", default=None)
 
-take = _current.set  # sets the current notes, and returns the token for `put_back`
-put_back = _current.reset
+set_current = _current.set  # returns the token for `restore_current`
+restore_current = _current.reset
 
 
 class KmsTimer:

@@ -1,12 +1,20 @@
 """The questions of one round: which ones have an answer, and which ones the client has to answer next.
 
-An answer counts only if the sealed state shows that exactly this question was asked, by key and fingerprint. Every
-other response is asked for again.
+A handler runs from its first line in every round, so it asks the same questions again. A response counts only if the
+sealed state shows that the round before asked exactly this question, by key and fingerprint. The record has these
+responses, and each question ends in one of four ways:
+
+    response in the record        what the round does                         outcome
+    none                          sends the question to the client            open
+    `read` returns a value        keeps the fields that the form asked for    the answer
+    `read` raises InvalidAnswer   drops it, asks again and says why           open
+    `read` raises another error   keeps it: the user declined, for example    the error
+
+A handler that asks the same under a new key or in new words never gets its answer. Three limits end its conversation.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
@@ -21,146 +29,174 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import InputRequest, JSONObject
     from mcp_functions.rounds.record import Record
 
-# Limits for mistakes that would repeat a round without end.
 MAX_MESSAGE_CHANGES = 2  # of one question: a price may change once or twice, but a clock changes in every round
 MAX_KEY_CHANGES = 1  # in a row: a deployment may rename a key once, but a random key changes in every round
 MAX_READINGS = 10_000  # of one answer in a round: only a loop that waits for another answer reads so often
+
+SHARED_KEY = "two different questions under the key {key!r}: give each question a key of its own"
+ENDLESS_LOOP = (
+    "the question {key!r} is asked over and over in one round, but an answer stays as it is: "
+    "give it a key of its own each time round a loop"
+)
+CHANGING_MESSAGE = (
+    "the question {key!r} says something else in every round, so no answer ever belongs to it: "
+    "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
+)
+CHANGING_KEY = (
+    "a question's key must be the same in every round: the answer to {old!r} was never read, and {new!r} "
+    "asks the same again; make keys from the arguments, answers and recorded values (step, step.uuid()), "
+    "not at random or from a clock"
+)
 
 
 class WireQuestion(NamedTuple):
     """A question as the client gets it, and the function that reads the response.
 
-    `read` raises InvalidAnswer if the response does not fit; any other exception is the outcome of the question. With
-    `read_once`, a second reading in the same round asks the question again.
+    `read` returns the answer. It raises InvalidAnswer if the response does not fit the question, and any other
+    exception if the handler should get that exception in place of an answer.
     """
 
     key: str
     request: InputRequest
     read: Callable[[JSONObject], object]
-    read_once: bool = False
+    read_once: bool = False  # whether a second reading in the same round drops the answer and asks again
 
 
 class Outcome(NamedTuple):
-    """The answer to a question, or the exception that its `read` raised, or neither while the question is open."""
+    """The outcome of a question: an answer, an error that its `read` raised, or neither while it is open."""
 
     answer: Any = None
     error: Exception | None = None
     is_open: bool = False
 
 
+class RenamedKey(NamedTuple):
+    """The keys of a question that was answered under the old key, and that this round asks under the new one."""
+
+    old: str
+    new: str
+
+
+class _QuestionState:
+    """The state of the question under one key, in this round."""
+
+    def __init__(self, digest: str, request: InputRequest | None = None) -> None:
+        self.fingerprint = digest
+        self.request = request  # for the client, while the question is open
+        self.readings = 0  # how often the handler asked; 0 for a question of a low-level function
+        self.has_answer = False  # whether the handler got an answer, or an error in its place
+
+
 class Questions:
     """The questions that the handler asks in one round."""
 
-    has_renamed_key = False  # set by `check_keys`
-
     def __init__(self, record: Record, responses: Mapping[str, JSONObject]) -> None:
         """Record the responses before the handler runs: then no response is lost if the round ends early."""
-        self.requests: dict[str, InputRequest] = {}  # the open questions, by key
         self.actions = record.add_responses(responses)  # of the user, by key, as AuditRecord has them
+        self.renamed_key: RenamedKey | None = None  # found by `check_keys`, when the round has ended
         self._record = record
-        self._fingerprints: dict[str, str] = {}  # of every question of this round, by key
-        self._answered: set[str] = set()  # fingerprints of the questions whose answers this round has used
-        self._readings: Counter[str] = Counter()  # how often each key was asked
-        self._closed = False
+        self._states: dict[str, _QuestionState] = {}
+        self._is_closed = False
 
     def outcome(self, question: WireQuestion) -> Outcome:
-        """Read the answer to a question, or open the question."""
-        key, request = question.key, question.request
-        check_text(key, "a question's key is text, and not of type {type}")
-        check_text(message_of(request), "a question's message is text, and not of type {type}")
-        digest = fingerprint(request)
-        self._count_reading(question, digest)
-        answers = self._record.answers[key]
-        response = answers.get(digest)
+        """Read the answer to a question, or open the question.
+
+        Raises:
+            DeveloperError: the question breaks a rule.
+            InputRequired: the round takes no more questions.
+
+        """
+        check_text(question.key, "a question's key is text, and not of type {type}")
+        check_text(message_of(question.request), "a question's message is text, and not of type {type}")
+        with self._record.lock:
+            state = self._count_reading(question)
+            response = self._record.answers[question.key].get(state.fingerprint)
         if response is None:
-            return self._open(key, request)
+            return self._open(question.key, state, question.request)
         try:
             answer = question.read(copy_json(response))  # a copy: the author's code may change what it reads
         except InvalidAnswer as invalid:
-            self._forget(key, digest)
-            return self._open(key, repeat_request(request, str(invalid)))
+            self._drop_answer(question.key, state)
+            return self._open(question.key, state, repeat_request(question.request, str(invalid)))
         except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
-            self._answered.add(digest)
+            self._keep_answer(question.key, state, response)
             return Outcome(error=error)
-        answers[digest] = _without_extra_fields(request, response)
-        self._answered.add(digest)
+        self._keep_answer(question.key, state, _without_extra_fields(question.request, response))
         return Outcome(answer)
 
-    def open_again(self, key: str, request: InputRequest) -> None:
+    def open_low_level(self, key: str, request: InputRequest) -> None:
         """Open a question of a low-level function, and drop the answers under the same key."""
-        self.requests[key] = request
-        self._fingerprints[key] = fingerprint(request)
+        self._states[key] = _QuestionState(fingerprint(request), request)
         self._record.answers.pop(key, None)
+
+    def open_requests(self) -> dict[str, InputRequest]:
+        """Return the open questions, by key."""
+        return {key: state.request for key, state in self._states.items() if state.request}
 
     def open_fingerprints(self) -> dict[str, str]:
         """Return the fingerprints of the open questions, by key."""
-        return {key: self._fingerprints[key] for key in self.requests}
+        return {key: state.fingerprint for key, state in self._states.items() if state.request}
 
     def close(self) -> None:
         """Let no other thread open a question from now on."""
-        self._closed = True
+        self._is_closed = True
 
     def check_keys(self) -> None:
         """Refuse a question whose key changes in every round, because no round would ever read its answer."""
-        renamed = self._renamed_key()
-        self.has_renamed_key = renamed is not None
-        if renamed and self._record.key_changes >= MAX_KEY_CHANGES:
-            rule = (
-                "a question's key must be the same in every round: the answer to {old!r} was never read, and {new!r} "
-                "asks the same again; make keys from the arguments, answers and recorded values (step, step.uuid()), "
-                "not at random or from a clock"
-            )
-            raise DeveloperError(rule, old=renamed[0], new=renamed[1])
+        self.renamed_key = self._find_renamed_key()
+        if self.renamed_key and self._record.key_changes >= MAX_KEY_CHANGES:
+            raise DeveloperError(CHANGING_KEY, old=self.renamed_key.old, new=self.renamed_key.new)
 
-    def _renamed_key(self) -> tuple[str, str] | None:
-        """Return the old and the new key of a question that was answered, and that this round asks again."""
-        asked = self._record.asked
-        unread = {asked[key]: key for key in self.actions if key not in self._fingerprints}
-        for key in self.requests:
-            digest = self._fingerprints[key]
-            is_new = key in self._readings and key not in asked and not self._record.answers[key]
-            if is_new and digest in unread and digest not in self._answered:
-                return unread[digest], key
-        return None
-
-    def _count_reading(self, question: WireQuestion, digest: str) -> None:
+    def _count_reading(self, question: WireQuestion) -> _QuestionState:
         """Count a reading of a question. A key belongs to one question in a round, and is not read without end."""
-        key = question.key
-        with self._record.lock:
-            if self._fingerprints.setdefault(key, digest) != digest:
-                rule = "two different questions under the key {key!r}: give each question a key of its own"
-                raise DeveloperError(rule, key=key)
-            answers = self._record.answers.setdefault(key, {})
-            self._readings[key] += 1
-            if question.read_once and self._readings[key] > 1:
-                answers.pop(digest, None)
-            if self._readings[key] > MAX_READINGS:
-                rule = (
-                    "the question {key!r} is asked over and over in one round, but an answer stays as it is: "
-                    "give it a key of its own each time round a loop"
-                )
-                raise DeveloperError(rule, key=key)
+        key, digest = question.key, fingerprint(question.request)
+        state = self._states.setdefault(key, _QuestionState(digest))
+        if state.fingerprint != digest:
+            raise DeveloperError(SHARED_KEY, key=key)
+        state.readings += 1
+        answers = self._record.answers.setdefault(key, {})
+        if question.read_once and state.readings > 1:
+            answers.pop(digest, None)
+        if state.readings > MAX_READINGS:
+            raise DeveloperError(ENDLESS_LOOP, key=key)
+        return state
 
-    def _forget(self, key: str, digest: str) -> None:
-        """Drop an answer that does not fit."""
+    def _open(self, key: str, state: _QuestionState, request: InputRequest) -> Outcome:
         with self._record.lock:
-            self._record.answers[key].pop(digest, None)
-            if key in self.actions:
-                self.actions[key] = "invalid"
-
-    def _open(self, key: str, request: InputRequest) -> Outcome:
-        with self._record.lock:
-            if self._closed:
+            if self._is_closed:
                 raise InputRequired
             # Answers to earlier wordings stay: two deployed versions may take turns, and each finds its own answer.
             if len(self._record.answers[key]) > MAX_MESSAGE_CHANGES:
-                rule = (
-                    "the question {key!r} says something else in every round, so no answer ever belongs to it: "
-                    "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
-                )
-                raise DeveloperError(rule, key=key)
-            self.requests[key] = request
+                raise DeveloperError(CHANGING_MESSAGE, key=key)
+            state.request = request
         return Outcome(is_open=True)
+
+    def _keep_answer(self, key: str, state: _QuestionState, response: JSONObject) -> None:
+        with self._record.lock:
+            self._record.answers[key][state.fingerprint] = response
+            state.has_answer = True
+
+    def _drop_answer(self, key: str, state: _QuestionState) -> None:
+        with self._record.lock:
+            self._record.answers[key].pop(state.fingerprint, None)
+            if key in self.actions:
+                self.actions[key] = "invalid"
+
+    def _find_renamed_key(self) -> RenamedKey | None:
+        read = {state.fingerprint for state in self._states.values() if state.has_answer}
+        unread = {}  # fingerprint to key of each question that the client answered, but the handler did not ask
+        for key in self.actions:
+            if key not in self._states:
+                unread[self._record.asked[key]] = key
+        for key, state in self._states.items():
+            if self._is_first_asked(key, state) and state.fingerprint in unread and state.fingerprint not in read:
+                return RenamedKey(old=unread[state.fingerprint], new=key)
+        return None
+
+    def _is_first_asked(self, key: str, state: _QuestionState) -> bool:
+        """Check whether the handler opened a question that no earlier round has asked."""
+        is_opened_by_handler = state.request is not None and state.readings > 0
+        return is_opened_by_handler and key not in self._record.asked and not self._record.answers[key]
 
 
 def check_text(value: object, rule: str) -> None:
@@ -176,7 +212,10 @@ def message_of(request: InputRequest) -> str:
 
 
 def _without_extra_fields(request: InputRequest, response: JSONObject) -> JSONObject:
-    """Drop the fields that the form did not ask for: no round reads them, and every state would carry them."""
+    """Return a response to a form with its requested fields only: no round reads others, but every state carries them.
+
+    A response that is not one of a form stays as it is.
+    """
     params: Mapping[str, Any] = request.get("params", {})
     content = response.get("content")
     if "requestedSchema" not in params or "action" not in response or not isinstance(content, dict):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mcp_functions.protocol.messages import Principal
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import InputRequest, JSONObject
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.step_call import StepCall
@@ -107,10 +107,14 @@ class Round:
         self.request = request
         self.record = Record(record, asked)
         self.questions = Questions(self.record, request.responses)
-        self.requests = self.questions.requests
         self.notifications: list[dict[str, Any]] = []  # for the client, before the result
         self.running_futures: set[Future[None]] = set()  # one for each step that an async handler waits for
         self.running_steps: set[str] = set()  # keys
+
+    @property
+    def requests(self) -> dict[str, InputRequest]:
+        """The open questions, by key."""
+        return self.questions.open_requests()
 
     @property
     def seconds_left(self) -> float:
@@ -129,14 +133,18 @@ class Round:
         recorded = self.record.started_at
         return int(self.request.now() * 1000) if recorded is None else recorded
 
+    def record_start(self) -> None:
+        """Record when the conversation began, so that later rounds know it."""
+        self.record.started_at = self.started_at
+
     @property
     def enclosing_step(self) -> str | None:
         """The key of the step whose function calls; None outside of steps."""
         step = running_step.get()
         # A task or thread that a step started keeps its context variables after the step has ended.
-        if step is None or step.round is not self or step.key not in self.running_steps:
+        if step is None or step.round is not self or step.step_key not in self.running_steps:
             return None
-        return step.key
+        return step.step_key
 
     @contextmanager
     def noting_errors(self) -> Iterator[None]:
@@ -185,7 +193,7 @@ class Round:
         with self.noting_errors():
             for key, request in result.input_requests.items():
                 check_text(key, "a question's key is text, and not of type {type}")
-                self.questions.open_again(key, request.wire(key, camel_case=self.request.camel_case))
+                self.questions.open_low_level(key, request.wire(key, camel_case=self.request.camel_case))
             if result.request_state is not None:
                 self.record.next_state = write_state(result.request_state)
         self.end()
@@ -223,6 +231,10 @@ class Round:
         """End the conversation's first round, so that the client gets a state with the conversation's id.
 
         A repeated first request begins another conversation, because it carries no state.
+
+        Raises:
+            InputRequired: this is the first round.
+
         """
         if self.record.is_new and self.request.max_sheds:
             self.end()
@@ -252,7 +264,9 @@ class Round:
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
-        return self.record.to_json(has_questions=bool(self.requests), renamed_key=self.questions.has_renamed_key)
+        return self.record.to_json(
+            has_questions=bool(self.requests), renamed_key=self.questions.renamed_key is not None
+        )
 
     def audit(self, handler: str, principal: str | None, *, sent: bool) -> AuditRecord:
         """Return the audit record of this round; without `sent`, the client does not get its questions."""
@@ -268,7 +282,12 @@ class Round:
             raise ToolError(self.error_for_model)
 
     def check_may_run(self, takes: float | None) -> None:
-        """End the round before a step if the task, `single_use` or the deadline requires it."""
+        """End the round before a step if the task, `single_use` or the deadline requires it.
+
+        Raises:
+            InputRequired: one of them does.
+
+        """
         if self.must_stop and self.must_stop():
             self.end()
         if self.request.single_use:

@@ -1,9 +1,17 @@
 """Steps: work that runs once in a conversation, although its handler runs in every round.
 
-The state records a step's result, and later rounds read it. A client that lost a response repeats the round with the
-state from before the step, so the step may run again. For services that must not act twice, a step has an idempotency
-key. It derives from the conversation, the step's key and its arguments, so it is the same in every repetition of a
-round with a state. A step that raises is not recorded.
+A conversation is one call of a tool, over several requests. Each request is a round: the handler runs from its first
+line until it returns, or until it asks what no earlier round has an answer to. Then `InputRequired` leaves the handler.
+The client gets the question and a sealed state, and its next request brings an answer and the state back.
+
+                                      round 1              round 2
+    step("reserve", reserve, city)    runs, is recorded    returns the recorded result
+    elicit("ok", "Book it?", Ok)      ends the round       returns the answer
+    step("pay", pay, price)                                runs, is recorded
+
+A step that raises is not recorded. A client that lost a response repeats the round with the state from before the step,
+so the step may run again. For a service that must not act twice, a step has an idempotency key. It derives from the
+conversation, the step's key and its arguments, so it is the same in every repetition of a round with a state.
 """
 
 from __future__ import annotations
@@ -11,7 +19,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 from mcp_functions.rounds.capabilities import Capability
@@ -20,6 +28,7 @@ from mcp_functions.rounds.step_call import StepCall
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from typing import Self
 
     from mcp_functions.rounds.round import Round
 
@@ -32,11 +41,16 @@ class Step(Capability):
 
     needs_state = True
 
-    def __init__(self, round_: Round, takes: float | None = None) -> None:
-        """Take the round; `takes` is the seconds of `within`."""
+    def __init__(self, round_: Round, max_seconds: float | None = None) -> None:
+        """Take the round, and the longest duration of a step, if `within` has set one."""
         super().__init__(round_)
-        self._takes = takes
-        round_.record.started_at = round_.started_at
+        self._max_seconds = max_seconds
+
+    @classmethod
+    def of(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
+        """Make it for one round, and record when the conversation began, for `now`."""
+        round_.record_start()
+        return cls(round_)
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what `function` returned, now or in an earlier round.
@@ -48,11 +62,13 @@ class Step(Capability):
             kwargs: of the function: JSON values, models or dataclasses.
 
         Raises:
+            InputRequired: the round ends before the step, and the next round runs it.
             DeveloperError: the key was used with other arguments, or its first call still runs; or the result is not
                 JSON, is too large, or has no known type.
 
         """
-        return cast("R", StepCall(self._round, key, function, args, kwargs).run(self._takes))
+        call = StepCall(self._round, key, function, args, kwargs)
+        return cast("R", call.run(self._max_seconds))
 
     async def wait(self, key: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Await an async function once in a conversation, in an async handler.
@@ -60,7 +76,8 @@ class Step(Capability):
         If another task ends the round with a question meanwhile, the function is not cancelled. It runs to its end, and
         its result is recorded before the client gets the question.
         """
-        return cast("R", await StepCall(self._round, key, function, args, kwargs).wait(self._takes))
+        call = StepCall(self._round, key, function, args, kwargs)
+        return cast("R", await call.wait(self._max_seconds))
 
     def within(self, seconds: float) -> Step:
         """Set the longest duration of a step: `step.within(8)("render", render, page)`.
@@ -73,14 +90,15 @@ class Step(Capability):
     def keyed(self) -> KeyedStep:
         """Pass the idempotency key: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
 
-        The key is `step.key`. A conversation's first round ends before that step, without a question. A repeated
-        first request would begin another conversation, with another key.
+        The key is `step.key`. In a conversation's first round, the step does not run: the round ends without a
+        question, and the client repeats the request with a state. Without a state, a repeated request would begin
+        another conversation, with another key.
         """
-        return KeyedStep(self._round, self._takes)
+        return KeyedStep(self._round, self)
 
     @property
     def key(self) -> str:
-        """The idempotency key of the running step, 32 characters, for a service that must not act twice.
+        """The idempotency key of the running step, 32 hexadecimal digits, for a service that must not act twice.
 
         It is the same when a client repeats a round after a lost response. The first round is the exception, because it
         has no state: ask something before, or use `step.keyed`.
@@ -89,10 +107,10 @@ class Step(Capability):
             DeveloperError: no step is running.
 
         """
-        step = running_step.get()
-        if step is None or step.round is not self._round:
+        call = running_step.get()
+        if call is None or call.round is not self._round:
             self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
-        return _derived(self._round, "step", f"{step.key}\0{step.digest}").hex()[:32]
+        return self._derive("step", f"{call.step_key}\0{call.arguments_digest}").hex()[:32]
 
     def now(self) -> datetime:
         """Return when the conversation began: the record has it, so it is the same in all rounds."""
@@ -100,24 +118,36 @@ class Step(Capability):
 
     def uuid(self, key: str) -> UUID:
         """Return a UUID for a key, the same in all rounds of this conversation."""
-        return UUID(bytes=_derived(self._round, "uuid", key)[:16], version=4)
+        return UUID(bytes=self._derive("uuid", key)[:16], version=4)
 
     def random(self, key: str) -> float:
         """Return a number in [0, 1) for a key, the same in all rounds of this conversation."""
-        return int.from_bytes(_derived(self._round, "random", key)[:6], "big") / (1 << 48)
+        return int.from_bytes(self._derive("random", key)[:6], "big") / (1 << 48)
 
     def shed(self) -> NoReturn:
-        """End the round here: the client repeats the request, and the next round continues the work."""
+        """End the round here, without a question: the next round continues the work.
+
+        Raises:
+            InputRequired: always, unless `Round.shed` refuses.
+
+        """
         self._round.shed()
 
+    def _derive(self, purpose: str, key: str) -> bytes:
+        """Derive 32 bytes that are the same in all rounds of the conversation, and that no other one has."""
+        flow = self._round.request.flow
+        if not flow:
+            self._round.fail("only a conversation that can be sealed has keys of its own: MCP_KMS_KEYS is not set")
+        return hashlib.sha256(f"mcp-functions\0{purpose}\0{flow}\0{key}".encode()).digest()
 
-class KeyedStep(Capability):
+
+class KeyedStep:
     """A step whose function gets `key=`. It does not run in a conversation's first round, which has no state."""
 
-    def __init__(self, round_: Round, takes: float | None) -> None:
-        """Take the round; `takes` is the seconds of `within`."""
-        super().__init__(round_)
-        self._step = Step(round_, takes)
+    def __init__(self, round_: Round, step: Step) -> None:
+        """Take the round, and the step that runs the function."""
+        self._round = round_
+        self._step = step
 
     def __call__(self, key: str, function: Callable[..., R], /, *args: object, **kwargs: object) -> R:
         """Return what `function` returned, now or in an earlier round; it gets `key=` besides its own arguments."""
@@ -128,15 +158,11 @@ class KeyedStep(Capability):
         return await self._step.wait(key, self._with_key(function), *args, **kwargs)
 
     def _with_key(self, function: Callable[..., R]) -> Callable[..., R]:
+        """Return the function with the idempotency key as its argument `key`."""
+
         @functools.wraps(function)
         def keyed(*args: object, **kwargs: object) -> R:
-            self._round.end_first_round()
+            self._round.end_first_round()  # raises InputRequired in the first round: it has no state
             return function(*args, key=self._step.key, **kwargs)
 
         return keyed
-
-
-def _derived(round_: Round, label: str, key: str) -> bytes:
-    if not round_.request.flow:
-        round_.fail("only a conversation that can be sealed has keys of its own: MCP_KMS_KEYS is not set")
-    return hashlib.sha256(f"mcp-functions\0{label}\0{round_.request.flow}\0{key}".encode()).digest()

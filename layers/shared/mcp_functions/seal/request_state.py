@@ -1,8 +1,11 @@
-"""The state of one round, sealed for the next, and bound to its request. Specification: envelope.md §9.
+"""The state of one round, sealed for the request that continues the conversation (envelope.md §9).
 
-A token that opens only proves that this server sealed it. Its claims name the principal, the call with its arguments,
-the expiry and the open questions. `RequestStates.open` compares each of them with the request. It works over any codec,
-without keys or KMS.
+    round 1: seal(binding of request 1, no state)  -> token -> the client sends it with request 2
+    round 2: open(token, binding of request 2)     -> VerifiedState -> seal(…, that state) -> next token
+
+The seal proves no more than that this server made the token. So `open` compares the claims in it with the request: the
+call, its arguments and the principal must be the same, and the state must not be too old. This module works over any
+codec, without keys or KMS.
 """
 
 from __future__ import annotations
@@ -14,16 +17,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.claims import (
-    VERSION,
-    Binding,
-    ClaimReason,
-    bind_request,
-    caller_id,
-    check_binding,
-    encode_claims,
-    read_claims,
-)
+from mcp_functions.seal.binding import Binding, bind_request, caller_id
+from mcp_functions.seal.claims import ClaimReason, Claims, check_binding, encode_claims, read_claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.tuples import NamedTuple
 
@@ -98,7 +93,8 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
     """
     binding = bind_request(audience, request.message["method"], request.params, request.principal)
     if "requestState" not in request.params:
-        return RoundStart(binding, states.new_flow() if states else "", None)
+        flow = states.new_flow() if states else ""
+        return RoundStart(binding, flow, state=None)
     if states is None:
         raise InvalidRequestState(reason="function_has_no_keys")
     token = request.params["requestState"]
@@ -139,9 +135,13 @@ class RequestStates:
         if max_age is not None and lifetime_seconds > max_age:
             message = f"a state may live {lifetime_seconds} s, its envelope {max_age} s: raise Envelope(max_age=...)"
             raise Misconfigured(message)
-        self._codec, self._now, self._rand = CodecAdapter(codec), now, rand
-        self._lifetime_ms, self._flow_ms = lifetime_seconds * 1000, max_flow_seconds(lifetime_seconds) * 1000
-        self._max_rounds, self._anonymous = max_rounds, anonymous
+        self._codec = CodecAdapter(codec)
+        self._now = now
+        self._rand = rand
+        self._lifetime_ms = lifetime_seconds * 1000
+        self._flow_ms = max_flow_seconds(lifetime_seconds) * 1000
+        self._max_rounds = max_rounds
+        self._anonymous = anonymous
 
     def new_flow(self) -> str:
         """Return a random id for a new conversation."""
@@ -163,7 +163,7 @@ class RequestStates:
             previous: the state that this round began with; None in the first round.
             asked: fingerprint of each open question, by wire key.
             record: JSON of the rounds engine.
-            flow: the id of a conversation that begins here; empty for a new one.
+            flow: the id of the conversation, if this is its first round; empty: it gets a new id.
 
         Raises:
             RoundBudgetExceeded: the conversation has used its rounds or its time.
@@ -172,22 +172,28 @@ class RequestStates:
 
         """
         self._check_principal(binding)
-        issued = int(self._now() * 1000)
-        number, deadline = 1, issued + self._flow_ms
-        if previous:
-            # This clock may be behind the one that set the deadline; a later deadline would be refused (§9.5).
-            number, deadline = previous.round + 1, min(previous.flow_deadline, deadline)
+        issued = self._now_ms()
+        deadline = self._flow_deadline(previous, issued)
+        number = previous.round + 1 if previous else 1
         if number > self._max_rounds:
             message = f"This conversation has used its {self._max_rounds} rounds. Start again."
             raise RoundBudgetExceeded(message)
         if deadline <= issued:
             message = "This conversation has used its time. Start again."
             raise RoundBudgetExceeded(message)
-        bound = dict(zip(("aud", "m", "t", "a", "p"), binding, strict=True))
-        times = {"iat": issued, "exp": min(issued + self._lifetime_ms, deadline), "fx": deadline}
-        flow = previous.flow if previous else flow or self.new_flow()
-        claims = {"v": VERSION, **bound, **times, "f": flow, "r": number, "q": dict(asked)}
-        return self._codec.seal(encode_claims(claims, dict(record)))
+        if previous:
+            flow = previous.flow
+        claims = Claims(
+            binding=binding,
+            flow=flow or self.new_flow(),
+            round=number,
+            asked=dict(asked),
+            record=dict(record),
+            issued=issued,
+            expires=min(issued + self._lifetime_ms, deadline),
+            flow_deadline=deadline,
+        )
+        return self._codec.seal(encode_claims(claims))
 
     def open(self, token: str, binding: Binding, *, caller: str = "") -> VerifiedState:
         """Open a state, and check that it belongs to a request.
@@ -195,7 +201,7 @@ class RequestStates:
         Args:
             token: that the client sent.
             binding: of the request that carries it.
-            caller: who is charged for a failed unwrap (`caller_id`).
+            caller: whose budget a failed unwrap counts against (`caller_id`).
 
         Raises:
             InvalidRequestState: the state does not belong to this request; `reason` is for the log.
@@ -206,26 +212,44 @@ class RequestStates:
         notes = observability.current()
         notes.payer = caller
         claims = read_claims(self._codec.unseal(token, caller=caller))
-        state = VerifiedState(*(claims[name] for name in ("f", "r", "q", "s", "iat", "fx")))
-        notes.flow, notes.round = state.flow, state.round + 1
+        notes.flow, notes.round = claims.flow, claims.round + 1
         check_binding(claims, binding)
         self._check_times(claims)
-        if not 1 <= state.round <= self._max_rounds:
+        if not 1 <= claims.round <= self._max_rounds:
             raise InvalidRequestState(ClaimReason.ROUND)
-        return state
+        return VerifiedState(
+            flow=claims.flow,
+            round=claims.round,
+            asked=claims.asked,
+            record=claims.record,
+            issued=claims.issued,
+            flow_deadline=claims.flow_deadline,
+        )
 
-    def _check_times(self, claims: Mapping[str, Any]) -> None:
-        now = int(self._now() * 1000)
-        issued, expires, deadline = claims["iat"], claims["exp"], claims["fx"]
-        if issued > now + SKEW_MS:
+    def _flow_deadline(self, previous: VerifiedState | None, issued: int) -> int:
+        """Return when the conversation ends, in unix milliseconds: no round moves the first deadline to later."""
+        deadline = issued + self._flow_ms
+        if previous is None:
+            return deadline
+        # This clock may be behind the clock that set the deadline. A later deadline would be refused (§9.5).
+        return min(previous.flow_deadline, deadline)
+
+    def _check_times(self, claims: Claims) -> None:
+        now = self._now_ms()
+        if claims.issued > now + SKEW_MS:
             raise InvalidRequestState(ClaimReason.ISSUED_FUTURE)
         # "exp - iat is never over the lifetime that is configured now": a shorter lifetime takes effect at once.
-        has_lifetime = 0 < expires - issued <= self._lifetime_ms and expires <= deadline
+        has_lifetime = 0 < claims.expires - claims.issued <= self._lifetime_ms
+        ends_in_flow = claims.expires <= claims.flow_deadline
         # Another container may have set the deadline, so its clock may differ.
-        if not has_lifetime or deadline - issued > self._flow_ms + SKEW_MS:
+        has_flow_limit = claims.flow_deadline - claims.issued <= self._flow_ms + SKEW_MS
+        if not (has_lifetime and ends_in_flow and has_flow_limit):
             raise InvalidRequestState(ClaimReason.LIFETIME)
-        if now >= expires:
+        if now >= claims.expires:
             raise InvalidRequestState(ClaimReason.EXPIRED)
+
+    def _now_ms(self) -> int:
+        return int(self._now() * 1000)
 
     def _check_principal(self, binding: Binding) -> None:
         # "A missing principal is an error, unless the deployment says that it knows nobody."

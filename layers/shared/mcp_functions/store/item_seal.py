@@ -48,7 +48,8 @@ class ItemSeal:
 
 def item_envelope(keys: Keyring, *, max_age: int, label: bytes = LABEL) -> Envelope:
     """Return the envelope of items that live `max_age` seconds; its tokens may be as long as an envelope allows."""
-    from mcp_functions.seal.envelope import CEILING, Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
+    from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
+    from mcp_functions.seal.token_format import CEILING  # noqa: PLC0415
 
     return Envelope(keys, label=label, max_chars=CEILING, max_age=max_age)
 

@@ -15,7 +15,7 @@ from mcp_functions.http import access_tokens
 from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, UnknownTask
 from mcp_functions.protocol.messages import complete
 from mcp_functions.rounds.input_requests import check_capabilities
-from mcp_functions.seal.claims import caller_id, principal_digest
+from mcp_functions.seal.binding import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import round_record

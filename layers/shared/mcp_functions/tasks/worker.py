@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
-from mcp_functions.http import gateway
+from mcp_functions.http import outcomes
 from mcp_functions.http.requests import lambda_deadline
 from mcp_functions.protocol.errors import (
     Crash,
@@ -172,7 +172,7 @@ def _outcome(tool: Tool[..., Any] | None, run: Callable[[], dict[str, Any] | Non
     except Crash as crash:
         return {"result": crash_result(tool, crash)} if tool else None
     except McpError as error:
-        gateway.note_error(observability.current(), error)
+        outcomes.note_error(observability.current(), error)
         return {"error": error.to_json()}
     except BaseException as error:  # of the author's audit
         if is_ctrl_c(error):

@@ -16,18 +16,20 @@ from mcp_functions.local.inspection.reasons import MAX_ROUNDS, WHY
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.claims import BINDING_CLAIMS, Binding, bind_request, principal_digest, read_claims
+from mcp_functions.seal.binding import bind_request, principal_digest
+from mcp_functions.seal.claims import BINDING_FIELDS, Claims, read_claims
 from mcp_functions.seal.claims import ClaimReason as Claim
 from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason, kek_hint
-from mcp_functions.seal.envelope import CEILING, Envelope, describe
+from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates
+from mcp_functions.seal.token_format import CEILING, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcp_functions.local.inspection.key_source import KeySource
     from mcp_functions.protocol.messages import Principal
-    from mcp_functions.seal.claims import Binding
+    from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.data_keys import Wrapping
 
 UNKNOWN: Any = object()  # a part of the request that is not known, and so not compared
@@ -106,7 +108,7 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
         return Explanation(outside, (TokenReason.KEK_UNKNOWN,))
     scope, payload = _opened(token, wrapping, keyring.scopes, born=seen["born"])
     claims = _claims(payload) if isinstance(payload, bytes) else None
-    allowed = claims and ceil((claims["exp"] - claims["iat"]) / 1000)
+    allowed = claims and ceil((claims.expires - claims.issued) / 1000)
     envelope = Envelope(
         Keyring([wrapping], scope, now=lambda: now), max_age=request.answer_within or allowed or FOR_EVER
     )
@@ -122,7 +124,7 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     bound = _bound(f"{scope.service}/{scope.stage}", request, claims)
     differing = _refusals(payload, bound, claims, now=now, lifetime=int(envelope.max_age))
     inside = _inside(claims, request, set(differing), now)
-    state = (json.dumps(claims["s"], indent=2, ensure_ascii=False),) if show_state else ()
+    state = (json.dumps(claims.record, indent=2, ensure_ascii=False),) if show_state else ()
     return Explanation((*outside, *inside, *state), (*early, *differing))
 
 
@@ -167,21 +169,22 @@ class _Payload:
         return self._payload
 
 
-def _claims(payload: bytes) -> dict[str, Any] | None:
+def _claims(payload: bytes) -> Claims | None:
     """Return the claims, or None if the deployed code finds them malformed."""
     try:
         claims = read_claims(payload)
     except InvalidRequestState:
         return None
-    if isinstance(kept := claims["s"].get("state"), str):
-        claims["s"]["state"] = json.loads(kept)
+    kept = claims.record.get("state")
+    if isinstance(kept, str):
+        claims.record["state"] = json.loads(kept)
     return claims
 
 
-def _bound(audience: str, request: Request, claims: dict[str, Any]) -> Binding:
+def _bound(audience: str, request: Request, claims: Claims) -> Binding:
     """Make the binding of the request; its unknown parts come from the token."""
-    method = claims["m"] if request.method is UNKNOWN else request.method
-    target = claims["t"] if request.target is UNKNOWN else request.target
+    method = claims.binding.method if request.method is UNKNOWN else request.method
+    target = claims.binding.target if request.target is UNKNOWN else request.target
     params = {CALLS.get(method, "name"): target, "arguments": request.arguments}
     try:
         bound = bind_request(audience, method, params if request.arguments is not UNKNOWN else {}, None)
@@ -190,12 +193,12 @@ def _bound(audience: str, request: Request, claims: dict[str, Any]) -> Binding:
         raise Problem(unfit) from error
     return bound._replace(
         target=target,
-        arguments_digest=claims["a"] if request.arguments is UNKNOWN else bound.arguments_digest,
-        principal=claims["p"] if request.principal is UNKNOWN else principal_digest(request.principal),
+        arguments_digest=claims.binding.arguments_digest if request.arguments is UNKNOWN else bound.arguments_digest,
+        principal=claims.binding.principal if request.principal is UNKNOWN else principal_digest(request.principal),
     )
 
 
-def _refusals(payload: bytes, bound: Binding, claims: dict[str, Any], *, now: float, lifetime: int) -> tuple[str, ...]:
+def _refusals(payload: bytes, bound: Binding, claims: Claims, *, now: float, lifetime: int) -> tuple[str, ...]:
     """Return every reason: after each one, replace the request's value by the claim's and check again."""
     reasons: list[str] = []
     states = RequestStates(
@@ -206,32 +209,33 @@ def _refusals(payload: bytes, bound: Binding, claims: dict[str, Any], *, now: fl
             states.open("", bound)
         except InvalidRequestState as refused:
             reasons.append(refused.reason)
-            if refused.reason not in BINDING_CLAIMS:
+            if refused.reason not in BINDING_FIELDS:
                 return tuple(reasons)
-            name, claim = BINDING_CLAIMS[Claim(refused.reason)]
-            bound = bound._replace(**{name: claims[claim]})
+            field = BINDING_FIELDS[Claim(refused.reason)]
+            bound = bound._replace(**{field: getattr(claims.binding, field)})
         else:
             return tuple(reasons)
 
 
-def _inside(claims: dict[str, Any], request: Request, differing: set[str], now: float) -> Iterator[str]:
+def _inside(claims: Claims, request: Request, differing: set[str], now: float) -> Iterator[str]:
     def compared(name: str, known: object) -> str:
         if known is UNKNOWN:
             return "not compared"
         return "other than the request's" if name in differing else "as in the request"
 
-    principal = "nobody" if claims["p"] is None else claims["p"]
-    yield _line("audience", claims["aud"])
-    yield _line("method", f"{claims['m']} ({compared(Claim.METHOD, request.method)})")
-    yield _line("target", f"{claims['t']} ({compared(Claim.TARGET, request.target)})")
-    yield _line("arguments", f"digest {claims['a']} ({compared(Claim.ARGUMENTS, request.arguments)})")
+    binding = claims.binding
+    principal = "nobody" if binding.principal is None else binding.principal
+    yield _line("audience", binding.audience)
+    yield _line("method", f"{binding.method} ({compared(Claim.METHOD, request.method)})")
+    yield _line("target", f"{binding.target} ({compared(Claim.TARGET, request.target)})")
+    yield _line("arguments", f"digest {binding.arguments_digest} ({compared(Claim.ARGUMENTS, request.arguments)})")
     yield _line("principal", f"{principal} ({compared(Claim.PRINCIPAL, request.principal)})")
-    yield _line("sealed", _when(claims["iat"] / 1000, now))
-    yield _line("expires", _when(claims["exp"] / 1000, now))
-    yield _line("conversation", f"{claims['f']}, ends {_when(claims['fx'] / 1000, now)}")
-    yield _line("round", f"{claims['r']} of {MAX_ROUNDS}")
-    yield _line("asked", ", ".join(sorted(claims["q"])) or "nothing")
-    for name, kept in sorted(claims["s"].items()):
+    yield _line("sealed", _when(claims.issued / 1000, now))
+    yield _line("expires", _when(claims.expires / 1000, now))
+    yield _line("conversation", f"{claims.flow}, ends {_when(claims.flow_deadline / 1000, now)}")
+    yield _line("round", f"{claims.round} of {MAX_ROUNDS}")
+    yield _line("asked", ", ".join(sorted(claims.asked)) or "nothing")
+    for name, kept in sorted(claims.record.items()):
         yield _line(name, ", ".join(sorted(kept)) if isinstance(kept, dict) else "(--show-state shows it)")
 
 

@@ -1,0 +1,36 @@
+"""Values and functions that are made at their first use, once for all threads."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def lazy_value(make: Callable[[], T]) -> Callable[[], T]:
+    """Return a function that makes a value at its first call, and returns the same value at every call."""
+    values: list[T] = []
+    lock = Lock()
+
+    def value() -> T:
+        with lock:
+            if not values:
+                values.append(make())
+            return values[0]
+
+    return value
+
+
+def lazy_function(make: Callable[[], Callable[P, T]]) -> Callable[P, T]:
+    """Return a function that is made at its first call."""
+    made = lazy_value(make)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return made()(*args, **kwargs)
+
+    return call

@@ -1,0 +1,148 @@
+"""The arguments of a tool that clients repeat in headers `Mcp-Param-<name>` (server/tools, "x-mcp-header").
+
+The inputSchema declares them: `{"properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}`. A client
+drops a tool whose annotations break a rule, so `find` refuses them when the server starts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_functions.protocol import header_values
+from mcp_functions.protocol.errors import HeaderMismatch
+from mcp_functions.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mcp_functions.protocol.wire_types import JSONValue
+
+FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # "token" of RFC 9110, section 5.6.2
+WHOLE_NUMBER = r"^(-?\d+)\.0+\Z"
+JSON_TYPES = ("string", "integer", "boolean")
+NOT_SUBSCHEMAS = ("properties", "enum", "const", "default", "examples")  # keywords whose value is not a schema itself
+
+
+class HeaderParameter(NamedTuple):
+    """An argument that a header repeats."""
+
+    path: tuple[str, ...]  # of the property in the arguments
+    json_type: str
+
+
+HeaderParameters: TypeAlias = "Mapping[str, HeaderParameter]"  # by name of the header, in lower case
+
+
+def find(schema: Mapping[str, Any]) -> dict[str, HeaderParameter]:
+    """Find the header parameters that an inputSchema declares.
+
+    Raises:
+        ValueError: an annotation breaks a rule. The message has the rule.
+
+    """
+    found = list(_walk_properties(schema, ()))
+    parameters = dict(found)
+    is_unique = len(parameters) == len(found)
+    is_reachable = len(found) == _count_annotations(schema)
+    if not is_unique or not is_reachable:
+        message = (
+            "x-mcp-header names must be unique, and may only stand on properties reached through `properties` alone"
+        )
+        raise ValueError(message)
+    return parameters
+
+
+def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+    """Check that every `Mcp-Param-*` header has the value of its argument.
+
+    Args:
+        parameters: of the tool.
+        arguments: of the call.
+        headers: of the HTTP request, names in lower case.
+
+    Raises:
+        HeaderMismatch: a header is missing, superfluous, malformed, or different. The message names it.
+
+    """
+    for name, parameter in parameters.items():
+        value = _value_at(parameter.path, arguments)
+        if value is not None:
+            received = header_values.read_value(headers, name)
+            if not _is_same(received, _to_text(value), parameter.json_type):
+                raise header_values.mismatch(name)
+        elif name in headers:
+            raise HeaderMismatch(message=f"The header {name} is there, but the argument is not")
+
+
+def check_sent(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+    """Check only the headers that were sent, because a client of 2025 need not send any.
+
+    Raises:
+        HeaderMismatch: a header is superfluous, malformed, or different. The message names it.
+
+    """
+    sent = {name: parameters[name] for name in parameters if name in headers}
+    check(sent, arguments, headers)
+
+
+def write(parameters: HeaderParameters, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the `Mcp-Param-*` headers of a call, as a client sends them."""
+    values = {name: _value_at(parameter.path, arguments) for name, parameter in parameters.items()}
+    return {name: header_values.encode(_to_text(value)) for name, value in values.items() if value is not None}
+
+
+def _value_at(path: tuple[str, ...], arguments: JSONValue) -> JSONValue:
+    """Return the argument at a path; None if it is absent or null."""
+    value = arguments
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _to_text(value: JSONValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _is_same(received: str, expected: str, json_type: str) -> bool:
+    """Compare a header with an argument: "integer values SHOULD be compared numerically", so 42.0 equals 42."""
+    if received == expected:
+        return True
+    return json_type == "integer" and re.sub(WHOLE_NUMBER, r"\1", received) == expected
+
+
+def _walk_properties(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, HeaderParameter]]:
+    """Yield the annotated properties of a schema and of the schemas of its properties."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return
+    for key, member in properties.items():
+        if not isinstance(member, dict):
+            continue
+        name = member.get("x-mcp-header")
+        if name is not None:
+            _check_annotation(key, name, member.get("type"))
+            yield f"mcp-param-{name.lower()}", HeaderParameter((*path, key), member["type"])
+        yield from _walk_properties(member, (*path, key))
+
+
+def _check_annotation(key: str, name: object, json_type: object) -> None:
+    if not isinstance(name, str) or not re.fullmatch(FIELD_NAME, name):
+        message = f"x-mcp-header on {key!r} must be an RFC 9110 token"
+        raise ValueError(message)
+    if json_type not in JSON_TYPES:
+        message = f"x-mcp-header on {key!r}: only strings, integers and booleans may be repeated in a header"
+        raise ValueError(message)
+
+
+def _count_annotations(schema: object) -> int:
+    """Count the annotations anywhere in a schema, also where they are not allowed."""
+    if isinstance(schema, list):
+        return sum(map(_count_annotations, schema))
+    if not isinstance(schema, dict):
+        return 0
+    properties = schema.get("properties")
+    subschemas = [value for key, value in schema.items() if key not in NOT_SUBSCHEMAS]
+    if isinstance(properties, dict):
+        subschemas += properties.values()
+    return ("x-mcp-header" in schema) + sum(map(_count_annotations, subschemas))

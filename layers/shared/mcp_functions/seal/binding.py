@@ -1,0 +1,85 @@
+"""The binding of a state to one request: server, call, arguments and principal (envelope.md §9.2 and §9.3).
+
+A client may return a state only with the request that it belongs to. The arguments and the principal are kept as
+digests, so that the state stays small and does not name the principal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.errors import InvalidParams
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.seal.canonical_json import canonical_digest
+from mcp_functions.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.protocol.messages import Principal
+
+
+class Binding(NamedTuple):
+    """The request that a state belongs to."""
+
+    audience: str  # "<service>/<stage>"
+    method: str
+    target: str  # the name of the tool or prompt, or the URI of the resource
+    arguments_digest: str
+    principal: str | None  # a digest; None without authentication
+
+
+def bind_request(audience: str, method: str, params: Mapping[str, Any], principal: Principal | None) -> Binding:
+    """Return the binding of a state to its request.
+
+    Args:
+        audience: "<service>/<stage>".
+        method: one of `CALLS`.
+        params: of the request; the target's name and `arguments` count, `_meta` and `inputResponses` may change.
+        principal: the authenticated caller; None without authentication.
+
+    Raises:
+        InvalidParams: the arguments have no canonical form: they are nested too deep, or have an invalid number.
+
+    """
+    arguments = params.get("arguments") if method != "resources/read" else None
+    if arguments is None:
+        arguments = {}  # the handler gets no arguments in all three cases: absent, null and an empty object
+    try:
+        digest = canonical_digest(b"ks1/args\0", arguments)
+    except ValueError as error:
+        raise InvalidParams(message=f"Invalid arguments: {error}") from None
+    return Binding(
+        audience=audience,
+        method=method,
+        target=str(params.get(CALLS[method], "")),
+        arguments_digest=base64url(digest),
+        principal=principal_digest(principal),
+    )
+
+
+def principal_digest(principal: Principal | None) -> str | None:
+    """Return the digest of a principal for claims and logs; None without authentication."""
+    return None if principal is None else _digest(b"ks1/principal\0", *principal)
+
+
+def caller_id(principal: Principal | None, address: str) -> str:
+    """Return the id under which a caller's failed unwraps are counted (§6.5). It is neither sealed nor logged.
+
+    It leaves out the OAuth client, because one person may register any number of clients.
+
+    Args:
+        principal: the authenticated caller; None without authentication.
+        address: of the caller; it is the id without authentication.
+
+    """
+    return address if principal is None else _digest(b"ks1/payer\0", principal.iss, principal.sub)
+
+
+def _digest(label: bytes, *parts: str) -> str:
+    """Return the digest of some parts, with a length before each: two lists of parts never give the same bytes."""
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    content = b"".join(len(part).to_bytes(2, "big") + part for part in encoded)
+    return base64url(hashlib.sha256(label + content).digest())

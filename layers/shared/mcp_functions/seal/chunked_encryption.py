@@ -1,0 +1,115 @@
+"""Encryption of a message under a data key: C2SP chunked-encryption, instance Cobblestone-256 (envelope.md §4).
+
+    message = salt (24 bytes) || commitment (32) || chunk 0 || chunk 1 || …
+    chunk   = AES-256-GCM of up to 16 KiB, with a tag of 16 bytes
+
+The last chunk is shorter than 16 KiB, and may be empty. A message whose chunks are all full has lost its end.
+
+Each message has its own key, nonces and commitment: `derive` makes them from the data key, the salt and the context.
+The commitment binds the message to one data key, because AES-GCM alone does not.
+"""
+
+from __future__ import annotations
+
+import hmac
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA512
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
+from mcp_functions.protocol.errors import InvalidRequestState
+from mcp_functions.seal.data_keys import TokenReason
+from mcp_functions.tuples import NamedTuple
+
+SALT_BYTES = 24
+COMMITMENT_BYTES = 32
+TAG_BYTES = 16
+CHUNK_BYTES = 16 * 1024  # of plaintext
+SEALED_CHUNK_BYTES = CHUNK_BYTES + TAG_BYTES
+MIN_MESSAGE_BYTES = SALT_BYTES + COMMITMENT_BYTES + TAG_BYTES
+ENTROPY_BYTES = 32
+INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
+
+
+class MessageKeys(NamedTuple):
+    """The derived keys of one message."""
+
+    key: bytes  # 32 bytes, for AES-256
+    base_nonce: bytes  # 12 bytes, combined with the number of each chunk
+    commitment: bytes
+
+
+def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
+    """Return the message of a payload. `entropy` is 32 random bytes."""
+    salt = hedged_salt(data_key, context, payload, entropy)
+    keys = derive(data_key, salt, context)
+    gcm = AESGCM(keys.key)
+    chunks = [
+        gcm.encrypt(_nonce(keys, number), payload[start : start + CHUNK_BYTES], None)
+        for number, start in enumerate(range(0, len(payload) + 1, CHUNK_BYTES))
+    ]
+    return b"".join((salt, keys.commitment, *chunks))
+
+
+def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
+    """Return the payload of a message.
+
+    Raises:
+        InvalidRequestState: the data key or the context differs, or the message was changed or cut.
+
+    """
+    salt, commitment, chunks = split(message)
+    keys = derive(data_key, salt, context)
+    # "The commitment is compared, in constant time, before anything is decrypted."
+    if not hmac.compare_digest(commitment, keys.commitment):
+        raise InvalidRequestState(TokenReason.COMMITMENT)
+    if len(chunks) % SEALED_CHUNK_BYTES == 0:  # every chunk is full, so the last one is missing
+        raise InvalidRequestState(TokenReason.TAG)
+    gcm = AESGCM(keys.key)
+    try:
+        return b"".join(
+            gcm.decrypt(_nonce(keys, number), chunks[start : start + SEALED_CHUNK_BYTES], None)
+            for number, start in enumerate(range(0, len(chunks), SEALED_CHUNK_BYTES))
+        )
+    except (InvalidTag, ValueError):
+        raise InvalidRequestState(TokenReason.TAG) from None
+
+
+def split(message: bytes) -> tuple[bytes, bytes, bytes]:
+    """Split a message into salt, commitment and chunks."""
+    start = SALT_BYTES + COMMITMENT_BYTES
+    return message[:SALT_BYTES], message[SALT_BYTES:start], message[start:]
+
+
+def message_bytes(payload_bytes: int) -> int:
+    """Return the size of the message of a payload of this size."""
+    chunks = payload_bytes // CHUNK_BYTES + 1
+    return SALT_BYTES + COMMITMENT_BYTES + payload_bytes + chunks * TAG_BYTES
+
+
+def payload_bytes(message: bytes) -> int:
+    """Return the size of the payload of a message."""
+    _salt, _commitment, chunks = split(message)
+    count = (len(chunks) - 1) // SEALED_CHUNK_BYTES + 1
+    return len(chunks) - count * TAG_BYTES
+
+
+def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
+    """Return a salt that depends on the message too (§4.2).
+
+    Clones of a snapshot may get the same `entropy`. Even then, two different messages have two different keys.
+    """
+    key = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
+    source = b"".join((entropy, len(context).to_bytes(4, "big"), context, payload))
+    return hmac.digest(key, source, "sha512")[:SALT_BYTES]
+
+
+def derive(data_key: bytes, salt: bytes, context: bytes) -> MessageKeys:
+    """Derive the keys of one message, by HKDF-Expand (RFC 5869 §2.3)."""
+    derived = HKDFExpand(SHA512(), 76, INFO + salt + context).derive(data_key)
+    return MessageKeys(key=derived[:32], base_nonce=derived[32:44], commitment=derived[44:])
+
+
+def _nonce(keys: MessageKeys, number: int) -> bytes:
+    return (int.from_bytes(keys.base_nonce, "big") ^ number).to_bytes(12, "big")
