@@ -102,6 +102,7 @@ CHANGES: dict[str, tuple[str, set[str]]] = {
     "Runtime": ("python3.12", FUNCTIONS | {"AWS::Lambda::LayerVersion"}),
     "ServerVersion": ("7", FUNCTIONS),
     "Stage": ("dev", FUNCTIONS | {"AWS::IAM::ManagedPolicy"}),
+    "WithTable": ("false", FUNCTIONS | {"AWS::DynamoDB::Table", "AWS::IAM::ManagedPolicy"}),
 }
 
 
