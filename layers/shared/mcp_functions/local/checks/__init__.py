@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcp_functions.local.checks.imports import a_function_finds_on_lambda_what_it_imports
 from mcp_functions.local.checks.invocations import (
     a_function_has_a_worker_if_and_only_if_it_has_tasks,
     functions_time_out_before_their_callers,
@@ -56,6 +57,7 @@ CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     nobody_else_may_invoke_a_function,
     functions_time_out_before_their_callers,
     a_function_has_a_worker_if_and_only_if_it_has_tasks,
+    a_function_finds_on_lambda_what_it_imports,
 )
 
 
