@@ -27,7 +27,7 @@ from tests.sam_local.sam import lambda_client
 from tests.support import gateways, wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tests.sam_local.sam import Sam
 
@@ -100,7 +100,9 @@ def _next(response: Path, event: Path) -> str:
     return subprocess.run([*COMMAND, "next", response, event], capture_output=True, text=True, check=True).stdout  # noqa: S603
 
 
-@pytest.mark.parametrize("conversation", sorted({*EVENTS.iterdir()} - {EVENTS / "audit_year"}), ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "conversation", sorted({*EVENTS.iterdir()} - {EVENTS / "audit_year"}), ids=lambda folder: folder.name
+)
 def test_every_function_ends_its_conversation_in_a_container(conversation: Path, lambdas: str, tmp_path: Path) -> None:
     client, response = lambda_client(lambdas), tmp_path / "response.json"
     result: dict[str, Any] = {}
@@ -116,9 +118,18 @@ def test_every_function_ends_its_conversation_in_a_container(conversation: Path,
 
 
 def test_a_task_is_continued_by_its_worker_in_another_container(api: str) -> None:
-    client = TaskClient(f"{api}/mcp/audit_year", timeout=90)
-    result = client.run("audit_year", {"year": 2025}, lambda *_: {"action": "accept", "content": {"value": True}})
+    asked: list[str] = []
+
+    def answer(key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        asked.append(key)
+        (field,) = request["params"]["requestedSchema"]["properties"]
+        return {"action": "accept", "content": {field: True}}
+
+    polls = iter(range(60))
+    client = TaskClient(f"{api}/mcp/audit_year", timeout=90, told=lambda _task: next(polls))
+    result = client.run("audit_year", {"year": 2025}, answer)
     assert "2025 is audited" in str(result["content"])
+    assert asked == ["write_off"]
 
 
 def test_a_round_that_streams_arrives_whole(api: str) -> None:

@@ -86,4 +86,5 @@ def _ready_made(policy: object) -> Iterator[tuple[str, str]]:
             yield from _ready_made(no)
         case {**template} if not template.keys() & {"Ref", "Statement"}:
             for name, parameters in template.items():
-                yield from ((name, names(value)) for value in (parameters or {}).values())
+                given = list(parameters.values()) if isinstance(parameters, dict) else []
+                yield from ((str(name), names(value)) for value in given)
