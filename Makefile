@@ -123,14 +123,16 @@ clean: ## remove whatever make made
 	rm -rf layers/shared/*.egg-info tests/conformance/node_modules
 	find functions layers tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
-.venv/.demo: pyproject.toml
+OWN = $(wildcard functions/*/requirements.txt) # of one function, which SAM builds into its zip
+
+.venv/.demo: pyproject.toml $(OWN)
 	@$(call venv,.venv)
-	.venv/bin/$(PIP_INSTALL) --editable '.[demo]'
+	.venv/bin/$(PIP_INSTALL) --editable '.[demo]' $(OWN:%=--requirement %)
 	@touch $@
 
-.venv/.dev: pyproject.toml
+.venv/.dev: pyproject.toml $(OWN)
 	@$(call venv,.venv)
-	.venv/bin/$(PIP_INSTALL) --editable '.[dev]'
+	.venv/bin/$(PIP_INSTALL) --editable '.[dev]' $(OWN:%=--requirement %)
 	@PYTHONDONTWRITEBYTECODE= .venv/bin/python -c 'import awslambdaric.bootstrap' # functions' processes write none themselves
 	@touch .venv/.demo $@
 

@@ -118,7 +118,9 @@ def test_a_function_that_does_not_load_is_named_with_its_error(
     project: Callable[[dict[str, str]], Path], app: str, said: str
 ) -> None:
     finders = list(sys.meta_path)
-    assert refusal(project({"a/app.py": HELLO, "b/app.py": app})) == f"functions/b/app.py does not load: {said}"
+    refused = refusal(project({"a/app.py": HELLO, "b/app.py": app}))
+    assert refused.startswith(f"functions/b/app.py does not load: {said}")
+    assert ("a package belongs in functions/b/requirements.txt" in refused) == ("NotFound" in said)
     assert sys.meta_path == finders
 
 

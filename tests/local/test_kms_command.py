@@ -1,4 +1,4 @@
-"""`kms`: the harness's KMS alone, at an address that containers reach. It serves the project's key."""
+"""`kms`: the harness's KMS and DynamoDB, at an address that containers reach. They have the project's key and table."""
 
 from __future__ import annotations
 
@@ -62,6 +62,15 @@ def test_a_data_key_is_wrapped_and_unwrapped(kms: tuple[str, dict[str, str]]) ->
     made = client(url).generate_data_key(KeyId=arn, KeySpec="AES_256", EncryptionContext=context)
     opened = client(url).decrypt(KeyId=arn, CiphertextBlob=made["CiphertextBlob"], EncryptionContext=context)
     assert opened["Plaintext"] == made["Plaintext"]
+
+
+def test_the_table_is_served_at_the_same_address(kms: tuple[str, dict[str, str]]) -> None:
+    url, exports = kms
+    nobody = boto3.Session("nobody", "nobody", region_name="us-east-1")
+    table = nobody.resource("dynamodb", endpoint_url=url).Table(exports["MCP_TABLE"])
+    table.put_item(Item={"key": "a", "expires": 7})
+    assert table.get_item(Key={"key": "a"})["Item"]["expires"] == 7
+    assert exports["AWS_ENDPOINT_URL_DYNAMODB"] == exports["AWS_ENDPOINT_URL_KMS"]
 
 
 def test_docker_desktop_reaches_it_by_the_name_that_is_exported(kms: tuple[str, dict[str, str]]) -> None:

@@ -456,7 +456,7 @@ def test_a_function_that_does_not_load_is_put_right_first(own: Path, capsys: pyt
     (own / "functions/book_flight/app.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
     before = contents(own)
     said = "functions/book_flight/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'"
-    assert refused(capsys, "new", "tool", "x") == said
+    assert refused(capsys, "new", "tool", "x").startswith(said)
     assert contents(own) == before
 
 

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mcp_functions.local import template
+from tests.docs.test_own_resources_page import write_project
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -245,3 +248,20 @@ def test_a_function_loads_from_its_layers_alone(source: Path, built: Path) -> No
     layers = [str(built / layer / "python") for layer in ("SharedLayer", "DependenciesLayer")]
     load = f"import sys; sys.path[:0] = {[str(built / logical_id), *layers]}; import app; assert callable(app.handler)"
     subprocess.run([runtime, "-I", "-S", "-c", load], check=True)  # noqa: S603 - our own words, and no site-packages
+
+
+def test_a_function_ships_its_own_package_and_the_shared_code_is_a_layer(tmp_path: Path) -> None:
+    python = next(_runtimes(), None)
+    if python is None:
+        pytest.skip("no python3.13 here that runs")
+    project = tmp_path / "server"
+    write_project(project)
+    changed = template.read(project / "template.yaml")
+    del changed["Resources"]["DependenciesLayer"]  # it pins a toolkit that no index has
+    changed["Globals"]["Function"]["Layers"] = []
+    (project / "template.yaml").write_text(json.dumps(changed), encoding="utf-8")
+    built = build(tmp_path, "--template", str(project / "template.yaml"), path=str(Path(python).parent))
+    assert {"app.py", "xmltodict.py"} <= {path.name for path in (built / "ReadRates").iterdir()}
+    assert not (built / "Remember" / "xmltodict.py").exists()
+    layer = template.read(built / "template.yaml")["Resources"]["CommonLayer"]["Properties"]
+    assert (built / layer["ContentUri"] / "python" / "money.py").is_file()

@@ -148,8 +148,8 @@ def test_the_project_agrees_with_its_template(project: Path) -> None:
 
 
 def test_packages_and_wheels_are_installed_for_the_tests_and_for_the_layer(project: Path) -> None:
-    named = re.findall(r"layers/dependencies/[\w.]+/?", section("Packages").text + section("Shared code").text)
-    assert {"layers/dependencies/requirements.txt", "layers/dependencies/wheels/"} == set(named)
+    named = re.findall(r"layers/dependencies/[\w.]+/?", section("Packages").text)
+    assert {"layers/dependencies/requirements.txt"} == set(named)
     assert all((project / name).exists() for name in named)
     tests, layer = ((project / folder / "Makefile").read_text("utf-8") for folder in (".", "layers/dependencies"))
     assert "REQUIREMENTS = layers/dependencies/toolkit.txt layers/dependencies/requirements.txt" in tests
@@ -187,8 +187,9 @@ def test_a_module_beside_a_function_is_imported_by_its_name(served: Harness) -> 
 def test_a_module_beside_a_function_is_found_by_the_projects_tests(project: Path) -> None:
     (said,) = re.findall(r"`(pythonpath = .*?)`", section("Shared code").text)
     settings = (project / "pyproject.toml").read_text(encoding="utf-8")
-    assert 'pythonpath = ["."]' in settings
-    (project / "pyproject.toml").write_text(settings.replace('pythonpath = ["."]', said), encoding="utf-8")
+    before = 'pythonpath = [".", "layers/common/python"]'
+    assert before in settings
+    (project / "pyproject.toml").write_text(settings.replace(before, said), encoding="utf-8")
     test = "from mcp_functions.testing import Conversation\nfrom functions.quote.app import handler\n\n\n"
     test += "def test_a_price():\n    assert Conversation(handler).call(city='Lisbon').text == '420'\n"
     (project / "tests/functions/test_quote.py").write_text(test, encoding="utf-8")

@@ -68,6 +68,9 @@ AUTH_OF_ITS_OWN = {"Mcp": {**WRONG_ROUTE["Mcp"], "Properties": {**WRONG_ROUTE["M
 TABLE_ARN = {"Fn::GetAtt": "Table.Arn"}
 
 
+ARN = "arn:${AWS::Partition}:any:${AWS::Region}:${AWS::AccountId}"
+
+
 def _own(action: str, resource: object) -> list[dict[str, Any]]:
     return [{"Statement": [{"Effect": "Allow", "Action": action, "Resource": resource}]}]
 
@@ -111,6 +114,27 @@ SLIPS: list[tuple[str, object, str]] = [
         _own("lambda:InvokeFunction", "*"),
         "Add may use lambda on *: it could call a function as any user",
     ),
+    (
+        "Add.Policies",
+        _own("dynamodb:Scan", {"Fn::Sub": f"{ARN}:table/${{AWS::StackName}}-*"}),
+        "Add may use dynamodb on",
+    ),
+    ("Add.Policies", _own("kms:Decrypt", {"Fn::Sub": f"{ARN}:key/*"}), "Add may use kms on arn:"),
+    ("Add.Policies", _own("lambda:*", {"Fn::Sub": f"{ARN}:function:*"}), "Add may use lambda on arn:"),
+    (
+        "Add.Policies",
+        {"Statement": {"Effect": "Allow", "NotAction": "iam:*", "NotResource": "a"}},
+        "Add may use kms on *, beyond its own name",
+    ),
+    (
+        "Add.Policies",
+        {"DynamoDBReadPolicy": {"TableName": {"Ref": "Table"}}},
+        "may not have DynamoDBReadPolicy on Table",
+    ),
+    ("Add.Policies", [{"S3CrudPolicy": {"BucketName": {"Ref": "Blobs"}}}], "Add may not have S3CrudPolicy on Blobs"),
+    ("Add.Policies", {"LambdaInvokePolicy": {"FunctionName": {"Ref": "Ticket"}}}, "LambdaInvokePolicy on Ticket"),
+    ("Add.Policies", ["arn:aws:iam::aws:policy/AdministratorAccess"], "Add may not have AdministratorAccess on *"),
+    ("Add.Role", "arn:aws:iam::123456789012:role/mine", "Add must have no Role: SAM then ignores its Tags"),
     ("Add.Tags", {"mcp-function": "ticket"}, "Add must have Tags: mcp-function: add, not ticket"),
     ("PayInvoice.Policies", SEAL, "functions/pay_invoice needs MayKeep: add !Ref MayKeep to Policies of PayInvoice"),
     ("Ticket.Policies", ABSENT, "functions/ticket needs MaySeal: add !Ref MaySeal to Policies of Ticket"),
@@ -149,7 +173,7 @@ SLIPS: list[tuple[str, object, str]] = [
     ("Add.Events.Mcp.Properties.ApiId", ABSENT, "the route ANY /mcp/add of Add must have ApiId: !Ref HttpApi"),
     ("FunctionLogs", {**PERMISSION, "Properties": {"FunctionName": {"Ref": "Add"}}}, "FunctionLogs lets others than"),
     ("Globals.Timeout", 29, "functions/add: Timeout 29 must be under the front door's 29"),
-    ("Mcp.Timeout", 30, "the front door's Timeout must be under API Gateway's 30 s"),
+    ("Mcp.Timeout", 30, "the front door's Timeout must be a number under API Gateway's 30 s"),
 ]
 
 
@@ -158,6 +182,36 @@ def test_a_slip_in_the_template_is_named(where: str, instead: object, complaint:
     slipped = replace(project, template=_slip(project.template, where, instead))
     complaints = checks.complaints(slipped)
     assert any(complaint in line for line in complaints), complaints
+
+
+OWN_POWERS: list[tuple[str, object]] = [
+    ("Policies", [{"DynamoDBCrudPolicy": {"TableName": {"Ref": "Bookings"}}}]),
+    ("Policies", _own("dynamodb:Query", {"Fn::Sub": "${Bookings.Arn}/index/*"})),
+    ("Policies", _own("kms:Decrypt", {"Fn::GetAtt": "MyKey.Arn"})),
+    ("Policies", _own("sqs:SendMessage", {"Fn::Sub": f"{ARN}:${{AWS::StackName}}-orders"})),
+    ("Policies", _own("s3:ListAllMyBuckets", "*")),
+    ("Policies", ["AWSLambdaVPCAccessExecutionRole", {"AWSSecretsManagerGetSecretValuePolicy": {"SecretArn": "arn"}}]),
+    ("Policies", {"Statement": [{"Effect": "Deny", "Action": "*", "Resource": "*"}]}),
+    ("Environment", {"Variables": {"BOOKINGS": {"Ref": "Bookings"}}}),
+    ("VpcConfig", {"SecurityGroupIds": ["sg-1"], "SubnetIds": {"Ref": "Subnets"}}),
+    ("Layers", ["arn:aws:lambda:eu-west-1:336392948345:layer:AWSSDKPandas-Python313:1"]),
+    ("Timeout", {"Ref": "Seconds"}),
+    ("MemorySize", 1024),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), OWN_POWERS, ids=str)
+def test_a_function_may_have_powers_of_its_own(name: str, value: object, project: Project) -> None:
+    changed = deepcopy(project.template)
+    changed["Resources"]["Add"]["Properties"][name] = value
+    assert checks.complaints(replace(project, template=changed)) == []
+
+
+def test_a_function_that_keeps_something_needs_the_table(project: Project) -> None:
+    changed = deepcopy(project.template)
+    changed["Parameters"]["WithTable"]["Default"] = "false"
+    expected = ["functions/audit_year keeps something: the parameter WithTable must be true"]
+    assert checks.complaints(replace(project, template=changed)) == expected
 
 
 def _slip(template: dict[str, Any], where: str, instead: object) -> dict[str, Any]:

@@ -109,6 +109,7 @@ CHANGES: dict[str, tuple[str, set[str]]] = {
     "StoppedCallers": ("2026-11.fbIZn1rBHzMDjVTr", FUNCTIONS),
     "StoppedFunctions": ("add", FUNCTIONS),
     "Stage": ("dev", FUNCTIONS | {"AWS::IAM::ManagedPolicy"}),
+    "WithTable": ("false", FUNCTIONS | {"AWS::DynamoDB::Table", "AWS::IAM::ManagedPolicy"}),
 }
 
 

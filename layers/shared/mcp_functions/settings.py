@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.protocol import scopes
+from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.tuples import NamedTuple
 
@@ -70,14 +71,19 @@ class Settings(NamedTuple):
     session_seconds: int = SESSION_SECONDS
     question_seconds: int = QUESTION_SECONDS
     questions_since: str = QUESTIONS_SINCE
+    sam_local: bool = False  # the SAM CLI calls a function by its logical id
 
     def function_name(self, folder: str) -> str:
         """Return the physical name of a function; a stack's name has no underscore, so no two stacks share one."""
         return f"{self.stack}_{folder}"
 
     def folder(self, function_name: str) -> str:
-        """Return the folder of a physical name."""
-        return function_name.removeprefix(f"{self.stack}_")
+        """Return the folder of a physical name; under `sam local`, of a logical id: AuditYear is audit_year."""
+        name = function_name.removeprefix(f"{self.stack}_")
+        if not self.sam_local:
+            return name
+        words = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+        return words.lstrip("_").replace("_worker", WORKER)
 
     def only(self, *, key: bool, table: bool) -> Settings:
         """Return the settings of a function that needs the key, or the table, or neither.
@@ -120,6 +126,7 @@ def read(environ: Mapping[str, str]) -> Settings:
     return Settings(
         stack=stack,
         qualifier=environ.get("MCP_QUALIFIER", ""),
+        sam_local="AWS_SAM_LOCAL" in environ,
         kms_keys=_items(environ.get("MCP_KMS_KEYS", "")),
         table=environ.get("MCP_TABLE", ""),
         blobs=environ.get("MCP_BLOBS", ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcp_functions.local.environment import TABLE
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.loopback import HOST
 
@@ -48,10 +49,12 @@ DOCKER_DESKTOP = """\
 That is for Docker Desktop. Containers of an engine on Linux reach its bridge: kms --address 172.17.0.1
 """
 KMS = """\
-KMS answers at {url}, with this project's key. Where `sam local` runs, first:
+KMS answers at {url}, with this project's key, and so does DynamoDB, with its table. Where `sam local` runs, first:
 
 export AWS_ENDPOINT_URL_KMS={inside}
+export AWS_ENDPOINT_URL_DYNAMODB={inside}
 export MCP_KMS_KEYS={arn}
+export MCP_TABLE={table}
 export MCP_AUTH_MODE=none
 
 {hint}Ctrl-C stops."""
@@ -75,7 +78,7 @@ def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = No
 def kms(url: str, arn: str) -> str:
     """Return the text of `kms`: its URL, and the variables for functions in containers."""
     inside = url.replace(HOST, HOST_OF_CONTAINERS)  # in a container 127.0.0.1 is the container itself
-    return KMS.format(url=url, arn=arn, inside=inside, hint="" if inside == url else DOCKER_DESKTOP)
+    return KMS.format(url=url, arn=arn, table=TABLE, inside=inside, hint="" if inside == url else DOCKER_DESKTOP)
 
 
 def stale(differences: Sequence[str]) -> str:

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from mcp_functions.http.identity import NO_AUTHENTICATION
-from mcp_functions.local import banner, catalog, next_event, scaffold
+from mcp_functions.local import banner, catalog, next_event, own_tables, scaffold
 from mcp_functions.local.doubles import keyfile
+from mcp_functions.local.doubles.dynamodb import PROTOCOL
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.harness import STATE_DIR, Harness
+from mcp_functions.local.harness import STATE_DIR, Harness, stored_tables
 from mcp_functions.local.inspection import command as open_command
 from mcp_functions.local.loopback import HOST, Loopback
 from mcp_functions.local.problems import DemoError, Problem, first_line, not_installed
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from mcp_functions.local.lambdas import Invocation
+    from mcp_functions.local.loopback import HttpRequest
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
@@ -105,7 +107,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     listed.add_argument("--check", action="store_true", help="write nothing; exit 1 and say what differs")
     listed.set_defaults(run=_catalog)
 
-    kms = commands.add_parser("kms", parents=[common], help="serve KMS alone until Ctrl-C, for functions in containers")
+    kms = commands.add_parser("kms", parents=[common], help="serve KMS and DynamoDB until Ctrl-C, for containers")
     kms.add_argument("--port", type=int, default=KMS_PORT, metavar="N", help=f"default: {KMS_PORT}; 0: any")
     where = f"of this machine, where its containers reach it, e.g. 172.17.0.1; default: {HOST}"
     kms.add_argument("--address", type=_address, default=HOST, metavar="A", help=where)
@@ -249,14 +251,22 @@ def _kms(options: argparse.Namespace) -> int:
     names = [banner.HOST_OF_CONTAINERS]
     with (
         _until_stopped() as stopped,
+        contextlib.ExitStack() as running,
         Loopback(port=options.port, max_body=MAX_REQUEST, address=options.address, names=names) as kms,
     ):
         api = KmsApi(keyfile.load(STATE_DIR))
-        kms.start(api.answer)
+        # `sam local` takes a resource's logical id for its name
+        tables = stored_tables(running, STATE_DIR, own_tables.of_project(Path("functions"), name="{}"))
+        tables.warm()
+        kms.start(lambda request: (tables if _is_for_dynamodb(request) else api).answer(request))
         _say(banner.kms(kms.url, api.arn))
         while not stopped():
             time.sleep(LOOK_SECONDS)
     return 0
+
+
+def _is_for_dynamodb(request: HttpRequest) -> bool:
+    return request.header("x-amz-target").startswith(PROTOCOL.target)
 
 
 class _Stopped(BaseException):

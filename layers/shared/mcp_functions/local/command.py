@@ -30,7 +30,7 @@ FORWARDED = {
     "catalog": "Write functions/mcp/catalog.json.",
     "demo": "Watch the official client hold a conversation.",
     "init": "Write a new project.",
-    "kms": "Serve KMS alone, for functions in containers.",
+    "kms": "Serve KMS and DynamoDB, for functions in containers.",
     "new": "Add a function to the project in this folder.",
     "next": "Fill a response's requestState into the next event.",
     "open": "Explain why a server refuses a requestState.",

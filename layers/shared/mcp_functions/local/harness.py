@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from mcp_functions.local import environment
+from mcp_functions.local import environment, own_tables
 from mcp_functions.local.api_gateway.api import MAX_BODY, Api
 from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
 from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
@@ -126,7 +126,7 @@ class Harness:
         folders = [app.parent.name for app in find(self.directory)]
         api = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
-        services = _Services(starting, self.state_dir)
+        services = _Services(starting, self.state_dir, own_tables.of_project(self.directory))
         self.url = f"{api.url}/{FRONT_DOOR}"
         name = self.directory.resolve().parent.name or "mcp-functions"
         settings = environment.settings(port=api.port, name=name, key_arn=services.key_arn)
@@ -165,17 +165,22 @@ class Harness:
         return JwtAuthorizer(issuer.url, [self.url], lambda: issuer.jwks)
 
 
+def stored_tables(starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
+    """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and with the author's tables."""
+    file = starting.enter_context(TableFile(state_dir, now=time.time()))
+    make = partial(dynamodb.Moto, dynamodb.table(environment.TABLE), *own)
+    return dynamodb.DynamoDbApi(partial(StoredTable, file, environment.TABLE, make))
+
+
 class _Services:
     """KMS, DynamoDB, and S3 if the shell's MCP_BLOBS names a bucket."""
 
-    def __init__(self, starting: ExitStack, state_dir: Path) -> None:
+    def __init__(self, starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> None:
         self._kms = starting.enter_context(Loopback(max_body=kms.MAX_REQUEST))
         kms_api = kms.KmsApi(keyfile.load(state_dir))
         self._kms.start(kms_api.answer)
         self.key_arn = kms_api.arn
-        file = starting.enter_context(TableFile(state_dir, now=time.time()))
-        table = dynamodb.table(environment.TABLE)
-        tables = dynamodb.DynamoDbApi(partial(StoredTable, file, environment.TABLE, partial(dynamodb.Moto, table)))
+        tables = stored_tables(starting, state_dir, own)
         self._dynamodb = starting.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
         self._dynamodb.start(tables.answer)
         self._warm = [kms_api.warm, tables.warm]

@@ -6,6 +6,7 @@ import json
 import re
 from collections import deque
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from mcp_functions.local.loopback import HttpResponse, Loopback, json_response
 from mcp_functions.testing.dynamodb import MemoryTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from mcp_functions.local.loopback import HttpRequest
     from mcp_functions.store import Bucket
@@ -37,7 +38,8 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
     Deployments may follow or contain each other; a state of one is not valid in another.
 
     Args:
-        table: a `MemoryTable`, whose faults the test decides, or another function that is called as DynamoDB is.
+        table: a `MemoryTable`, whose faults the test decides, or another function that is called as DynamoDB is. If it
+            is left out, a test can create tables of its own with boto3.
         bucket: stores what does not fit into an item, if MCP_BLOBS is among the changes; moto's, if left out.
         changes: variables with other values, `MCP_AUTH_MODE="jwt"`; None unsets one.
     """
@@ -50,7 +52,7 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
 
         kms = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
         bucket_name = changes.get("MCP_BLOBS") or "blobs"
-        dynamodb_api = dynamodb.DynamoDbApi(lambda: table or MemoryTable(environment.TABLE))
+        dynamodb_api = dynamodb.DynamoDbApi(lambda: table or _Tables())
         s3_api = s3.S3Api(bucket_name, lambda: bucket or s3.Moto(bucket_name))
         endpoints = environment.endpoints(
             kms=start(kms.answer, MAX_REQUEST),
@@ -61,6 +63,24 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
         own = environment.settings(port=80, name="tested", key_arn=kms.arn)
         stack.enter_context(environment.applied(environment.CREDENTIALS | own | endpoints | changes))
         yield
+
+
+class _Tables:
+    """The toolkit's table in memory, and moto for the tables that a test creates."""
+
+    def __init__(self) -> None:
+        """Start with the toolkit's table alone."""
+        self._toolkits, self._own = MemoryTable(environment.TABLE), cache(dynamodb.Moto)
+
+    def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Answer one request.
+
+        Raises:
+            DynamoDbError: an error, with AWS's code.
+
+        """
+        is_toolkits = request.get("TableName") == environment.TABLE
+        return self._toolkits(operation, request) if is_toolkits else self._own()(operation, request)
 
 
 def _queue_invocation(request: HttpRequest) -> HttpResponse:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcp_functions.local.checks.imports import a_function_finds_on_lambda_what_it_imports
 from mcp_functions.local.checks.invocations import (
     a_function_has_a_worker_if_and_only_if_it_has_tasks,
     functions_time_out_before_their_callers,
     nobody_else_may_invoke_a_function,
     the_front_door_may_invoke_this_stacks_functions,
 )
+from mcp_functions.local.checks.own_policies import a_function_reaches_the_key_and_the_table_by_these_policies_only
 from mcp_functions.local.checks.permissions import (
     a_function_has_the_policies_that_its_handlers_need,
     a_function_is_tagged_with_its_own_name,
-    a_function_reaches_the_key_and_the_table_by_these_policies_only,
     the_table_keeps_what_is_written_and_deletes_what_has_expired,
     the_two_policies_open_what_is_under_a_functions_own_name,
 )
@@ -56,6 +57,7 @@ CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     nobody_else_may_invoke_a_function,
     functions_time_out_before_their_callers,
     a_function_has_a_worker_if_and_only_if_it_has_tasks,
+    a_function_finds_on_lambda_what_it_imports,
 )
 
 

@@ -10,10 +10,12 @@ from mcp_functions.local.checks.statements import (
     KEEP,
     MAY_INVOKE,
     SEAL,
+    is_opened,
     managed,
     names,
     own_statements,
     resources,
+    shown,
     touches,
 )
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
@@ -45,7 +47,7 @@ def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
         for statement in own_statements(block.properties):
             opened = [one for one in resources(statement) if _is_ours(project, one)]
             if opened and touches(statement, "lambda"):
-                yield f"{block.logical_id} may use lambda on {names(opened[0])}: it could call a function as any user"
+                yield f"{block.logical_id} may use lambda on {shown(opened[0])}: it could call a function as any user"
     ours = {block.logical_id for block in project.functions.values()}
     for name, permission in project.of_type("AWS::Lambda::Permission").items():
         if names(permission.get("FunctionName")) in ours:
@@ -54,7 +56,8 @@ def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
 
 def _is_ours(project: Project, resource: object) -> bool:
     ours = {block.logical_id for block in project.functions.values()}
-    return resource == "*" or names(resource) in ours or "${AWS::StackName}_" in str(resource)
+    text = shown(resource)
+    return text in ours or "${AWS::StackName}_" in text or is_opened(resource, "", "function:STACK_name")
 
 
 def functions_time_out_before_their_callers(project: Project) -> Iterator[str]:
@@ -64,10 +67,11 @@ def functions_time_out_before_their_callers(project: Project) -> Iterator[str]:
     default = project.globals.get("Timeout", DEFAULT_TIMEOUT)
     seconds = {folder: block.properties.get("Timeout", default) for folder, block in project.functions.items()}
     limit = seconds.pop(FRONT_DOOR)
-    if limit >= API_GATEWAY_SECONDS:
-        yield f"the front door's Timeout must be under API Gateway's {API_GATEWAY_SECONDS} s"
+    if not isinstance(limit, int) or limit >= API_GATEWAY_SECONDS:
+        yield f"the front door's Timeout must be a number under API Gateway's {API_GATEWAY_SECONDS} s"
+        return
     for folder, timeout in sorted(seconds.items()):
-        if timeout >= limit:
+        if isinstance(timeout, int) and timeout >= limit:  # a !Ref is not known here
             yield f"functions/{folder}: Timeout {timeout} must be under the front door's {limit}"
 
 

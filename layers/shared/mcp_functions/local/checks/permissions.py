@@ -9,24 +9,20 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local.checks.statements import (
     KEEP,
     KEEP_STATEMENTS,
-    KEY,
     MAY_SEAL,
     SEAL,
     TABLE,
     TAG,
     managed,
-    names,
-    own_statements,
     resources,
     statements,
-    touches,
     without_resource,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.local.checks.project import Block, Project
+    from mcp_functions.local.checks.project import Project
 
 TABLE_PROPERTIES = {
     "BillingMode": "PAY_PER_REQUEST",
@@ -39,7 +35,6 @@ KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-
 PRINT_BLOCK = "the whole block is printed by: python -m mcp_functions.local block"
 # Clients still hold the states of a function that asked until now, so it must open them for one more lifetime.
 STOPPED = " (if it asked until now: keep `elicit: Elicit` in its signature, unused, for one answer_within)"
-SHARED = {"kms": KEY, "dynamodb": {"Fn::GetAtt": "Table.Arn"}}  # service -> what only the two policies open
 
 
 def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iterator[str]:
@@ -74,45 +69,19 @@ def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -
         yield f"{SEAL} must have exactly this statement: {json.dumps(MAY_SEAL)}"
     else:
         yield from _keys(project, resources(sealing[0]))
-    keeping = policies.get(KEEP, {}).get("PolicyDocument", {}).get("Statement", [])
+    keeping = statements(policies.get(KEEP, {}).get("PolicyDocument"))
     if project.keeping and not _opens_own_items(keeping):
         yield f"{KEEP} must have no statements but these, and the first: {json.dumps(KEEP_STATEMENTS)}"
-
-
-def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Project) -> Iterator[str]:
-    """Check a function's own statements: none may open the toolkit's key or table, which other functions use too."""
-    for block in [*project.functions.values(), *project.workers.values()]:
-        for statement in own_statements(block.properties):
-            yield from _reaches(block, statement)
-
-
-def _reaches(block: Block, statement: dict[str, Any]) -> Iterator[str]:
-    if _is_for_an_audience(statement):
-        return
-    for service, shared in SHARED.items():
-        opened = [one for one in resources(statement) if one == "*" or names(one) == names(shared)]
-        if opened and touches(statement, service):
-            yield (
-                f"{block.logical_id} may use {service} on {names(opened[0])}, beyond its own name:"
-                f" name a resource of your own, or !Ref {SEAL if service == 'kms' else KEEP}"
-            )
-
-
-def _is_for_an_audience(statement: dict[str, Any]) -> bool:
-    """Whether a statement opens states under a name that functions share, which is the name of none."""
-    context = statement.get("Condition", {}).get("StringEquals", {})
-    audience = context.get("kms:EncryptionContext:service")
-    own = {**MAY_SEAL["Condition"]["StringEquals"], "kms:EncryptionContext:service": audience}
-    is_name = isinstance(audience, str) and re.fullmatch(r"[\w-]+", audience) is not None
-    return is_name and statement == {**MAY_SEAL, "Condition": {**MAY_SEAL["Condition"], "StringEquals": own}}
 
 
 def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Project) -> Iterator[str]:
     """Check that the table has the toolkit's key and expiry, is billed by use, and outlives the stack."""
     if not project.keeping:
         return
-    if project.variable("MCP_TABLE") != TABLE:
+    if project.variable("MCP_TABLE") not in (TABLE, {"Fn::If": ["HasTable", TABLE, ""]}):
         yield "functions keep something: Globals needs MCP_TABLE: !Ref Table"
+    if project.template.get("Parameters", {}).get("WithTable", {}).get("Default") == "false":
+        yield f"functions/{min(project.keeping)} keeps something: the parameter WithTable must be true"
     table = project.of_type("AWS::DynamoDB::Table").get(TABLE["Ref"])
     if table is None:
         yield "functions keep something: template.yaml needs a Table of type AWS::DynamoDB::Table"

@@ -34,8 +34,9 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Project:
-    """The parts that must agree. All but the last two are names of folders in functions/."""
+    """The parts that must agree. The frozensets hold names of folders in functions/."""
 
+    root: Path  # the folder of template.yaml and functions/
     folders: frozenset[str]  # that hold an app.py
     offering: frozenset[str]  # that have a handler: usually all but the front door
     asking: frozenset[str]  # that have a handler which can ask
@@ -106,6 +107,7 @@ def read(root: Path) -> Project:
         handlers = [(folder, one) for folder, function in loaded.by_folder.items() for one in function.handlers]
         folders = frozenset(loaded.by_folder)
     return Project(
+        root=root.resolve(),
         folders=folders,
         offering=frozenset(folder for folder, _ in handlers),
         asking=frozenset(folder for folder, one in handlers if one.needs_state or one.task),

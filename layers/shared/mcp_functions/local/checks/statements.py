@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from fnmatch import fnmatchcase
 from typing import Any
 
 INVOKE = "lambda:InvokeFunction"
@@ -65,7 +67,7 @@ MAY_INVOKE: dict[str, Any] = {
     "Action": INVOKE,
     "Resource": {"Fn::Sub": ["${Lambda}:function:${AWS::StackName}_*", LAMBDA]},
 }
-KEEP_STATEMENTS = [MAY_KEEP, MAY_CALL_WORKER, {"Fn::If": ["HasBlobs", MAY_STORE, {"Ref": "AWS::NoValue"}]}]
+KEEP_STATEMENTS = [MAY_KEEP, MAY_CALL_WORKER, MAY_STORE]
 
 
 def policies(properties: dict[str, Any]) -> list[Any]:
@@ -89,8 +91,9 @@ def statements(policy: object) -> list[dict[str, Any]]:
 
 
 def own_statements(properties: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the inline statements of a function."""
-    return [statement for policy in policies(properties) for statement in statements(policy)]
+    """List the inline statements of a function that allow something."""
+    own = [statement for policy in policies(properties) for statement in statements(policy)]
+    return [statement for statement in own if statement.get("Effect") != "Deny"]
 
 
 def actions(statement: dict[str, Any]) -> list[str]:
@@ -99,8 +102,8 @@ def actions(statement: dict[str, Any]) -> list[str]:
 
 
 def resources(statement: dict[str, Any]) -> list[Any]:
-    """List a statement's resources."""
-    return as_list(statement.get("Resource", []))
+    """List a statement's resources; with NotResource, it has all others."""
+    return ["*"] if "NotResource" in statement else as_list(statement.get("Resource", []))
 
 
 def without_resource(statement: dict[str, Any]) -> dict[str, Any]:
@@ -109,18 +112,38 @@ def without_resource(statement: dict[str, Any]) -> dict[str, Any]:
 
 
 def touches(statement: dict[str, Any], service: str) -> bool:
-    """Whether a statement has an action of a service, e.g. "kms"."""
-    return any(action == "*" or action.lower().startswith(f"{service}:") for action in actions(statement))
+    """Whether a statement has an action of a service, e.g. "kms"; with NotAction, it has all others."""
+    return "NotAction" in statement or any(
+        action == "*" or action.lower().startswith(f"{service}:") for action in actions(statement)
+    )
 
 
 def names(resource: object) -> str:
     """Return the logical id in !GetAtt X.Arn, !Ref X or !Sub ${X.Arn}; a written ARN as it is."""
     match resource:
-        case {"Fn::Sub": str(name)}:
+        case {"Fn::Sub": str(name)} if name.startswith("${"):
             return name.removeprefix("${").partition("}")[0].removesuffix(".Arn")
         case {"Fn::GetAtt": str(name)} | {"Ref": str(name)}:
             return name.removesuffix(".Arn")
     return str(resource)
+
+
+def is_opened(resource: object, logical_id: str, example: str) -> bool:
+    """Whether a statement's resource is the one with a logical id, or a pattern that matches the end of its ARN."""
+    if names(resource) == logical_id:
+        return True
+    text = re.sub(r"\$\{[^}]*\}", "x", shown(resource).replace("${AWS::StackName}", "STACK"))
+    return fnmatchcase(example, text.split(":", 5)[-1])
+
+
+def shown(resource: object) -> str:
+    """Return a resource as its logical id, or as the text of its ARN."""
+    match resource:
+        case {"Fn::Sub": [str(text), *_]}:
+            return text
+        case {"Fn::Sub": str(text)} if not text.startswith("${"):
+            return text
+    return names(resource)
 
 
 def substitution(value: object) -> object:

@@ -1,4 +1,4 @@
-"""DynamoDB: moto with the project's one table."""
+"""DynamoDB: moto with the toolkit's table and the author's own."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class DynamoDbApi:
 
 
 class Moto:
-    """One table of moto. It is called like DynamoDB: with an operation, and a request in DynamoDB's JSON."""
+    """Tables of moto. They are called like DynamoDB: with an operation, and a request in DynamoDB's JSON."""
 
-    def __init__(self, table: Mapping[str, Any]) -> None:
-        """Make the table in a separate backend, so that two harnesses share nothing.
+    def __init__(self, *tables: Mapping[str, Any]) -> None:
+        """Make the tables in a separate backend, so that two harnesses share nothing.
 
         Args:
-            table: the request of `CreateTable`.
+            tables: requests of `CreateTable`.
 
         Raises:
             Problem: moto is not installed.
@@ -74,7 +74,8 @@ class Moto:
             dynamodb_backend = DynamoDBBackend(REGION, ACCOUNT)  # in moto this is a property that reads a global
 
         self._handler = Handler
-        self("CreateTable", table)
+        for table in tables:
+            self("CreateTable", table)
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one request.

@@ -72,8 +72,7 @@ class TableFile:
                 if item is None:
                     self._file.execute("DELETE FROM items WHERE key = ?", (key,))
                 else:
-                    expires = item.get("expires", {}).get("N")  # an item of the author's may have none
-                    row = (key, json.dumps(item), expires)
+                    row = (key, json.dumps(item), item.get("expires", {}).get("N"))
                     self._file.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", row)
         except sqlite3.Error:  # the disk is full, or another harness takes too long
             code = "InternalServerError"
@@ -93,10 +92,10 @@ class TableFile:
 
 
 class StoredTable:
-    """A table that is called like DynamoDB and copies its items to a file."""
+    """Tables that are called like DynamoDB. The items of one are copied to a file."""
 
     def __init__(self, file: TableFile, name: str, make: Callable[[], Call]) -> None:
-        """Make an empty table with `make`, and fill it with the items of the file."""
+        """Make empty tables with `make`, and fill the one of this name with the items of the file."""
         self._file, self._name, self._table = file, name, make()
         for item in file.items():
             self._table("PutItem", {"TableName": name, "Item": item})
@@ -109,7 +108,7 @@ class StoredTable:
 
         """
         answer = self._table(operation, request)
-        if operation in WRITES:
+        if operation in WRITES and request["TableName"] == self._name:
             key = {"key": (request.get("Item") or request["Key"])["key"]}
             wanted = {"TableName": self._name, "Key": key, "ConsistentRead": True}
             self._file.keep(key["key"]["S"], self._table("GetItem", wanted).get("Item"))

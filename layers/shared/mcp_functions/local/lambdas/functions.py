@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from mcp_functions.local.lambdas.loading import Folder
+from mcp_functions.local.lambdas.loading import COMMON, Folder
 from mcp_functions.local.problems import Problem, first_line
 from mcp_functions.protocol.constants import WORKER
 
@@ -64,6 +64,10 @@ class Functions:
             module = folder.load("app")
         except (Exception, SystemExit) as error:
             failed = f"{shown} does not load: {first_line(error)}"
+            if isinstance(error, ModuleNotFoundError):
+                failed += (
+                    f"; a package belongs in {shown.removesuffix('app.py')}requirements.txt, shared code in {COMMON}/"
+                )
             raise Problem(failed) from error
         handler = getattr(module, "handler", None)
         if not callable(handler):

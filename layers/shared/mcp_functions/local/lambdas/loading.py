@@ -1,7 +1,8 @@
 """Loads many functions into one interpreter and keeps their modules apart, as separate Lambdas do.
 
-On Lambda a function's folder is on `sys.path`. Here each folder is a package with a unique name, and an absolute import
-inside it finds the folder's modules first. So two folders may both have a `forms.py`, and `sys.path` does not change.
+On Lambda a function's folder is on `sys.path`, and so is the code of layers/common. Here each folder is a package with
+a unique name. An absolute import inside it finds the folder's modules first, then its own copy of the common ones. So
+two folders may both have a `forms.py`, and `sys.path` does not change.
 """
 
 from __future__ import annotations
@@ -12,14 +13,26 @@ import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
     from types import ModuleType
 
+COMMON = Path("layers/common/python")  # in a project: modules that functions share; a layer, at /opt/python on Lambda
+
 _numbers = count(1)
+
+
+def common(directory: Path) -> Path:
+    """Return where the functions of a directory have the modules that they share."""
+    return directory.resolve().parent / COMMON
+
+
+def holds(folder: Path, name: str) -> bool:
+    """Whether a folder has a module or a package of this name."""
+    return (folder / f"{name}.py").is_file() or any((folder / name).glob("*.py"))
 
 
 class Folder(MetaPathFinder):
@@ -52,7 +65,7 @@ class Folder(MetaPathFinder):
             return None
         if not rest:
             package = ModuleSpec(fullname, None, is_package=True)
-            package.submodule_search_locations = [str(self.path)]
+            package.submodule_search_locations = [str(self.path), str(common(self.path.parent))]
             return package
         spec = PathFinder.find_spec(fullname, path, target)
         if spec and isinstance(spec.loader, SourceFileLoader):
@@ -69,13 +82,10 @@ class Folder(MetaPathFinder):
     ) -> object:
         """Import like `__import__`, but look into the folder first."""
         top = name.partition(".")[0]
-        if level or not self._holds(top):
+        if level or not (holds(self.path, top) or holds(common(self.path.parent), top)):
             return builtins.__import__(name, globals, locals, fromlist, level)
         module = builtins.__import__(f"{self.package}.{name}", globals, locals, fromlist, 0)
         return module if fromlist else sys.modules[f"{self.package}.{top}"]
-
-    def _holds(self, top: str) -> bool:
-        return (self.path / f"{top}.py").is_file() or (self.path / top / "__init__.py").is_file()
 
 
 class _Loader(SourceFileLoader):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from mcp_functions.local import environment
+from mcp_functions.local.lambdas.loading import common
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import configuration, fingerprints, variables
 from mcp_functions.local.runtime.configuration import Configuration, Template
@@ -127,7 +128,7 @@ class Runtime:
         if toolkit != self._compiled:
             fingerprints.compile_toolkit()
             self._compiled = toolkit
-        return fingerprints.of(self._code(folder)) + toolkit
+        return fingerprints.of(self._code(folder)) + fingerprints.of(common(self.directory)) + toolkit
 
     def _code(self, folder: str) -> Path:
         return self.directory / folder.removesuffix(WORKER)

@@ -11,6 +11,8 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
+from mcp_functions.local.lambdas.loading import common
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -52,8 +54,10 @@ def of(
 
     """
     shell = {variable: os.environ[variable] for variable in FROM_SHELL if variable in os.environ}
+    python_path = [str(common(folder.parent)), *filter(None, [shell.get("PYTHONPATH")])]
     return {
         **shell,
+        "PYTHONPATH": os.pathsep.join(python_path),
         "LANG": "en_US.UTF-8",
         "TZ": ":UTC",
         "PYTHONDONTWRITEBYTECODE": "1",  # SAM packages the folder

@@ -1,0 +1,186 @@
+"""The page on resources of one's own: its files, in a project that `init` writes, run in each place that it names."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from contextlib import closing
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import boto3
+import pytest
+
+from mcp_functions.local import Harness, checks, template
+from mcp_functions.local.cli import main
+from mcp_functions.local.scaffold import init, toolkit
+from tests.docs.pages import FENCED, Page
+from tests.support import modes, wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PAGE = Page.named("own-resources.md")
+BLOCKS = [(kind.partition(" ")[2], text) for kind, text in FENCED.findall(PAGE.text)]
+CALLS = {
+    "remember": ({"title": "Milk", "text": "Two litres"}, "Kept: Milk."),
+    "read_rates": ({"document": '<rate currency="USD">1.1</rate>'}, "1.10 EUR"),
+}
+
+
+def write_project(directory: Path) -> None:
+    """Write a project, with the files of the page and with its blocks in the template."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolkit, "origin", lambda _toolkit: None)  # as if it came from an index
+        init(directory)
+    for name, text in BLOCKS:
+        if name:
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            (directory / name).write_text(text, encoding="utf-8")
+    written = template.read(directory / "template.yaml")
+    for kind, text in FENCED.findall(PAGE.text):
+        if kind == "yaml":
+            block = template.parse(text)
+            for section in block.keys() & {"Parameters", "Resources"}:
+                written[section] |= block[section]
+    (directory / "template.yaml").write_text(json.dumps(written), encoding="utf-8")
+    assert main(["catalog", "--functions", str(directory / "functions")]) == 0
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("own") / "server"
+    write_project(directory)
+    return directory
+
+
+def complaints(directory: Path) -> list[str]:
+    return checks.complaints(checks.read(directory))
+
+
+@pytest.fixture
+def changed(written: Path) -> Callable[[str, str], list[str]]:
+    """Return what the checks say of the project with other text in one file."""
+
+    def change(name: str, text: str) -> list[str]:
+        path = written / name
+        before = path.read_text(encoding="utf-8") if path.exists() else None
+        path.write_text(text, encoding="utf-8")
+        try:
+            return complaints(written)
+        finally:
+            path.unlink() if before is None else path.write_text(before, encoding="utf-8")
+
+    return change
+
+
+def test_the_checks_accept_the_resources_of_the_page(written: Path) -> None:
+    assert complaints(written) == []
+
+
+def test_the_tests_of_the_page_pass(written: Path) -> None:
+    named = [name for name, _ in BLOCKS if name.startswith("tests/")]
+    assert len(named) == 3
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *named]
+    ran = subprocess.run(command, cwd=written, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    assert re.search(r"^3 passed", ran.stdout, re.MULTILINE), ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("runtime", [False, True], ids=["in one process", "under the real runtime"])
+def test_a_table_a_package_and_shared_code_are_there(
+    runtime: bool,  # noqa: FBT001 - a parameter of the test
+    written: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if runtime:
+        modes.needed()
+    else:
+        monkeypatch.setenv("NOTES_TABLE", "local-Notes")
+    with Harness(written / "functions", state_dir=tmp_path, runtime=runtime) as harness:
+        for name, (arguments, text) in CALLS.items():
+            assert called(harness.url, name, arguments) == text
+        assert boto3.resource("dynamodb").Table("local-Notes").item_count == 1
+
+
+def called(url: str, name: str, arguments: dict[str, str]) -> str:
+    message = wire.message("tools/call", {"name": name, "arguments": arguments})
+    with closing(HTTPConnection(urlsplit(url).netloc, timeout=30)) as connection:
+        connection.request("POST", "/mcp", json.dumps(message), wire.headers(message))
+        return str(json.loads(connection.getresponse().read())["result"]["content"][0]["text"])
+
+
+RATES = "functions/read_rates"
+APP = dict(BLOCKS)[f"{RATES}/app.py"]
+REFUSED = [
+    (f"{RATES}/requirements.txt", "", f"{RATES}/app.py imports xmltodict, which Lambda does not get: add xmltodict to"),
+    (f"{RATES}/app.py", f"import pytest\n{APP}", "imports pytest, which Lambda does not get: add pytest to functions/"),
+    (
+        f"{RATES}/app.py",
+        f"def late():\n    import tests.conftest\n{APP}",
+        "imports tests, which Lambda does not get: move tests to layers/common/python/",
+    ),
+    (
+        "layers/common/python/money.py",
+        f"import requests\n{dict(BLOCKS)['layers/common/python/money.py']}",
+        "layers/common/python/money.py imports requests, which Lambda does not get: add requests to functions/read_rat",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "said"), REFUSED, ids=[said for _, _, said in REFUSED])
+def test_an_import_that_lambda_would_not_find_is_refused(
+    name: str, text: str, said: str, changed: Callable[[str, str], list[str]]
+) -> None:
+    (complaint,) = changed(name, text)
+    assert said in complaint
+
+
+def test_a_relative_import_beside_app_is_refused(written: Path, changed: Callable[[str, str], list[str]]) -> None:
+    beside = written / RATES / "prices.py"
+    beside.write_text("EURO = 1\n", encoding="utf-8")
+    (complaint,) = changed(f"{RATES}/app.py", f"from .prices import EURO\n{APP}")
+    beside.unlink()
+    assert complaint.startswith(f"{RATES}/app.py imports . (relative): Lambda loads it without a package")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pytest\n{APP}",
+        f"try:\n    import pytest\nexcept ImportError:\n    pytest = None\n{APP}",
+        f"import boto3, botocore, pydantic, aws_lambda_powertools, dateutil\n{APP}",
+    ],
+    ids=["for a type checker", "that may fail", "of the layer and the runtime"],
+)
+def test_another_import_is_accepted(text: str, changed: Callable[[str, str], list[str]]) -> None:
+    assert changed(f"{RATES}/app.py", text) == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "properties", "said"),
+    [
+        ("ReadRates", {"Layers": []}, "of layers/common/python: add !Ref CommonLayer to Layers of ReadRates"),
+        ("CommonLayer", {"ContentUri": "elsewhere/"}, "template.yaml needs CommonLayer, of type AWS::Serverless::Lay"),
+    ],
+)
+def test_a_function_without_the_common_layer_is_refused(
+    resource: str, properties: dict[str, Any], said: str, written: Path, changed: Callable[[str, str], list[str]]
+) -> None:
+    other = json.loads((written / "template.yaml").read_text(encoding="utf-8"))
+    other["Resources"][resource]["Properties"] |= properties
+    assert any(said in complaint for complaint in changed("template.yaml", json.dumps(other)))
+
+
+def test_a_layer_from_elsewhere_may_ship_any_package(written: Path, changed: Callable[[str, str], list[str]]) -> None:
+    other = json.loads((written / "template.yaml").read_text(encoding="utf-8"))
+    other["Resources"]["ReadRates"]["Properties"]["Layers"] += ["arn:aws:lambda:eu-west-1:1:layer:Parsers:7"]
+    (written / RATES / "requirements.txt").rename(written / "kept.txt")
+    try:
+        assert changed("template.yaml", json.dumps(other)) == []
+    finally:
+        (written / "kept.txt").rename(written / RATES / "requirements.txt")
