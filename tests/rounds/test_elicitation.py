@@ -1179,13 +1179,14 @@ def test_alternating_versions_each_find_the_answer_to_their_own_message() -> Non
     assert talk.upgrade(versions[1]).accept(more={"name": "."}).text == "Who are you? I am Ann."
 
 
-def test_a_version_with_a_smaller_form_accepts_the_stored_answer() -> None:
+def test_a_version_that_asks_nothing_refuses_a_state_because_it_has_no_key() -> None:
     @tool(name="asks")
     def asks_nothing() -> str:
         return "nothing to ask"
 
     talk = talk_to(asking("Who?")).call()
-    assert talk.upgrade(serve(asks_nothing)).accept(name=ANN).text == "nothing to ask"
+    talk.upgrade(serve(asks_nothing)).accept(name=ANN)
+    assert (talk.status, talk.error["code"]) == (400, -32602)
 
 
 def test_another_form_with_the_same_message_is_another_question() -> None:
