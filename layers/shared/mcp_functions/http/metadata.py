@@ -28,11 +28,13 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
         scopes: that the handlers need.
 
     """
-    if settings.auth_mode != "jwt":
+    if not settings.takes_tokens:
         return {}
+    # With `oauth`, clients sign in at the front: it registers them, which few providers do.
+    server = settings.oauth_url if settings.auth_mode == "oauth" else settings.jwt_issuer
     document: dict[str, Any] = {
         "resource": settings.resource_url,  # "The resource value … MUST be identical" to what the client used
-        "authorization_servers": [settings.jwt_issuer],
+        "authorization_servers": [server],
         "bearer_methods_supported": ["header"],
         "resource_name": settings.server_name,
     }
