@@ -15,11 +15,11 @@ from mcp_functions.local import issuer as local_issuer
 from mcp_functions.local.environment import applied
 from mcp_functions.local.issuer import Issuer
 from mcp_functions.local.issuer.endpoints import Behaviour
+from mcp_functions.local.lambdas.context import context_of
 from mcp_functions.local.loopback import HttpRequest as LocalRequest
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.oauth.function import SignInFunction, serve_oauth
 from mcp_functions.seal.data_keys import KmsKey
-from mcp_functions.local.lambdas.context import context_of
 from tests.support.strict_kms import Clock, StrictKms
 
 if TYPE_CHECKING:
@@ -191,7 +191,9 @@ class World:
         }
         return f"/authorize?{urlencode({name: value for name, value in asked.items() if value is not None})}"
 
-    def code(self, client_id: str, browser: Browser | None = None, person: str = "ann", **changed: str | None) -> Answer:
+    def code(
+        self, client_id: str, browser: Browser | None = None, person: str = "ann", **changed: str | None
+    ) -> Answer:
         """Go through consent and sign-in; return the redirect to the host."""
         browser = browser or self.browser()
         answer = browser.get(self.asked(client_id, **changed))
@@ -200,7 +202,9 @@ class World:
         assert answer.status == 303, answer.body
         return browser.get(browser.sign_in_at_provider(answer.location, person))
 
-    def redeem(self, client_id: str, code: str, *, headers: Mapping[str, str] | None = None, **changed: str | None) -> Answer:
+    def redeem(
+        self, client_id: str, code: str | None, *, headers: Mapping[str, str] | None = None, **changed: str | None
+    ) -> Answer:
         """Redeem a code, as a host does."""
         form = {
             "grant_type": "authorization_code",

@@ -6,10 +6,19 @@ import ipaddress
 from ipaddress import IPv4Address, IPv6Address
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: the last four bytes are an IPv4 address
-_LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")  # RFC 8215
 _COMPATIBLE = ipaddress.IPv6Network("::/96")  # RFC 4291, 2.5.5.1: deprecated, and also holds an IPv4 address
-_SITE_LOCAL = ipaddress.IPv6Network("fec0::/10")  # RFC 3879: deprecated
-_SHARED = ipaddress.IPv4Network("192.88.99.0/24")  # RFC 7526: deprecated relays of 6to4
+# Networks that some versions of Python take for public ones.
+_REFUSED = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "192.0.0.0/24",  # RFC 6890
+            "192.88.99.0/24",  # RFC 7526: deprecated relays of 6to4
+            "64:ff9b:1::/48",  # RFC 8215: NAT64 of a local network
+            "fec0::/10",  # RFC 3879: deprecated
+        ),
+    )
+)
 
 
 def is_public(text: str) -> bool:
@@ -35,13 +44,12 @@ def network(text: str) -> str:
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    if address.is_multicast or address.is_reserved or address.is_unspecified or not address.is_global:
+    inner = _inner(address) if isinstance(address, IPv6Address) else []
+    if inner:
+        return all(map(_is_public, inner))
+    if any(address in refused for refused in _REFUSED if refused.version == address.version):
         return False
-    if isinstance(address, IPv4Address):
-        return address not in _SHARED
-    if address in _LOCAL_NAT64 or address in _SITE_LOCAL:
-        return False
-    return all(map(_is_public, _inner(address)))
+    return address.is_global and not (address.is_multicast or address.is_reserved)
 
 
 def _inner(address: IPv6Address) -> list[IPv4Address]:
