@@ -116,6 +116,7 @@ class World:
     """The front and everything around it."""
 
     provider: Issuer
+    issuer: Any  # that runs: the provider, or its double
     kms: StrictKms
     clock: Clock
     wrapping: list[KmsKey]
@@ -278,4 +279,5 @@ def running(
             **changes,
         }
         stack.enter_context(applied(variables))
-        yield World(provider, kms, clock, [KmsKey(arn, lambda: kms)], network, changes.get("MCP_OAUTH_URL", URL))
+        wrapping = [KmsKey(arn, lambda: kms)]
+        yield World(provider, doubled, kms, clock, wrapping, network, changes.get("MCP_OAUTH_URL", URL))
