@@ -95,7 +95,7 @@ def test_a_host_that_names_no_resource_means_this_server(world: World) -> None:
 
 
 def test_a_resource_at_the_root_may_end_with_a_slash() -> None:
-    with worlds.running(MCP_RESOURCE_URL=URL) as world:
+    with worlds.running({"MCP_RESOURCE_URL": URL}) as world:
         assert world.browser().get(world.asked(world.register()["client_id"], resource=f"{URL}/")).status == 200
 
 
@@ -153,7 +153,7 @@ def test_a_browser_is_redirected_with_303_so_that_no_form_is_sent_to_the_provide
 
 def test_a_scope_is_asked_for_in_the_providers_words() -> None:
     changes = {"MCP_OAUTH_SCOPE_PREFIX": "api://shop/", "MCP_OAUTH_EXTRA_SCOPES": "offline_access"}
-    with worlds.running(**changes) as world:
+    with worlds.running(changes) as world:
         browser, client = world.browser(), world.register()["client_id"]
         asked = browser.allow(browser.get(world.asked(client))).told
         assert asked["scope"] == "openid offline_access api://shop/items.read"

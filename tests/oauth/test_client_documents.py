@@ -88,6 +88,7 @@ def certificate(folder: Path) -> None:
 @contextmanager
 def serving(folder: Path) -> Iterator[Site]:
     certificate(folder)
+    site: Site
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -127,14 +128,14 @@ def serving(folder: Path) -> Iterator[Site]:
         server.server_close()
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+@pytest.fixture(name="site")
+def running_site(tmp_path: Path) -> Iterator[Site]:
     with serving(tmp_path) as running:
         yield running
 
 
-@pytest.fixture
-def world(site: Site) -> Iterator[World]:
+@pytest.fixture(name="world")
+def running_world(site: Site) -> Iterator[World]:
     with worlds.running(network=site.network) as running:
         yield running
 
@@ -285,12 +286,13 @@ def test_a_host_that_does_not_answer_is_given_three_seconds_at_most(monkeypatch:
     with pytest.raises(NoAnswer):
         safe_fetch.fetch(CLIENT, Network(resolve))
     never.set()
-    listening = socket.create_server(("127.0.0.1", 0))
-    with listening, pytest.raises(NoAnswer):
-        silent = Network(
-            lambda _host: [PUBLIC], lambda _address, seconds: socket.create_connection(listening.getsockname(), seconds)
-        )
-        safe_fetch.fetch(CLIENT, silent)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def connect(_address: str, seconds: float) -> socket.socket:
+            return socket.create_connection(listening.getsockname(), seconds)
+
+        with pytest.raises(NoAnswer):
+            safe_fetch.fetch(CLIENT, Network(lambda _host: [PUBLIC], connect))
 
 
 def test_one_address_cannot_make_the_front_fetch_without_end(world: World, site: Site) -> None:
@@ -314,7 +316,7 @@ def test_a_client_with_a_document_may_sign_with_the_keys_at_its_url(world: World
 
 
 def test_metadata_documents_can_be_off(site: Site) -> None:
-    with worlds.running(network=site.network, MCP_OAUTH_CLIENT_DOCUMENTS="off") as world:
+    with worlds.running({"MCP_OAUTH_CLIENT_DOCUMENTS": "off"}, network=site.network) as world:
         assert refused(world)
         document = world.send("GET", "/.well-known/oauth-authorization-server").json
         assert document["client_id_metadata_document_supported"] is False

@@ -169,7 +169,7 @@ def test_the_host_of_a_redirect_can_be_blocked(world: World) -> None:
 
 def test_registration_can_be_off() -> None:
     clients = json.dumps([{"client_id": "desk", "client_name": "Desk", "redirect_uris": [HOST_REDIRECT]}])
-    with worlds.running(MCP_OAUTH_REGISTRATION="off", MCP_OAUTH_CLIENTS=clients) as world:
+    with worlds.running({"MCP_OAUTH_REGISTRATION": "off", "MCP_OAUTH_CLIENTS": clients}) as world:
         assert world.send("POST", "/register", body={"redirect_uris": [HOST_REDIRECT]}).status == 404
         document = world.send("GET", "/.well-known/oauth-authorization-server").json
         assert "registration_endpoint" not in document
@@ -181,7 +181,7 @@ def test_a_pre_registered_client_may_have_a_secret_that_the_template_does_not_sh
     hashed = hashlib.sha256(b"their-own-secret").hexdigest()
     known = {"client_id": "desk", "redirect_uris": [HOST_REDIRECT], "client_secret_sha256": hashed}
     clients = json.dumps([{**known, "token_endpoint_auth_method": "client_secret_post"}])
-    with worlds.running(MCP_OAUTH_CLIENTS=clients) as world:
+    with worlds.running({"MCP_OAUTH_CLIENTS": clients}) as world:
         code = world.code("desk").told["code"]
         assert world.redeem("desk", code, client_secret="another").status == 401  # noqa: S106
         assert world.redeem("desk", code, client_secret="their-own-secret").status == 200  # noqa: S106

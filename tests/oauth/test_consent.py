@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+
 import pytest
 
 from mcp_functions.oauth import answers
@@ -50,10 +53,7 @@ def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_add
 
 
 def test_the_style_of_a_page_is_the_one_that_its_policy_allows() -> None:
-    assert (
-        "sha256-" + worlds.base64.b64encode(worlds.hashlib.sha256(answers.STYLE.encode()).digest()).decode()
-        == answers.STYLE_HASH
-    )
+    assert "sha256-" + base64.b64encode(hashlib.sha256(answers.STYLE.encode()).digest()).decode() == answers.STYLE_HASH
 
 
 def test_the_cookie_belongs_to_this_host_alone_and_no_script_reads_it(world: World) -> None:
@@ -176,7 +176,7 @@ def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(world: Wor
 
 
 def test_a_front_on_this_machine_has_a_cookie_that_browsers_take_without_https() -> None:
-    with worlds.running(MCP_OAUTH_URL="http://localhost:8080") as world:
+    with worlds.running({"MCP_OAUTH_URL": "http://localhost:8080"}) as world:
         (cookie,) = world.browser().get(world.asked(world.register()["client_id"])).cookies
     assert cookie.startswith("mcp-browser=")
     assert "Secure" not in cookie

@@ -28,13 +28,15 @@ def test_the_metadata_is_that_of_an_authorization_server(world: World, path: str
 
 
 def test_an_issuer_with_a_path_has_its_metadata_where_both_specifications_say() -> None:
-    with worlds.running(MCP_OAUTH_URL=f"{URL}/sign-in") as world:
+    with worlds.running({"MCP_OAUTH_URL": f"{URL}/sign-in"}) as world:
         paths = (WELL_KNOWN[0] + "/sign-in", WELL_KNOWN[1] + "/sign-in", "/sign-in" + WELL_KNOWN[1])
         assert {world.send("GET", path).json["issuer"] for path in paths} == {f"{URL}/sign-in"}
         assert world.send("GET", WELL_KNOWN[0]).status == 404
         client = world.send("POST", "/sign-in/register", body={"redirect_uris": ["https://host.example/cb"]})
         assert client.status == 201
-        page = world.browser().get("/sign-in" + world.asked(client.json["client_id"], redirect_uri="https://host.example/cb"))
+        page = world.browser().get(
+            "/sign-in" + world.asked(client.json["client_id"], redirect_uri="https://host.example/cb")
+        )
         assert f'action="{URL}/sign-in/authorize"' in page.body
 
 

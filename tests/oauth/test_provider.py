@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from tests.support.strict_kms import Clock
 
-Change = "Callable[[str, dict[str, Any]], dict[str, Any]]"
 ARN = "arn:aws:secretsmanager:eu-west-1:111122223333:secret:provider-AbCdEf"
 
 
@@ -58,7 +57,7 @@ def provider_with(
 
         return Changed(made[0], changed)
 
-    return worlds.running(make=make, **changes)
+    return worlds.running(changes, make=make)
 
 
 def signing_in(world: World) -> tuple[int, str]:
@@ -134,18 +133,21 @@ def test_a_provider_whose_tokens_are_not_bound_to_this_server_is_refused(
 def test_a_provider_that_names_the_client_alone_is_bound_by_it() -> None:
     behaviour = Behaviour(claims={"aud": None})
     changes = {"MCP_OAUTH_BINDING": "client_id", "MCP_JWT_AUDIENCE": CLIENT_AT_PROVIDER}
-    with worlds.running(behaviour, **changes) as world:
-        assert worlds.claims(world.tokens(world.register()["client_id"])["access_token"])["client_id"] == CLIENT_AT_PROVIDER
+    with worlds.running(changes, behaviour=behaviour) as world:
+        assert (
+            worlds.claims(world.tokens(world.register()["client_id"])["access_token"])["client_id"]
+            == CLIENT_AT_PROVIDER
+        )
     other = Behaviour(claims={"aud": "api://shared", "client_id": None, "cid": "another"})
-    with worlds.running(other, **{**changes, "MCP_JWT_AUDIENCE": "api://shared"}) as world:
+    with worlds.running({**changes, "MCP_JWT_AUDIENCE": "api://shared"}, behaviour=other) as world:
         assert signing_in(world) == (500, "server_error")
     own = Behaviour(claims={"aud": "api://shared", "client_id": None, "cid": CLIENT_AT_PROVIDER})
-    with worlds.running(own, **{**changes, "MCP_JWT_AUDIENCE": "api://shared"}) as world:
+    with worlds.running({**changes, "MCP_JWT_AUDIENCE": "api://shared"}, behaviour=own) as world:
         assert world.tokens(world.register()["client_id"])["access_token"]
 
 
 def test_a_binding_to_anything_else_is_a_misconfiguration(caplog: pytest.LogCaptureFixture) -> None:
-    with worlds.running(MCP_OAUTH_BINDING="none") as world:
+    with worlds.running({"MCP_OAUTH_BINDING": "none"}) as world:
         answer = world.send("GET", "/.well-known/oauth-authorization-server")
     assert answer.status == 500
     assert "MCP_OAUTH" not in answer.body
@@ -198,12 +200,8 @@ def test_an_error_of_the_provider_is_told_without_its_words(
 def test_a_provider_that_does_not_answer_leaves_the_code_valid(world: World) -> None:
     client = world.register()["client_id"]
     code = world.code(client).told["code"]
-    real, world.provider.answer = world.provider.answer, lambda _request: HttpResponse(200, (), b"")  # type: ignore[method-assign]
-    try:
-        with worlds.applied({"MCP_JWT_ISSUER": "http://127.0.0.1:9"}):
-            answer = world.redeem(client, code)
-    finally:
-        world.provider.answer = real  # type: ignore[method-assign]
+    with worlds.applied({"MCP_JWT_ISSUER": "http://127.0.0.1:9"}):
+        answer = world.redeem(client, code)
     assert (answer.status, answer.json["error"]) == (503, "temporarily_unavailable")
     assert answer.headers["retry-after"]
     assert world.redeem(client, code).status == 200
@@ -245,7 +243,7 @@ def secrets() -> Iterator[tuple[Secrets, str]]:
 def test_the_fronts_own_secret_comes_from_secrets_manager(secrets: tuple[Secrets, str]) -> None:
     held, url = secrets
     changes = {"MCP_OAUTH_SECRET_ARN": ARN, "AWS_ENDPOINT_URL_SECRETSMANAGER": url}
-    with worlds.running(secret=SECRET, **changes) as world:
+    with worlds.running(changes, secret=SECRET) as world:
         world.stay_warm()
         client = world.register()["client_id"]
         tokens = world.tokens(client)
@@ -262,29 +260,23 @@ def test_a_secret_that_does_not_exist_is_a_misconfiguration(
     secrets: tuple[Secrets, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     changes = {"MCP_OAUTH_SECRET_ARN": f"{ARN}X", "AWS_ENDPOINT_URL_SECRETSMANAGER": secrets[1]}
-    with worlds.running(secret=SECRET, **changes) as world:
+    with worlds.running(changes, secret=SECRET) as world:
         assert signing_in(world) == (500, "server_error")
     assert "secretsmanager:ResourceNotFoundException" in caplog.text
 
 
 def test_the_front_shows_the_provider_its_own_verifier_and_never_the_hosts() -> None:
-    asked: list[dict[str, str]] = []
+    doubles: list[Changed] = []
 
     def make(url: str, clock: Clock) -> Changed:
         known = {CLIENT_AT_PROVIDER: ("https://mcp.example/callback",)}
         issuer = Issuer(url, RESOURCE, now=clock, behaviour=Behaviour(clients=known))
-        changed = Changed(issuer, lambda _path, answer: answer)
-        answer = changed.answer
-
-        def heard(request: HttpRequest) -> HttpResponse:
-            asked.append(dict(parse_qsl((request.body or b"").decode())))
-            return answer(request)
-
-        changed.answer = heard  # type: ignore[method-assign]
-        return changed
+        doubles.append(Changed(issuer, lambda _path, answer: answer))
+        return doubles[0]
 
     with worlds.running(make=make) as world:
         assert signing_in(world) == (200, "")
+    asked = [dict(parse_qsl((request.body or b"").decode())) for request in doubles[0].asked]
     (redeemed,) = (form for form in asked if form.get("grant_type") == "authorization_code")
     assert redeemed["code_verifier"] != worlds.VERIFIER
     assert redeemed["client_id"] == CLIENT_AT_PROVIDER

@@ -16,9 +16,8 @@ def test_a_host_registers_signs_in_and_gets_the_providers_token(world: World) ->
     told = claims(tokens["access_token"])
     assert told["iss"] == world.provider.url
     assert (told["sub"], told["aud"]) == ("ann", RESOURCE)
-    assert tokens["token_type"] == "Bearer"
-    assert tokens["scope"] == "items.read"
-    assert "id_token" not in tokens
+    assert (tokens["token_type"], tokens["scope"]) == ("Bearer", "items.read")
+    assert set(tokens) == {"access_token", "token_type", "expires_in", "scope", "refresh_token"}
 
 
 def test_the_redirect_to_the_host_has_its_state_and_the_fronts_issuer(world: World) -> None:

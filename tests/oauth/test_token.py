@@ -111,7 +111,7 @@ def test_a_refresh_token_does_not_show_the_providers(world: World) -> None:
 
 
 def test_a_provider_that_does_not_rotate_keeps_its_refresh_token_valid() -> None:
-    with worlds.running(Behaviour(rotates=False)) as world:
+    with worlds.running(behaviour=Behaviour(rotates=False)) as world:
         client = world.register()["client_id"]
         first = world.tokens(client)["refresh_token"]
         assert world.refresh(client, first).status == 200
@@ -148,7 +148,7 @@ def test_a_client_with_a_secret_must_show_it_by_its_own_method(world: World, met
     assert world.redeem(client["client_id"], code).json["error"] == "invalid_client"
     assert world.redeem(client["client_id"], code, client_secret="wrong").status == 401  # noqa: S106
     ways = {
-        "client_secret_basic": lambda: world.redeem(client["client_id"], code, headers=basic),
+        "client_secret_basic": lambda: world.redeem(client["client_id"], code, basic),
         "client_secret_post": lambda: world.redeem(client["client_id"], code, client_secret=secret),
     }
     other = next(name for name in ways if name != method)
@@ -159,12 +159,12 @@ def test_a_client_with_a_secret_must_show_it_by_its_own_method(world: World, met
 def test_a_request_with_two_ways_of_authentication_is_refused(world: World) -> None:
     client = world.register(token_endpoint_auth_method="client_secret_post")  # noqa: S106
     headers = {"authorization": "Basic YTpi"}
-    answer = world.redeem(client["client_id"], "ks1.A", headers=headers, client_secret=client["client_secret"])
+    answer = world.redeem(client["client_id"], "ks1.A", headers, client_secret=client["client_secret"])
     assert answer.json["error"] == "invalid_request"
 
 
 def test_a_client_that_fails_at_basic_authentication_is_asked_for_it(world: World) -> None:
-    answer = world.redeem("c", "ks1.A", headers={"authorization": "Bearer planted-secret"})
+    answer = world.redeem("c", "ks1.A", {"authorization": "Bearer planted-secret"})
     assert answer.status == 401
     assert answer.headers["www-authenticate"].startswith("Basic")
 

@@ -15,7 +15,6 @@ from mcp_functions.local import issuer as local_issuer
 from mcp_functions.local.environment import applied
 from mcp_functions.local.issuer import Issuer
 from mcp_functions.local.issuer.endpoints import Behaviour
-from mcp_functions.local.lambdas.context import context_of
 from mcp_functions.local.loopback import HttpRequest as LocalRequest
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.oauth.function import SignInFunction, serve_oauth
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.oauth.safe_fetch import Network
 
+__all__ = ["applied"]
+
 URL = "https://mcp.example"
 RESOURCE = f"{URL}/mcp"
 HOST_REDIRECT = "https://host.example/callback"
@@ -37,6 +38,16 @@ SCOPES = "items.read items.write"
 VERIFIER = "verifier-verifier-verifier-verifier-verifier"
 ADDRESS = "198.51.100.7"
 REDIRECTS = (301, 302, 303, 307, 308)
+
+
+class Context:
+    """Lambda's context."""
+
+    function_name = "shop-oauth"
+    aws_request_id = "b5a3c9e0-0000-4000-8000-000000000000"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 30_000
 
 
 def challenge(verifier: str = VERIFIER) -> str:
@@ -166,7 +177,7 @@ class World:
             **({"cookies": [f"{name}={value}" for name, value in cookies.items()]} if cookies else {}),
             **({"body": text} if text else {}),
         }
-        response = self.front()(event, context_of("shop-oauth", 30))
+        response = self.front()(event, Context())
         assert SECRET not in json.dumps(response)
         return Answer(response["statusCode"], response["headers"], response["body"], response.get("cookies", []))
 
@@ -204,7 +215,7 @@ class World:
         return browser.get(browser.sign_in_at_provider(answer.location, person))
 
     def redeem(
-        self, client_id: str, code: str | None, *, headers: Mapping[str, str] | None = None, **changed: str | None
+        self, client_id: str, code: str | None, headers: Mapping[str, str] | None = None, /, **changed: str | None
     ) -> Answer:
         """Redeem a code, as a host does."""
         form = {
@@ -232,7 +243,7 @@ class World:
     def tokens(self, client_id: str, person: str = "ann", **changed: str | None) -> dict[str, Any]:
         """Sign in from the first request to the tokens."""
         redirect = changed.get("redirect_uri") or HOST_REDIRECT
-        code = self.code(client_id, person=person, **changed).told["code"]
+        code = self.code(client_id, None, person=person, **changed).told["code"]
         answer = self.redeem(client_id, code, redirect_uri=redirect)
         assert answer.status == 200, answer.body
         return answer.json
@@ -247,13 +258,15 @@ def claims(token: str) -> dict[str, Any]:
 
 @contextmanager
 def running(
+    changes: Mapping[str, str] | None = None,
+    *,
     behaviour: Behaviour | None = None,
     network: Network | None = None,
     secret: str = "",
     make: Callable[[str, Clock], Any] | None = None,
-    **changes: str,
 ) -> Iterator[World]:
     """Run a provider, and set the environment of the front's function."""
+    changes = changes or {}
     clock, kms = Clock(), StrictKms()
     arn = kms.create_key()
     with ExitStack() as stack:

@@ -120,18 +120,16 @@ class Issuer:
 
     def _answered(self, request: HttpRequest, path: str, query: str) -> HttpResponse:
         body = request.body or b""
+        documents = {**dict.fromkeys(METADATA, self._metadata()), "/jwks": self.jwks}
         match request.method, path:
-            case "GET", _ if path in METADATA:
-                return json_response(200, self._metadata())
-            case "GET", "/jwks":
-                return json_response(200, self.jwks)
+            case "GET", _ if path in documents:
+                return json_response(200, documents[path])
             case "GET", "/authorize":
                 return self._authorize(_form(query))
             case "POST", "/token":
                 return self._token(self._authenticated(request, _form(body.decode())))
             case "POST", "/revoke":
-                self._grants.revoke(self._authenticated(request, _form(body.decode())).get("token", ""))
-                return json_response(200, {}, NOT_STORED)
+                return self._revoke(self._authenticated(request, _form(body.decode())))
             case "POST", "/register":
                 return self._register(json.loads(body))
         return json_response(404, {"message": "Not Found"})
@@ -215,6 +213,10 @@ class Issuer:
         if asked.get("resource", grant.resource) != grant.resource:
             raise OAuthError(INVALID_TARGET, "the code was for another resource")
         return json_response(200, self._issued(grant), NOT_STORED)
+
+    def _revoke(self, asked: Mapping[str, str]) -> HttpResponse:
+        self._grants.revoke(asked.get("token", ""))
+        return json_response(200, {}, NOT_STORED)
 
     def _authenticated(self, request: HttpRequest, form: dict[str, str]) -> dict[str, str]:
         """Return a form with the client's id, after its secret was checked if it has one."""
