@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")  # RFC 9068 and Cognito; OpenID Connect; Okta; Entra ID
 ACCESS_TOKENS = {"access", "bearer", "at+jwt"}
 ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")  # OpenID Connect Core, 2, 3.3.2.11; FAPI 1.0
-OTHER_TOKENS = {"id", "refresh", "offline"}  # values of Cognito's token_use and Keycloak's typ, as above
+OTHER_TOKENS = {"id", "refresh", "offline"}  # values of Cognito's token_use and Keycloak's typ
 
 
 def check(claims: Mapping[str, Any], settings: Settings, now: float) -> Identity:
@@ -43,7 +43,7 @@ def check(claims: Mapping[str, Any], settings: Settings, now: float) -> Identity
     reason = _invalid(claims, settings, now)
     if reason:
         raise Unauthorized(reason, metadata.challenge(settings, error="invalid_token"))
-    # With `oauth`, all hosts of a person share the front's client at the provider: it tells nobody apart.
+    # With `oauth`, all hosts of a person share the front's client at the provider: it identifies no host.
     client = "" if settings.auth_mode == "oauth" else _client(claims)
     return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims))
 

@@ -1,4 +1,4 @@
-"""The responses of the front: JSON, redirects and pages. None of them is stored, framed, or told to another site."""
+"""The responses of the front: JSON, redirects and pages. No cache stores them, and no other site can frame them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.errors import OAuthError
 
 HEADERS = {**SECURITY_HEADERS, "pragma": "no-cache", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}
-# Pages of hosts call these endpoints. They send no cookie there, and what they send is all that counts.
+# Pages of hosts call these endpoints. No cookie counts there, so a page of another site gains nothing.
 CORS = {"access-control-allow-origin": "*"}
 PREFLIGHT = {
     **CORS,
@@ -86,7 +86,7 @@ def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> 
 
 
 def error_page(status: int) -> Response:
-    """Make the page of a sign-in that cannot go on. It tells nothing: an attacker may have led the user here."""
+    """Make the page of a sign-in that cannot go on. Its text never changes: an attacker may have led the user here."""
     return page(status, "Sign-in stopped", ERROR_PAGE)
 
 

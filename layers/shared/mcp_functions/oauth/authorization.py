@@ -1,7 +1,7 @@
 """`/authorize`: a client's request is checked, the user consents, and the browser goes to the provider.
 
-The consent comes before the provider is asked. A provider that signs a user in without a question would otherwise give
-a stranger's client a token for a click on a link ("confused deputy", MCP security best practices).
+The consent comes before the provider is asked. Many providers sign a user in without a question. A click on a link
+would then be enough to give a stranger's client a token ("confused deputy", MCP security best practices).
 """
 
 from __future__ import annotations

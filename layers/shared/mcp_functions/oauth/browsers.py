@@ -29,7 +29,7 @@ class Browser(NamedTuple):
 
     @property
     def bound(self) -> str:
-        """What sealed values are bound to. A value that leaks does not tell the cookie."""
+        """The text to which sealed values are bound. It does not reveal the cookie."""
         return base64url(hashlib.sha256(b"browser\0" + self.id.encode()).digest())
 
 

@@ -1,7 +1,7 @@
-"""`/callback`: the provider sends the browser back, and the front answers the client with a code of its own.
+"""`/callback`: the provider sends the browser back, and the front answers the client with its own code.
 
-The code holds the provider's code, sealed to client, redirect and resource. Only `/token` spends it, so that it is of
-use once, and to this client alone.
+The code holds the provider's code, sealed to client, redirect and resource. Only `/token` redeems the provider's code,
+so the front's code is valid once, and for this client alone.
 """
 
 from __future__ import annotations

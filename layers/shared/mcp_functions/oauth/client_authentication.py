@@ -34,7 +34,7 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
         now: unix seconds.
 
     Raises:
-        OAuthError: the client does not prove that it is the one that it names.
+        OAuthError: the client does not prove its identity.
         McpError: KMS does not answer, or the payer's budget is empty.
 
     """

@@ -32,7 +32,7 @@ class Client(NamedTuple):
 
     Attributes:
         id: as it sends it.
-        name: that it gave itself; nobody has verified it.
+        name: that it gave itself, not verified.
         redirect_uris: that it may use.
         method: how it authenticates at the token endpoint.
         secret_digest: SHA-256 of its secret, in hexadecimal.
@@ -100,7 +100,7 @@ def _redirect_uris(uris: object) -> tuple[str, ...]:
 
 
 def _name(name: object) -> str:
-    """Return a name that is safe to show: short, on one line, and without characters that nobody sees."""
+    """Return a name that is safe to show: short, on one line, and without invisible characters."""
     if not isinstance(name, str):
         return ""
     visible = re.sub(UNSEEN, "", name.encode(errors="replace").decode())

@@ -1,6 +1,6 @@
 """The clients of the front: registered ones, ones with a metadata document, and pre-registered ones.
 
-Nothing is stored: the id of a registered client is its sealed metadata.
+The id of a registered client is its sealed metadata, so no store is needed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions import observability
 from mcp_functions.oauth import client_metadata, redirects
 from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRETS, Client
 from mcp_functions.oauth.errors import (
@@ -37,7 +38,7 @@ class Clients:
     """Finds clients by their ids, and registers new ones."""
 
     def __init__(self, settings: FrontSettings, values: SealedValues, documents: SafeFetch) -> None:
-        """Take what clients are found with.
+        """Keep the parts; no client is looked up.
 
         Args:
             settings: of the front.
@@ -59,6 +60,7 @@ class Clients:
             McpError: KMS does not answer, or the payer's budget is empty.
 
         """
+        observability.current().flow = client_id  # the line of a request names the client by a digest
         client = self._find(client_id, payer)
         blocked = self._settings.blocked_clients
         if {client.label, client.id, client.site} & blocked:

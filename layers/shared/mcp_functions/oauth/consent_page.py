@@ -47,7 +47,7 @@ def write(client: Client, sign_in: SignIn, sealed: str, settings: FrontSettings)
 
 
 def _destination(redirect: str) -> str:
-    """Say where a redirect leads. A program on this machine could be any program."""
+    """Describe the destination of a redirect. A program on this machine could be any program."""
     host = redirects.host(redirect)
     if redirects.is_web(redirect):
         return host
@@ -57,6 +57,6 @@ def _destination(redirect: str) -> str:
 
 
 def _remember(sign_in: SignIn) -> str:
-    if not sign_in.consent:  # any program may listen on a loopback port, so such a consent is never remembered
+    if not sign_in.consent:  # any program may listen on a loopback port, so the browser never remembers this consent
         return ""
     return '<p><label><input type="checkbox" name="remember" value="yes"> Do not ask again in this browser</label></p>'

@@ -1,4 +1,4 @@
-"""The errors of OAuth. A description is a constant of this package, so it can stand in a response and in a log line."""
+"""The errors of OAuth. A description is a constant of this package, so a response and a log line may hold it."""
 
 from __future__ import annotations
 

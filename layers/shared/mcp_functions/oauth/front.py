@@ -43,7 +43,7 @@ ENDPOINTS: dict[tuple[str, str], Callable[[Visit, Parts], Response]] = {
 
 
 class Parts(NamedTuple):
-    """What the endpoints are made of, for one deployment."""
+    """The parts that the endpoints of one deployment share."""
 
     settings: FrontSettings
     values: SealedValues
@@ -106,7 +106,6 @@ class Front:
         if path == REGISTER:
             return registration.register(http, self._parts)
         visit = visits.read(event, http)
-        notes.payer, notes.flow = visit.payer, visit.parameters.get("client_id")
         return ENDPOINTS[http.method, path](visit, self._parts)
 
     def _routes(self) -> list[tuple[str, str]]:

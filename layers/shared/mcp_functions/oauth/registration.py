@@ -1,4 +1,4 @@
-"""`/register`: dynamic client registration (RFC 7591). Nothing is stored, so nothing can be changed later."""
+"""`/register`: dynamic client registration (RFC 7591). The front stores no client, so it cannot change one later."""
 
 from __future__ import annotations
 

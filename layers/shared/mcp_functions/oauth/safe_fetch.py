@@ -49,7 +49,7 @@ def connect(address: str, seconds: float) -> socket.socket:
 
 
 class Network(NamedTuple):
-    """What a fetch uses of the network; tests replace it."""
+    """The functions of the network that a fetch calls; tests replace them."""
 
     resolve: Callable[[str], Sequence[str]] = resolve
     connect: Callable[[str, float], socket.socket] = connect
@@ -60,7 +60,7 @@ class SafeFetch:
     """Fetches JSON objects from URLs that strangers chose, and keeps them in memory for some minutes."""
 
     def __init__(self, now: Callable[[], float], admit: Callable[[str], None], network: Network | None = None) -> None:
-        """Begin without documents.
+        """Start with an empty memory.
 
         Args:
             now: the clock, unix seconds.
@@ -121,16 +121,16 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     deadline = Deadline.after(SECONDS)
     connection = _open(parts[1], _public_addresses(parts[1], network, deadline), network, deadline)
     answer = https.exchange(connection, https.Request(parts[2]), MAX_BYTES)
-    if answer.status != OK:  # a redirect too: it would lead to a host that nobody has checked
+    if answer.status != OK:  # a redirect too: it would lead to a host without any check
         message = "the response is not a document"
         raise NoAnswer(message)
     return answer.json()
 
 
 def _public_addresses(host: str, network: Network, deadline: Deadline) -> list[str]:
-    """Resolve a host. If one of its addresses is not public, none is used.
+    """Resolve a host. One address that is not public is enough to refuse the host.
 
-    The resolver has no time limit of its own, so a thread waits for it.
+    The resolver has no time limit, so a thread waits for it.
     """
     found: list[str] = []
 

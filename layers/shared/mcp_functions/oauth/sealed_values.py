@@ -1,7 +1,7 @@
-"""What a browser and a client carry for the front: sealed values, each for one purpose (sign-in.md, section 2).
+"""Sealed values that browsers and clients carry for the front, each for one purpose (sign-in.md, section 2).
 
-Every purpose has a label, so no value opens as another, nor as a requestState. What a value is bound to is part of its
-seal: it opens only where the same client, redirect, resource or browser is presented again.
+Every purpose has a label, so no value opens as another, nor as a requestState. The seal also covers a binding: a value
+opens only with the same client, redirect, resource or browser.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MINUTE, DAY = 60, 24 * 3600
 
 
 class Purpose(NamedTuple):
-    """What a sealed value is for: its label, its lifetime in seconds, and its greatest length in characters."""
+    """A purpose of a sealed value: its label, its lifetime in seconds, and its greatest length in characters."""
 
     label: bytes
     seconds: int

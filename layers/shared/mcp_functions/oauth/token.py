@@ -1,6 +1,6 @@
 """`/token` and `/revoke`: a client gets the provider's access token, refreshes it, and gives it up.
 
-Everything is checked before the provider's code is spent: a request that fails leaves the code of its owner valid.
+The front checks everything before it redeems the provider's code. So a refused request leaves the owner's code valid.
 """
 
 from __future__ import annotations
