@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from mcp_functions.local.issuer import Issuer
-from mcp_functions.local.issuer.endpoints import Behaviour
+from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback, json_response
 from tests.oauth import world as worlds
 from tests.oauth.world import CLIENT_AT_PROVIDER, RESOURCE, SECRET, World

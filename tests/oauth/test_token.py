@@ -7,7 +7,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from mcp_functions.local.issuer.endpoints import Behaviour
+from mcp_functions.local.issuer import Behaviour
 from tests.oauth import world as worlds
 from tests.oauth.world import LOOPBACK_REDIRECT, RESOURCE, VERIFIER, World
 
@@ -103,6 +103,7 @@ def test_a_refreshed_token_may_have_less_scope_and_never_more(world: World) -> N
     assert set(worlds.claims(less["access_token"])["scope"].split()) == {"openid", "items.read"}
     read = world.tokens(client, scope="items.read")["refresh_token"]
     assert world.refresh(client, read, scope="items.read items.write").json["error"] == "invalid_scope"
+    assert world.refresh(client, read).status == 200  # the provider was not asked
 
 
 def test_a_refresh_token_does_not_show_the_providers(world: World) -> None:
@@ -158,9 +159,11 @@ def test_a_client_with_a_secret_must_show_it_by_its_own_method(world: World, met
 
 def test_a_request_with_two_ways_of_authentication_is_refused(world: World) -> None:
     client = world.register(token_endpoint_auth_method="client_secret_post")  # noqa: S106
-    headers = {"authorization": "Basic YTpi"}
-    answer = world.redeem(client["client_id"], "ks1.A", headers, client_secret=client["client_secret"])
-    assert answer.json["error"] == "invalid_request"
+    pair = f"{quote_plus(client['client_id'])}:{quote_plus(client['client_secret'])}"
+    headers = {"authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+    both = world.redeem(client["client_id"], "ks1.A", headers, client_secret=client["client_secret"])
+    two = world.redeem("another", "ks1.A", headers)
+    assert {both.json["error"], two.json["error"]} == {"invalid_request"}
 
 
 def test_a_client_that_fails_at_basic_authentication_is_asked_for_it(world: World) -> None:

@@ -13,8 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from mcp_functions.local import issuer as local_issuer
 from mcp_functions.local.environment import applied
-from mcp_functions.local.issuer import Issuer
-from mcp_functions.local.issuer.endpoints import Behaviour
+from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.loopback import HttpRequest as LocalRequest
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.oauth.function import SignInFunction, serve_oauth
