@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
 from tests.oauth import world as worlds
 from tests.oauth.world import RESOURCE, SCOPES, URL, World
@@ -25,6 +26,13 @@ def test_the_metadata_is_that_of_an_authorization_server(world: World, path: str
     assert found["protected_resources"] == [RESOURCE]
     assert found["response_types_supported"] == ["code"]
     assert "none" in found["token_endpoint_auth_methods_supported"]
+
+
+def test_the_official_client_reads_the_metadata_the_registration_and_the_tokens(world: World) -> None:
+    OAuthMetadata.model_validate(world.send("GET", WELL_KNOWN[0]).json)
+    client = world.register("https://host.example/callback", "http://localhost:3000/callback")
+    OAuthClientInformationFull.model_validate(client)
+    OAuthToken.model_validate(world.tokens(client["client_id"]))
 
 
 def test_an_issuer_with_a_path_has_its_metadata_where_both_specifications_say() -> None:
