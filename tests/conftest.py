@@ -1,4 +1,4 @@
-"""What every test has around it: a deployment with a KMS of its own, and events/ kept true by the conversations."""
+"""The environment of every test: a deployment with its own KMS, and events/ compared with the conversations."""
 
 from __future__ import annotations
 
@@ -39,11 +39,10 @@ def moment() -> Callable[[], Moment]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-events", action="store_true", help="write events/ from what the conversations say")
+    parser.addoption("--update-events", action="store_true", help="write events/ from the conversations")
 
 
-# A file is one worker's, and what waits for processes waits beside what computes: who takes longest begins first, so
-# that nobody works alone in the end.
+# One worker runs a whole file. The longest files begin first, so that the workers finish at about the same time.
 LONGEST = (
     "soak/test_soak.py",
     "project/test_build.py",
@@ -80,13 +79,13 @@ def _deployed() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _judged() -> Iterator[None]:
-    """Every message that any test makes a function emit is judged by the official types."""
+    """Judge every message that a function emits, in any test, by the official types."""
     answer = LambdaFunction.__call__
 
     def judged(self: LambdaFunction, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
         response = answer(self, event, context)
         if not response:
-            return response  # a worker answers nobody
+            return response  # a task worker sends no response
         planted.search_response(response)
         if judging.is_earlier(event, response):
             judging.judge(event, response)
@@ -103,14 +102,14 @@ def _judged() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _searched() -> Iterator[None]:
-    """Whatever any test makes the toolkit log is searched for secrets that tests plant."""
+    """Search every log record of every test for planted secrets."""
     with planted.searching():
         yield
 
 
 @pytest.fixture(autouse=True)
 def _levels() -> Iterator[None]:
-    """Every test leaves the log levels as it found them."""
+    """Restore the log levels after every test."""
     loggers = [logging.getLogger(name) for name in (None, "mcp_functions")]
     before = [log.level for log in loggers]
     yield
@@ -129,7 +128,7 @@ def _is_document(event: Mapping[str, Any]) -> bool:
 
 
 def _in_a_dialect(event: Mapping[str, Any]) -> bool:
-    """Whether its client asked for words that the official types do not know; tests/dialects judges those."""
+    """Return whether its client uses a dialect, which the official types do not know; tests/dialects judges those."""
     body = str(event.get("body"))
     return '"sep-' in body or '"method"' not in body
 
@@ -139,12 +138,12 @@ def _method(event: Mapping[str, Any]) -> str:
         body = base64.b64decode(event["body"]) if event.get("isBase64Encoded") else event["body"]
         return str(json.loads(body)["method"])
     except (KeyError, TypeError, ValueError, RecursionError):
-        return ""  # nothing that could be answered with a result
+        return ""  # no method, so no result either
 
 
 @pytest.fixture
 def recorded(request: pytest.FixtureRequest) -> Callable[[Conversation, list[str]], None]:
-    """Says that events/<function>/ holds this conversation, one file per round; or writes it."""
+    """Check that events/<function>/ holds this conversation, one file per round; or write it."""
     update = request.config.getoption("--update-events")
 
     def check(talk: Conversation, names: list[str]) -> None:

@@ -1,7 +1,7 @@
-"""One URL, many Lambdas: the lists are answered here, every call goes to the function that the catalog names.
+"""One URL, many Lambdas: the endpoint answers the lists, and forwards each call to the function that the catalog names.
 
-Lambda's Invoke API is a fake that keeps what it was given; everything else is real.
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+Only Lambda's Invoke API is a fake, which records the calls. No `from __future__ import annotations` here, because most
+authors' modules have none.
 """
 
 import io
@@ -20,7 +20,7 @@ from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
-from mcp_functions.http.forwarding import boto3_client
+from mcp_functions.http.forwarding import lambda_client
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.settings import Settings
 from tests.support import wire
@@ -55,7 +55,7 @@ SERVER = Dispatcher((add, brief, note), SETTINGS, "a", None)
 
 
 class Lambda:
-    """The Invoke API: runs a function in this process, or fails as told."""
+    """The Invoke API: runs a function in this process, or raises a given error."""
 
     def __init__(self) -> None:
         self.invoked: list[tuple[str, dict[str, Any]]] = []
@@ -323,7 +323,9 @@ def test_a_missing_catalog_is_an_internal_error(tmp_path: Path) -> None:
 
 
 def test_invoke_is_bounded_in_time_and_never_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    config = boto3_client().meta.config
+    client: Any = lambda_client()
+    config = client.meta.config
     assert config.retries["total_max_attempts"] == 1
     assert config.connect_timeout + config.read_timeout <= 30

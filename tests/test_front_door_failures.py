@@ -1,6 +1,6 @@
-"""What a client hears when the function behind the front door fails: its own id, a status to act on, and no more.
+"""Responses of the front door when the function behind it fails: the request's id, a useful status, and no details.
 
-Both clients and the wire are real; the Invoke API is a server that does what a test tells it, and counts its requests.
+Both clients use real HTTP; the Invoke API is a scripted server that records its requests.
 """
 
 from __future__ import annotations
@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import deque
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,6 +22,7 @@ from mcp_functions.protocol import json_writer
 from mcp_functions.protocol.errors import OutcomeUnknown
 from mcp_functions.settings import Settings
 from tests.support import wire
+from tests.support.http_servers import ScriptedResponse, ScriptedServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,66 +41,8 @@ OFFERED = catalog.build([add], "add")
 CALL = {"name": "add", "arguments": {"a": 1}}
 
 
-class Told(NamedTuple):
-    """An answer of the Invoke API; of a negative size, that many bytes less than it announces."""
-
-    status: int = 200
-    payload: bytes = b"{}"
-    headers: dict[str, str] = {}  # noqa: RUF012 - never changed
-    missing: int = 0
-
-
-class Invoke:
-    """The Invoke API: answers in turn, or hangs up (None), or stays silent (`silence`), and keeps what it was asked."""
-
-    def __init__(self) -> None:
-        self.script: deque[Told | None] = deque()
-        self.asked: list[tuple[str, bytes]] = []
-        self.connections: set[Any] = set()
-        self.silence = threading.Event()
-        self.silence.set()
-        invoke = self
-
-        class Connection(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                invoke.connections.add(self.client_address)
-                invoke.asked.append((self.path, self.rfile.read(int(self.headers["content-length"]))))
-                invoke.silence.wait()
-                told = invoke.script.popleft() if invoke.script else None
-                if told is None:
-                    self.close_connection = True
-                    return
-                self.send_response(told.status)
-                for name, value in told.headers.items():
-                    self.send_header(name, value)
-                self.send_header("content-length", str(len(told.payload) + told.missing))
-                self.end_headers()
-                self.wfile.write(told.payload)
-                self.close_connection = bool(told.missing)
-
-            def log_message(self, *_args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Connection)
-        self.server.daemon_threads = True
-        self._thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}"
-
-    def close(self) -> None:
-        self.silence.set()
-        self.server.shutdown()
-        self._thread.join()
-        self.server.server_close()
-
-
 class Door:
-    """A front door with a clock, and a client of its own that is closed at the end."""
+    """A front door with a clock, and a new client that is closed at the end."""
 
     def __init__(self) -> None:
         self.made: list[Any] = []
@@ -119,19 +60,18 @@ class Door:
 
 
 @pytest.fixture(params=["lean", "boto3"])
-def invoke(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
-    api = Invoke()
-    monkeypatch.setenv("MCP_AWS_CLIENT", request.param)
-    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", api.url)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
-    yield api
-    api.close()
+def invoke(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    with ScriptedServer().listening() as api:
+        monkeypatch.setenv("MCP_AWS_CLIENT", request.param)
+        monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://{api.host}")
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+        yield api
 
 
 @pytest.fixture
-def door(invoke: Invoke) -> Iterator[Door]:
+def door(invoke: ScriptedServer) -> Iterator[Door]:
     assert invoke
     opened = Door()
     yield opened
@@ -139,18 +79,20 @@ def door(invoke: Invoke) -> Iterator[Door]:
         client.close()
 
 
-def error(status: int, code: str) -> Told:
+def error(status: int, code: str) -> ScriptedResponse:
     told = {"Message": SECRET, "Type": "User"}
-    return Told(status, json.dumps(told).encode(), {"x-amzn-errortype": code, "content-type": "application/json"})
+    return ScriptedResponse(
+        status, json.dumps(told).encode(), {"x-amzn-errortype": code, "content-type": "application/json"}
+    )
 
 
-def failed(error_type: str, **more: object) -> Told:
+def failed(error_type: str, **more: object) -> ScriptedResponse:
     told = {"errorType": error_type, "errorMessage": SECRET, **more}
-    return Told(200, json.dumps(told).encode(), {"x-amz-function-error": "Unhandled"})
+    return ScriptedResponse(200, json.dumps(told).encode(), {"x-amz-function-error": "Unhandled"})
 
 
-def returned(value: object) -> Told:
-    return Told(200, value if isinstance(value, bytes) else json.dumps(value).encode())
+def returned(value: object) -> ScriptedResponse:
+    return ScriptedResponse(200, value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
 INTERNAL = {"code": -32603, "message": "Internal error"}
@@ -189,7 +131,7 @@ GOOD = {
         (failed("ValueError", requestId="x", stackTrace=[SECRET]), 200, INTERNAL),
         (failed("ValueError", statusCode=200, headers={}, body=SECRET), 200, INTERNAL),
         (failed("Function.ResponseSizeTooLarge"), 200, TOO_LARGE),
-        (Told(200, SECRET.encode(), {"x-amz-function-error": "Unhandled"}), 200, INTERNAL),
+        (ScriptedResponse(200, SECRET.encode(), {"x-amz-function-error": "Unhandled"}), 200, INTERNAL),
         (returned(b""), 200, INTERNAL),
         (returned(b"\xff"), 200, INTERNAL),
         (returned(SECRET.encode()), 200, INTERNAL),
@@ -202,13 +144,13 @@ GOOD = {
         (returned({"statusCode": 200, "headers": {}, "body": {"text": SECRET}}), 200, INTERNAL),
         (returned({"statusCode": 200, "headers": {}, "body": SECRET + "a" * 6 * MB}), 200, TOO_LARGE),
         (None, 200, SILENT),
-        (Told(200, b'{"statusCode":', {}, missing=1000), 200, SILENT),
+        (ScriptedResponse(200, b'{"statusCode":', {}, missing=1000), 200, SILENT),
     ],
 )
 def test_a_failure_is_an_error_of_this_request_with_a_status_to_act_on(  # noqa: PLR0913, PLR0917 - what goes in, and out
-    invoke: Invoke,
+    invoke: ScriptedServer,
     door: Door,
-    told: Told | None,
+    told: ScriptedResponse | None,
     status: int,
     said: dict[str, Any],
     caplog: pytest.LogCaptureFixture,
@@ -223,7 +165,7 @@ def test_a_failure_is_an_error_of_this_request_with_a_status_to_act_on(  # noqa:
 
 
 def test_a_refused_connection_is_a_call_that_was_not_run(
-    invoke: Invoke, door: Door, monkeypatch: pytest.MonkeyPatch
+    invoke: ScriptedServer, door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", "http://127.0.0.1:1")
     response = door.send()
@@ -233,11 +175,11 @@ def test_a_refused_connection_is_a_call_that_was_not_run(
 
 @pytest.mark.parametrize("late", ["the request is old", "the function has no time left"])
 def test_a_function_that_stays_silent_is_given_up_before_the_gateway_gives_up(
-    invoke: Invoke, door: Door, late: str
+    invoke: ScriptedServer, door: Door, late: str
 ) -> None:
     invoke.script.append(returned(GOOD))
     door.send()  # to make boto3's client takes longer, on a busy machine, than there is time here
-    invoke.silence.clear()
+    invoke.may_answer.clear()
     old = {"timeEpoch": int(time.time() * 1000) - 28_500} if late == "the request is old" else {}
     event = wire.event(wire.message("tools/call", CALL, id=7), context=old)
     response = door.send(event, 29_000 if old else 1500)
@@ -262,15 +204,16 @@ def test_nobody_waits_for_a_call_that_does_not_end() -> None:
     ends.set()
 
 
-def test_the_event_goes_on_byte_for_byte_with_the_moment_it_came(invoke: Invoke, door: Door) -> None:
+def test_the_event_goes_on_byte_for_byte_with_the_moment_it_came(invoke: ScriptedServer, door: Door) -> None:
     invoke.script.append(returned(GOOD))
     moment = {"timeEpoch": int(time.time() * 1000) - 5000, "requestId": "JKJaXmPLvHcESHA="}
     event = wire.event(wire.message("tools/call", CALL, meta={"com.example/ż": "żółw"}), context=moment)
     assert door.send(event) == GOOD
-    assert invoke.asked == [("/2015-03-31/functions/shop-add/invocations", json_writer.dumps(event).encode())]
+    [(path, _headers, body)] = invoke.asked
+    assert (path, body) == ("/2015-03-31/functions/shop-add/invocations", json_writer.dumps(event).encode())
 
 
-def test_a_connection_is_kept_from_call_to_call(invoke: Invoke, door: Door) -> None:
+def test_a_connection_is_kept_from_call_to_call(invoke: ScriptedServer, door: Door) -> None:
     invoke.script += [returned(GOOD)] * 3
     for _ in range(3):
         door.seconds += IDLE_SECONDS
@@ -278,7 +221,7 @@ def test_a_connection_is_kept_from_call_to_call(invoke: Invoke, door: Door) -> N
     assert (len(invoke.connections), len(door.made)) == (1, 1)
 
 
-def test_a_connection_that_idled_for_long_is_not_trusted(invoke: Invoke, door: Door) -> None:
+def test_a_connection_that_idled_for_long_is_not_trusted(invoke: ScriptedServer, door: Door) -> None:
     invoke.script += [returned(GOOD)] * 2
     for _ in range(2):
         door.seconds += IDLE_SECONDS + 1
@@ -295,19 +238,21 @@ def test_a_connection_that_idled_for_long_is_not_trusted(invoke: Invoke, door: D
         {"name": "../add", "arguments": {"a": 1}},
     ],
 )
-def test_what_the_catalog_does_not_name_is_never_asked_for(invoke: Invoke, door: Door, params: dict[str, Any]) -> None:
+def test_what_the_catalog_does_not_name_is_never_asked_for(
+    invoke: ScriptedServer, door: Door, params: dict[str, Any]
+) -> None:
     response = door.send(wire.event(wire.message("tools/call", params)))
     assert json.loads(response["body"])["error"]["code"] == -32602
     assert (invoke.asked, door.made) == ([], [])
 
 
-def test_a_call_is_forwarded_while_another_is_given_up(invoke: Invoke, door: Door) -> None:
+def test_a_call_is_forwarded_while_another_is_given_up(invoke: ScriptedServer, door: Door) -> None:
     waiting: list[dict[str, Any]] = []
-    invoke.silence.clear()
+    invoke.may_answer.clear()
     thread = threading.Thread(target=lambda: waiting.append(door.send(remaining_ms=1300)))
     thread.start()
     thread.join()
     invoke.script += [returned(GOOD)] * 2
-    invoke.silence.set()
+    invoke.may_answer.set()
     assert json.loads(waiting[0]["body"])["error"] == SILENT
     assert door.send()["statusCode"] == 200

@@ -1,4 +1,4 @@
-"""What the template sets is what a function decides by; a value that means nothing is said so, in the log."""
+"""A function reads its settings from the template's variables; the log names an invalid value."""
 
 from __future__ import annotations
 

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PEOPLE: dict[str, Any] = {"headers": [("Authorization", "alice")], "other_headers": [("Authorization", "mallory")]}
 BY_NAME = {check.name: check for check in CHECKS}
-# What cannot come alone: a state without a seal can be read, and wounds in it that leave it JSON are not seen.
+# Holes that imply others: a state without a seal is readable, and damage that leaves it valid JSON goes unnoticed.
 COMPANY = {
     "state-edited": {"state-readable", "state-damaged", "state-respelled"},
     "statuses": {"codes-of-refusals"},
     "reflected-secrets": {"state-oracle"},
 }
-# Those that would hide one another stand in different rows.
+# Holes that would hide one another are in different rows.
 TOGETHER = [
     ["cold-answers", "headers-against-body", "text-that-is-not-json", "origin-of-a-stranger", "cache-hints", "ids"],
     ["answers-ahead", "header-error", "keys-twice", "origin-status", "state-readable", "state-replayed", "codes"],
@@ -76,7 +76,7 @@ def test_a_hole_is_found_by_the_check_that_bears_its_name(hole: str) -> None:
 
 
 @pytest.mark.parametrize("holes", TOGETHER)
-def test_what_is_found_is_there(holes: list[str]) -> None:
+def test_every_finding_is_a_hole_of_the_server(holes: list[str]) -> None:
     lifetime = weak_server.LIFETIME if "state-expired" in holes else None
     with running(*holes) as url:
         report = attack(url, **PEOPLE, lifetime=lifetime)
@@ -88,7 +88,7 @@ def test_every_check_has_its_hole_among_those_that_are_tried_together() -> None:
     assert sorted(hole for holes in TOGETHER for hole in holes) == sorted(BY_NAME)
 
 
-def test_a_server_that_may_not_be_asked_any_more_is_left_alone() -> None:
+def test_the_attacker_stops_when_its_request_budget_is_spent() -> None:
     with running() as url:
         report = attack(url, **PEOPLE, bounds=Bounds(requests=40))
     assert (report.requests, report.spent) == (40, True)
@@ -104,7 +104,7 @@ def running_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield started
 
 
-def test_nothing_is_found_here_with_two_people_and_their_access_tokens(running_site: Site) -> None:
+def test_the_attacker_finds_nothing_in_a_deployment_with_access_tokens(running_site: Site) -> None:
     def bearer(who: str) -> list[tuple[str, str]]:
         return [("Authorization", f"Bearer {running_site.token(who)}")]
 
@@ -121,7 +121,7 @@ def test_nothing_is_found_here_with_two_people_and_their_access_tokens(running_s
     assert report.not_tried.keys() == {"state-edited"}  # a sealed state is no JSON
 
 
-def test_nothing_is_found_here_where_everybody_may_call(tmp_path: Path) -> None:
+def test_the_attacker_finds_nothing_in_an_open_deployment(tmp_path: Path) -> None:
     with site(tmp_path, auth="none") as started:
         report = attack(started.url, lifetime=600, bounds=Bounds(seconds=1000), wait=started.later)
     assert found(report) == {"state-replayed", "state-rewound"}
@@ -145,7 +145,7 @@ def test_the_samples_have_no_hole(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert {finding["name"] for finding in written["findings"]} <= {"state-replayed", "state-rewound"}
 
 
-def test_a_hole_is_told_with_what_it_takes_to_see_it_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finding_shows_how_to_reproduce_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running("state-for-other-arguments", "undeclared-capability") as url:
         assert (
             cli.main([url, "--header", "Authorization: Bearer very-secret", "--json", str(tmp_path / "report.json")])
@@ -192,7 +192,9 @@ def test_one_check_can_be_tried_alone(capsys: pytest.CaptureFixture[str]) -> Non
         (["http://127.0.0.1:1/mcp", "--json", "/no/such/folder"], "--json /no/such/folder: No such file or directory"),
     ],
 )
-def test_a_slip_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_on_the_command_line_is_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(words) == 2
     written = capsys.readouterr()
     assert said in written.err
@@ -207,7 +209,7 @@ def test_a_server_that_wants_credentials_says_so(running_site: Site, capsys: pyt
 # ---- The table
 
 
-def test_every_check_stands_on_a_sentence() -> None:
+def test_every_check_cites_a_sentence_of_a_specification() -> None:
     assert len(BY_NAME) == len(CHECKS) > 45
     for check in CHECKS:
         assert (check.run is None) != (check.watch is None), check.name
@@ -216,7 +218,7 @@ def test_every_check_stands_on_a_sentence() -> None:
         assert check.severity is not Severity.HOLE or check.basis in {"MUST", "SHOULD", "opinion"}
 
 
-def test_the_attacker_knows_the_protocol_and_nothing_of_the_toolkit() -> None:
+def test_the_attacker_imports_nothing_of_the_toolkit() -> None:
     for file in (ROOT / "layers/shared/mcp_functions/attack").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []

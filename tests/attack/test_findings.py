@@ -1,7 +1,7 @@
-"""A black-box attacker: two people, several tools, HTTP and nothing else.
+"""A black-box attacker: two callers, several tools, and only HTTP.
 
-Whatever is wrong with a state, the answer is the same bytes, no function acts, and KMS is asked no more often than it
-says here. What no seal prevents stands at the end: it is documented, and this is what it looks like.
+Every invalid state gets the same bytes as a response, runs no function, and costs at most the KMS calls listed here.
+The last section shows attacks that no seal prevents; docs/security.md documents them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import pytest
 
 from functions.get_weather.app import handler as get_weather
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.claims import bind_request
 from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import RequestStates, bind_request
+from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.testing import Conversation
 from tests.support.attacker import CLIENT, Site, site
 
@@ -73,7 +74,7 @@ def flipped(token: str, at: int) -> str:
 
 @dataclass(frozen=True)
 class Attack:
-    """What is sent in the place of a good state, with what else, by whom; and how many KMS calls that may cost."""
+    """A request with an invalid state: its parameters, its caller, and the KMS calls that it may cost."""
 
     name: str
     state: Callable[[Site, str], Any]
@@ -121,7 +122,7 @@ def sealed_in(scope: Scope, *, foreign: bool = False) -> Callable[[Site, str], s
             "local/travel/local", "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}}, alice
         )
         sealed = states.seal(bound, None, asked={}, record={})
-        del site.kms.asked[before:]  # what the attacker asks is not the site's
+        del site.kms.asked[before:]  # do not count the attacker's own calls
         return sealed
 
     return seal
@@ -215,7 +216,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("attack", "route"), PLACES)
-def test_a_state_that_is_no_good_gets_the_same_bytes_and_nothing_happens(
+def test_every_invalid_state_gets_the_same_bytes_and_runs_nothing(
     target: Site, reference: tuple[object, ...], attack: Attack, route: str
 ) -> None:
     folder = route.format(folder="add" if attack.tool == "add" else "travel")
@@ -229,7 +230,7 @@ def test_a_state_that_is_no_good_gets_the_same_bytes_and_nothing_happens(
     assert target.acted() == []
 
 
-def test_the_good_state_of_the_attacks_is_good(target: Site) -> None:
+def test_the_valid_state_of_the_attacks_is_accepted(target: Site) -> None:
     second = target.send("book", requestState=target.send("book").state, inputResponses=SEAT)
     assert second.asked == ["meal"]
     last = target.send("book", requestState=second.state, inputResponses=MEAL)
@@ -249,7 +250,7 @@ def test_every_character_of_a_state_counts(target: Site) -> None:
 # ---- Noise that would make KMS dear
 
 
-def test_noise_costs_three_calls_and_then_there_is_no_verdict(target: Site) -> None:
+def test_noise_costs_three_kms_calls_and_is_then_refused_without_kms(target: Site) -> None:
     good = target.send("book", who="mallory").state
     before = len(target.kms.asked)
     bits = range(AT["wrapped"], AT["wrapped"] + 20)
@@ -259,7 +260,7 @@ def test_noise_costs_three_calls_and_then_there_is_no_verdict(target: Site) -> N
     for over in answers[3:]:
         assert over.error == {"code": -32603, "message": "Temporarily unavailable", "data": {"retryable": True}}
         assert int(over.headers["retry-after"]) > 0
-    # nobody else pays, and who is over budget still opens what this container knows
+    # other callers keep their budget; a caller without one still opens tokens whose key is in memory
     assert target.send("book", who="mallory", requestState=good, inputResponses=SEAT).asked == ["meal"]
     alices = target.send("book", who="alice").state
     assert target.send("book", who="alice", requestState=flipped(alices, AT["wrapped"])).status == 400
@@ -294,7 +295,7 @@ def test_answers_without_a_state_answer_nothing(target: Site) -> None:
     assert target.acted() == []
 
 
-def test_an_answer_to_a_question_that_comes_later_answers_nothing(target: Site) -> None:
+def test_an_answer_to_a_later_question_answers_nothing(target: Site) -> None:
     early = target.send("book", requestState=target.send("book").state, inputResponses=SEAT | MEAL)
     assert early.asked == ["meal"]
     assert target.acted() == []
@@ -313,7 +314,7 @@ def test_answers_from_another_conversation_without_its_state_answer_nothing(targ
     assert target.send("book", inputResponses=MEAL).asked == ["seat"]
 
 
-# ---- What nobody may read
+# ---- Secrecy
 
 
 def test_a_planted_marker_is_nowhere_to_be_read(
@@ -343,11 +344,11 @@ def test_a_planted_marker_is_nowhere_to_be_read(
         assert not any(form in written for form in (MARKER.encode(), in_base64, MARKER.encode().hex().encode()))
 
 
-def test_a_token_says_the_same_of_itself_whoever_it_is_for(target: Site) -> None:
+def test_the_header_of_a_token_does_not_depend_on_its_principal(target: Site) -> None:
     tokens = [target.send("book", who=who).state for who in ("alice", "mallory")]
     tokens.append(target.send("cancel").state)
     heads = {body_of(token)[: 12 + int.from_bytes(body_of(token)[10:12], "big")] for token in tokens}
-    assert len(heads) == 1  # one data key; no user, no tool, no time of its own
+    assert len(heads) == 1  # one data key; the header holds no user, tool or time
 
 
 # ---- What no seal prevents (docs/security.md)
@@ -363,12 +364,12 @@ def test_a_state_can_be_presented_again_until_it_expires_which_no_seal_prevents(
     assert rewound.status == 200
 
 
-def test_an_answer_is_the_clients_word_and_no_proof_that_a_human_gave_it(target: Site) -> None:
+def test_an_answer_does_not_prove_that_a_human_gave_it(target: Site) -> None:
     state = target.send("cancel").state
     assert target.send("cancel", requestState=state, inputResponses=SEAT).result["content"][0]["text"] == "Cancelled."
 
 
-def test_whoever_invokes_the_lambda_directly_can_claim_to_be_anybody() -> None:
+def test_a_direct_invocation_of_the_lambda_can_claim_any_principal() -> None:
     alices = Conversation(get_weather, principal="alice").call(location="Lisbon")
     answers = {"github_login": {"name": "mallory"}}
     assert alices.as_("mallory").accept(**answers).status == 400

@@ -9,13 +9,11 @@ import logging
 import socket
 import ssl
 import threading
-from collections import deque
 from contextlib import contextmanager, suppress
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import boto3
@@ -33,16 +31,13 @@ from hypothesis import strategies as st
 from mcp_functions import aws
 from mcp_functions.aws import clients, connection, endpoints
 from mcp_functions.aws.clients import KmsClient, LambdaClient, RetryQuota, Timing
-from mcp_functions.aws.credentials import FETCH_SECONDS, REFRESH_SECONDS, ContainerCredentials
-from mcp_functions.aws.errors import ConnectionClosedError, MetadataRetrievalError
+from mcp_functions.aws.errors import ConnectionClosedError
 from mcp_functions.aws.signing import Credentials, SigningScope, sign
-from mcp_functions.http import forwarding
 from mcp_functions.http.forwarding import lambda_client
-from mcp_functions.seal import kms
 from mcp_functions.seal.kms import kms_client
-from mcp_functions.store import DynamoDbError, dynamodb, make_call, s3
+from mcp_functions.store import DynamoDbError, make_call, s3
 from mcp_functions.tasks import lambda_client as summons_client
-from mcp_functions.tasks import worker_invoker
+from tests.support.http_servers import ScriptedResponse, ScriptedServer
 from tests.support.strict_kms import run_python
 
 if TYPE_CHECKING:
@@ -65,7 +60,7 @@ VISIBLE = st.text("abcXYZ019-._~ =+/,:;", max_size=20).map(str.strip)
 
 @pytest.fixture(autouse=True)
 def _nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs these tests may have files of configuration: boto3 would make the calls."""
+    """Hide the developer's AWS configuration files, because with one the toolkit would call through boto3."""
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
@@ -146,22 +141,16 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
         {"AWS_DEFAULT_REGION": "", "AWS_REGION": ""},
         {"AWS_ACCESS_KEY_ID": ""},
         {"AWS_SECRET_ACCESS_KEY": ""},
-        {"AWS_ACCESS_KEY_ID": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "https://elsewhere.example/creds"},
-        {"AWS_ACCESS_KEY_ID": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://elsewhere.example/creds"},
-        {
-            "AWS_ACCESS_KEY_ID": "",
-            "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1/creds",
-            "AWS_WEB_IDENTITY_TOKEN_FILE": "/token",
-        },
+        {"AWS_ACCESS_KEY_ID": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1/creds"},  # SnapStart
     ],
     ids=str,
 )
-def test_what_is_not_said_in_full_is_left_to_boto3(said: dict[str, str]) -> None:
+def test_an_incomplete_configuration_is_left_to_boto3(said: dict[str, str]) -> None:
     assert aws.find_endpoint(LAMBDA, "kms") is not None
     assert aws.find_endpoint({**LAMBDA, **said}, "kms") is None
 
 
-def test_a_file_that_holds_nothing_says_nothing() -> None:
+def test_an_empty_configuration_file_is_ignored() -> None:
     assert aws.find_endpoint({**LAMBDA, "AWS_CONFIG_FILE": "/dev/null"}, "kms") is not None
 
 
@@ -228,7 +217,7 @@ def where_botocore_sends(service: str) -> str:
 
 @pytest.mark.parametrize("service", ASKED)
 @pytest.mark.parametrize("file", ["config", "credentials"])
-def test_what_is_called_without_boto3_is_where_botocore_would_call(
+def test_the_toolkit_calls_the_endpoint_that_botocore_would_call(
     service: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".aws").mkdir()
@@ -262,9 +251,8 @@ def test_either_variable_of_lambda_names_the_region_for_both_clients(
     monkeypatch.setenv(named, "eu-south-2")
     target = aws.find_endpoint({**LAMBDA, "AWS_DEFAULT_REGION": "", "AWS_REGION": "", named: "eu-south-2"}, "kms")
     assert target is not None
-    assert (
-        kms.boto3_client().meta.endpoint_url == f"https://{target.authority}" == "https://kms.eu-south-2.amazonaws.com"
-    )
+    monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
+    assert kms_client().meta.endpoint_url == f"https://{target.authority}" == "https://kms.eu-south-2.amazonaws.com"
 
 
 def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
@@ -315,75 +303,14 @@ def test_a_proxy_that_the_endpoint_is_kept_from_does_not_count() -> None:
 # The calls, each by our client and by boto3's
 
 
-class Told(NamedTuple):
-    """An answer of the service; `hang_up` instead of it, or right after it without a word."""
-
-    status: int = 200
-    body: bytes = b"{}"
-    headers: dict[str, str] = {}  # noqa: RUF012 - never changed
-    hang_up: bool = False
-
-
-class Service:
-    """An HTTP server that answers in turn, and keeps what it was asked."""
-
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        self.script: deque[Told | None] = deque()
-        self.asked: list[tuple[str, dict[str, str], bytes]] = []
-        self.connections: set[Any] = set()
-        service = self
-
-        class Connection(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def do_POST(self) -> None:
-                service.connections.add(self.client_address)
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                service.asked.append((self.path, headers, self.rfile.read(int(headers.get("content-length", 0)))))
-                told = service.script.popleft() if service.script else Told()
-                if told is None:
-                    self.close_connection = True
-                    return
-                self.send_response(told.status)
-                for name, value in told.headers.items():
-                    self.send_header(name, value)
-                self.send_header("content-length", str(len(told.body)))
-                self.end_headers()
-                self.wfile.write(told.body)
-                self.close_connection = told.hang_up
-
-            do_GET = do_POST  # noqa: N815 - as http.server names it
-
-            def log_message(self, *_args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Connection)
-        self.server.daemon_threads = True
-        if context:
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        self._thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-
-    @property
-    def host(self) -> str:
-        return f"127.0.0.1:{self.server.server_port}"
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self._thread.join()
-        self.server.server_close()
-
-
 @pytest.fixture
-def service() -> Iterator[Service]:
-    running = Service()
-    yield running
-    running.close()
+def service() -> Iterator[ScriptedServer]:
+    with ScriptedServer().listening() as running:
+        yield running
 
 
 @pytest.fixture(params=["lean", "boto3"])
-def either(request: pytest.FixtureRequest, service: Service, monkeypatch: pytest.MonkeyPatch) -> str:
+def either(request: pytest.FixtureRequest, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> str:
     services = ("DYNAMODB", "KMS", "LAMBDA")
     known = {**LAMBDA, **{f"AWS_ENDPOINT_URL_{name}": f"http://{service.host}" for name in services}}
     for name in (*endpoints.BOTO3_VARIABLES, *endpoints.TLS_VARIABLES, "AWS_LAMBDA_FUNCTION_NAME", "_X_AMZN_TRACE_ID"):
@@ -398,13 +325,13 @@ def data_key() -> bytes:
     return json.dumps({"KeyId": ARN, "Plaintext": "a2V5", "CiphertextBlob": "d3JhcHBlZA=="}).encode()
 
 
-def test_each_client_is_the_one_that_was_asked_for(either: str) -> None:
+def test_each_setting_chooses_its_client(either: str) -> None:
     assert isinstance(kms_client(), KmsClient) == isinstance(lambda_client(), LambdaClient) == (either == "lean")
 
 
-def test_kms_is_asked_in_the_same_words(either: str, service: Service) -> None:
+def test_both_clients_send_kms_the_same_requests(either: str, service: ScriptedServer) -> None:
     assert either
-    service.script += [Told(body=data_key()), Told(body=data_key())]
+    service.script += [ScriptedResponse(body=data_key()), ScriptedResponse(body=data_key())]
     with_context = {"EncryptionContext": {"purpose": "żółw"}}
     client = kms_client()
     made = client.generate_data_key(KeyId=ARN, KeySpec="AES_256", **with_context)
@@ -425,9 +352,9 @@ def test_kms_is_asked_in_the_same_words(either: str, service: Service) -> None:
     assert len(service.connections) == 1
 
 
-def error(status: int, code: str, *, header: bool = False) -> Told:
+def error(status: int, code: str, *, header: bool = False) -> ScriptedResponse:
     body = json.dumps({"message": SECRET, **({} if header else {"__type": code})}).encode()
-    return Told(status, body, {"x-amzn-errortype": f"{code}:http://internal/"} if header else {})
+    return ScriptedResponse(status, body, {"x-amzn-errortype": f"{code}:http://internal/"} if header else {})
 
 
 def outcome(client: Any, operation: str = "decrypt", **arguments: object) -> tuple[str, int]:  # noqa: ANN401
@@ -443,7 +370,7 @@ def outcome(client: Any, operation: str = "decrypt", **arguments: object) -> tup
     return "answered", 200
 
 
-OTHER = Told(body=data_key())
+OTHER = ScriptedResponse(body=data_key())
 
 
 @pytest.mark.parametrize(
@@ -459,13 +386,13 @@ OTHER = Told(body=data_key())
         ([error(503, "ServiceUnavailable")] * 3, ("ServiceUnavailable", 503), 3),
         ([error(400, "RequestTimeout")] * 3, ("RequestTimeout", 400), 3),
         ([error(501, "NotImplemented")], ("NotImplemented", 501), 1),
-        ([Told(502, b"<html>")] * 3, ("502", 502), 3),
+        ([ScriptedResponse(502, b"<html>")] * 3, ("502", 502), 3),
         ([None, OTHER], ("answered", 200), 2),
         ([None] * 3, ("ConnectionClosedError", 0), 3),
     ],
 )
 def test_kms_is_asked_again_as_boto3_would(
-    either: str, service: Service, script: list[Told | None], found: tuple[str, int], asked: int
+    either: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int], asked: int
 ) -> None:
     assert either
     service.script += script
@@ -473,7 +400,9 @@ def test_kms_is_asked_again_as_boto3_would(
     assert len(service.asked) == asked
 
 
-def test_silence_of_kms_is_a_read_timeout(either: str, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_of_kms_is_a_read_timeout(
+    either: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mcp_functions.seal.kms.READ_SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", f"http://127.0.0.1:{silent.getsockname()[1]}")
@@ -538,21 +467,7 @@ def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> N
     assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
 
 
-def test_credentials_that_drip_do_not_hold_a_call_open(dripping: Dripping) -> None:
-    dripping.body = handed_out("2099-01-01T00:00:00Z").body
-    seconds = [0.0]
-
-    def clock() -> float:
-        seconds[0] += 0.1
-        dripping.let.release()
-        return seconds[0]
-
-    with pytest.raises(MetadataRetrievalError):
-        ContainerCredentials(dripping.url.removeprefix("http://"), "/credentials", "", clock=clock)()
-    assert seconds[0] < FETCH_SECONDS + 1
-
-
-def test_waits_count_towards_the_time_of_a_call(service: Service) -> None:
+def test_waits_count_towards_the_time_of_a_call(service: ScriptedServer) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
     seconds, waits = [0.0], list[float]()
@@ -569,13 +484,13 @@ def test_waits_count_towards_the_time_of_a_call(service: Service) -> None:
     assert (waits, len(service.asked)) == ([1.0], 2)  # two seconds more would be over the 2.1 of three attempts
 
 
-def test_nobody_there_is_an_endpoint_that_cannot_be_reached(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_port_is_a_connection_error(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert either
     monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:1")
     assert outcome(kms_client()) == ("EndpointConnectionError", 0)
 
 
-def test_what_is_repeated_and_what_it_costs_is_botocores_own_table() -> None:
+def test_retries_and_their_costs_match_botocores_table() -> None:
     throttled, transient = vars(standard.ThrottledRetryableChecker), vars(standard.TransientRetryableChecker)
     assert set(throttled["_THROTTLED_ERROR_CODES"]) == clients.THROTTLED
     assert set(transient["_TRANSIENT_ERROR_CODES"]) == clients.TRANSIENT
@@ -588,7 +503,7 @@ def test_what_is_repeated_and_what_it_costs_is_botocores_own_table() -> None:
     assert quota.RetryQuota.INITIAL_CAPACITY == RetryQuota.CAPACITY
 
 
-def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: Service) -> None:
+def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: ScriptedServer) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
     waits: list[float] = []
@@ -608,10 +523,13 @@ def test_a_container_that_has_insisted_for_long_insists_no_more() -> None:
     assert sum(spent.acquire(1) > 0 for _ in range(200)) == RetryQuota.CAPACITY // RetryQuota.THROTTLED_COST
 
 
-def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: Service) -> None:
+def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: ScriptedServer) -> None:
     assert either
     body = b'{"statusCode":200}' + b" " * (6 * 1024 * 1024)
-    service.script += [Told(body=body), Told(body=b"{}", headers={"x-amz-function-error": "Unhandled"})]
+    service.script += [
+        ScriptedResponse(body=body),
+        ScriptedResponse(body=b"{}", headers={"x-amz-function-error": "Unhandled"}),
+    ]
     client = lambda_client()
     answer = client.invoke(FunctionName="shop-add", Payload=b'{"a": 1}')
     failed = client.invoke(FunctionName="shop-add", Payload=b"{}")
@@ -625,20 +543,25 @@ def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: Ser
 
 @pytest.mark.parametrize(
     "told",
-    [None, error(429, "TooManyRequestsException", header=True), error(500, "ServiceException", header=True), Told(502)],
+    [
+        None,
+        error(429, "TooManyRequestsException", header=True),
+        error(500, "ServiceException", header=True),
+        ScriptedResponse(502),
+    ],
     ids=str,
 )
-def test_a_function_is_never_invoked_twice(either: str, service: Service, told: Told | None) -> None:
+def test_a_function_is_never_invoked_twice(either: str, service: ScriptedServer, told: ScriptedResponse | None) -> None:
     assert either
-    service.script += [told, Told()]
+    service.script += [told, ScriptedResponse()]
     found = outcome(lambda_client(), "invoke", FunctionName="shop-add", Payload=b"{}")
     assert found[0] in {"ConnectionClosedError", "TooManyRequestsException", "ServiceException", "502"}
     assert len(service.asked) == 1
 
 
-def test_a_connection_that_was_closed_meanwhile_is_not_used_again(either: str, service: Service) -> None:
+def test_a_connection_that_was_closed_meanwhile_is_not_used_again(either: str, service: ScriptedServer) -> None:
     assert either
-    service.script += [Told(hang_up=True)] * 3
+    service.script += [ScriptedResponse(hang_up=True)] * 3
     client = lambda_client()
     for _ in range(3):
         client.invoke(FunctionName="shop-add", Payload=b"{}")
@@ -647,7 +570,9 @@ def test_a_connection_that_was_closed_meanwhile_is_not_used_again(either: str, s
     assert (len(service.asked), len(service.connections)) == (3, 3)
 
 
-def test_lambdas_trace_goes_on_with_the_call(either: str, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invocation_passes_lambdas_trace_on(
+    either: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert either
     trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1;Lineage=a87bd80c:0"
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "shop-mcp")
@@ -658,9 +583,9 @@ def test_lambdas_trace_goes_on_with_the_call(either: str, service: Service, monk
     assert service.asked[0][1]["x-amzn-trace-id"] == trace
 
 
-def test_a_summons_is_sent_again_when_nobody_answered(either: str, service: Service) -> None:
+def test_a_worker_invocation_is_repeated_without_a_response(either: str, service: ScriptedServer) -> None:
     assert either
-    service.script += [None, Told(202, b"")]
+    service.script += [None, ScriptedResponse(202, b"")]
     client: Any = summons_client()
     client.invoke(FunctionName="shop-add-worker:live", InvocationType="Event", Payload=b"{}")["Payload"].read()
     client.close()
@@ -673,7 +598,8 @@ def test_a_summons_is_sent_again_when_nobody_answered(either: str, service: Serv
 # DynamoDB
 
 ROW = {"key": {"S": "shop/add/task/-/żółw"}, "version": {"N": "1"}}
-ITEM = Told(body=json.dumps({"Item": ROW}).encode())
+WRONG_CHECKSUM = ScriptedResponse(headers={"x-amz-crc32": "1"})
+ITEM = ScriptedResponse(body=json.dumps({"Item": ROW}).encode())
 PUT: dict[str, Any] = {
     "TableName": "t",
     "Item": ROW,
@@ -697,8 +623,8 @@ def calling() -> Iterator[Call]:
                 cell.cell_contents.close()
 
 
-def test_the_table_is_asked_in_the_same_words(either: str, service: Service) -> None:
-    service.script += [ITEM, Told(), Told()]
+def test_both_clients_send_the_table_the_same_requests(either: str, service: ScriptedServer) -> None:
+    service.script += [ITEM, ScriptedResponse(), ScriptedResponse()]
     with calling() as call:
         assert call("GetItem", GET)["Item"] == ROW
         call("PutItem", PUT)
@@ -724,9 +650,9 @@ def refusal(operation: str, request: dict[str, Any]) -> tuple[str, int, Any]:
     return "answered", 200, None
 
 
-def in_the_way(item: object) -> Told:
+def in_the_way(item: object) -> ScriptedResponse:
     said = {"__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", "message": SECRET}
-    return Told(400, json.dumps({**said, "Item": item}).encode())
+    return ScriptedResponse(400, json.dumps({**said, "Item": item}).encode())
 
 
 @pytest.mark.parametrize(
@@ -736,18 +662,18 @@ def in_the_way(item: object) -> Told:
         ([error(400, "com.amazon.coral.validate#ValidationException")], ("ValidationException", 400, None), 1),
         ([error(400, "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException")],
          ("ResourceNotFoundException", 400, None), 1),
-        ([error(400, "ProvisionedThroughputExceededException"), Told()], ("answered", 200, None), 2),
+        ([error(400, "ProvisionedThroughputExceededException"), ScriptedResponse()], ("answered", 200, None), 2),
         ([error(400, "ThrottlingException")] * 3, ("ThrottlingException", 400, None), 3),
         ([error(500, "InternalServerError"), in_the_way(ROW)], ("ConditionalCheckFailedException", 400, ROW), 2),
-        ([Told(503, b"<html>")] * 3, ("503", 503, None), 3),
-        ([None, Told()], ("answered", 200, None), 2),
+        ([ScriptedResponse(503, b"<html>")] * 3, ("503", 503, None), 3),
+        ([None, ScriptedResponse()], ("answered", 200, None), 2),
         ([None] * 3, ("ConnectionClosedError", 0, None), 3),
-        ([Told(headers={"x-amz-crc32": "1"}), Told(headers={"x-amz-crc32": "2745614147"})], ("answered", 200, None), 2),
+        ([WRONG_CHECKSUM, ScriptedResponse(headers={"x-amz-crc32": "2745614147"})], ("answered", 200, None), 2),
     ],
     ids=str,
 )  # fmt: skip
-def test_what_the_table_says_is_heard_alike_and_as_often_asked(
-    either: str, service: Service, script: list[Told | None], found: tuple[str, int, Any], asked: int
+def test_both_clients_read_responses_of_the_table_alike_after_the_same_retries(
+    either: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int, Any], asked: int
 ) -> None:
     assert either
     service.script += script
@@ -763,16 +689,16 @@ def test_silence_of_the_table_has_no_answer(either: str, monkeypatch: pytest.Mon
         assert refusal("GetItem", GET) == ("ReadTimeoutError", 0, None)
 
 
-def test_an_answer_of_the_table_that_was_cut_is_none(service: Service) -> None:
+def test_a_response_of_the_table_with_a_wrong_checksum_is_an_error(service: ScriptedServer) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_DYNAMODB": f"http://{service.host}"}, "dynamodb")
     assert target is not None
     waits: list[float] = []
     client = clients.DynamoDbClient(
         target, connect_seconds=1, read_seconds=1, timing=Timing(waits.append, random=lambda: 0.5)
     )
-    service.script += [Told(headers={"x-amz-crc32": "1"})] * 3
+    service.script += [WRONG_CHECKSUM] * 3
     with pytest.raises(ConnectionClosedError):
-        client.call("GetItem", GET)
+        client.get_item(**GET)
     client.close()
     # "25 milliseconds for DynamoDB", says botocore's table too
     assert waits == [0.0125, 0.025]
@@ -780,48 +706,7 @@ def test_an_answer_of_the_table_that_was_cut_is_none(service: Service) -> None:
     assert scales["non_throttling_base_scale"] == clients.DYNAMODB_SECONDS
 
 
-# Credentials that end
-
-
-def handed_out(ends: str, key: str = "AKID") -> Told:
-    return Told(
-        body=json.dumps({"AccessKeyId": key, "SecretAccessKey": SECRET, "Token": "t", "Expiration": ends}).encode()
-    )
-
-
-def test_credentials_are_fetched_once_and_again_before_they_end(service: Service) -> None:
-    clock = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp()]
-    uri = f"http://{service.host}/2021-04-23/credentials"
-    snapstart = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": uri, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "asks"}
-    target = aws.find_endpoint({**snapstart, "AWS_REGION": "eu-west-1"}, "kms")
-    assert target is not None
-    assert isinstance(target.credentials, ContainerCredentials)
-    fetch = ContainerCredentials(service.host, "/2021-04-23/credentials", "asks", lambda: clock[0])
-    service.script += [handed_out("2026-01-01T01:00:00Z"), handed_out("2026-01-01T07:00:00.123Z", "NEXT")]
-    assert fetch() == fetch() == Credentials("AKID", SECRET, "t")
-    assert [(path, headers["authorization"]) for path, headers, _body in service.asked] == [
-        ("/2021-04-23/credentials", "asks")
-    ]
-    clock[0] += 3600 - REFRESH_SECONDS + 1
-    assert fetch().key_id == "NEXT"
-    assert len(service.asked) == 2
-
-
-@pytest.mark.parametrize("told", [Told(500), Told(body=b"<html>"), Told(body=b"{}"), None], ids=str)
-def test_credentials_that_cannot_be_renewed_serve_to_their_end(service: Service, told: Told | None) -> None:
-    clock = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp()]
-    fetch = ContainerCredentials(service.host, "/credentials", "", lambda: clock[0])
-    service.script += [handed_out("2026-01-01T01:00:00Z"), told, told]
-    assert fetch().key_id == "AKID"
-    clock[0] += 3599
-    assert fetch().key_id == "AKID"
-    clock[0] += 1
-    with pytest.raises(MetadataRetrievalError) as failed:
-        fetch()
-    assert SECRET not in str(failed.value)
-
-
-# What is left behind
+# Cleaning up
 
 FORKS = """
 import os, signal, threading
@@ -865,7 +750,7 @@ go_on.set()
 """
 
 
-def test_a_forked_child_has_lambda_clients_of_its_own(service: Service) -> None:
+def test_a_forked_child_has_lambda_clients_of_its_own(service: ScriptedServer) -> None:
     environment = {**LAMBDA, "AWS_ENDPOINT_URL_LAMBDA": f"http://{service.host}"}
     assert run_python(FORKS.format(environment=environment)).strip() == "2"
     assert len(service.asked) == len(service.connections) == 4
@@ -899,37 +784,36 @@ def certificate(tmp_path: Path) -> Path:
     return kept
 
 
-def test_only_a_server_that_this_machine_trusts_is_told_anything(
+def test_a_client_sends_requests_only_to_a_server_with_a_trusted_certificate(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    service = Service(context)
-    target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"https://{service.host}"}, "kms")
-    assert target is not None
-    aws.prepare(target)
-    stranger = KmsClient(target, connect_seconds=5, read_seconds=5, timing=Timing(lambda _seconds: None))
-    assert outcome(stranger) == ("SSLError", 0)
-    assert service.asked == []
-    monkeypatch.setattr(connection, "tls_context", lambda: ssl.create_default_context(cafile=str(certificate)))
-    service.script += [OTHER, OTHER]
-    friend = KmsClient(target, connect_seconds=5, read_seconds=5)
-    assert friend.decrypt(KeyId=ARN, CiphertextBlob=b"x")["Plaintext"] == base64.b64decode("a2V5")
-    assert outcome(friend) == ("answered", 200)
-    assert (len(service.asked), len(service.connections)) == (2, 1)
-    service.close()
+    with ScriptedServer().listening(context) as service:
+        target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"https://{service.host}"}, "kms")
+        assert target is not None
+        aws.prepare(target)
+        stranger = KmsClient(target, connect_seconds=5, read_seconds=5, timing=Timing(lambda _seconds: None))
+        assert outcome(stranger) == ("SSLError", 0)
+        assert service.asked == []
+        monkeypatch.setattr(connection, "tls_context", lambda: ssl.create_default_context(cafile=str(certificate)))
+        service.script += [OTHER, OTHER]
+        friend = KmsClient(target, connect_seconds=5, read_seconds=5)
+        assert friend.decrypt(KeyId=ARN, CiphertextBlob=b"x")["Plaintext"] == base64.b64decode("a2V5")
+        assert outcome(friend) == ("answered", 200)
+        assert (len(service.asked), len(service.connections)) == (2, 1)
 
 
-def test_preparing_where_boto3_will_call_is_nothing() -> None:
-    aws.prepare(None)
+def test_boto3_is_imported_at_init_where_it_will_call() -> None:
+    script = "import sys; from mcp_functions import aws; aws.prepare(None); print('botocore.session' in sys.modules)"
+    assert run_python(script).strip() == "True"
 
 
-@pytest.mark.parametrize(
-    "make", [forwarding.boto3_client, worker_invoker.boto3_client, kms.boto3_client, dynamodb.boto3_call, s3.s3_client]
-)
+@pytest.mark.parametrize("make", [lambda_client, summons_client, kms_client, make_call, s3.s3_client])
 def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     log = logging.getLogger("botocore")
@@ -939,7 +823,7 @@ def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
         made = make()
         assert log.level == logging.WARNING
         assert boto3.DEFAULT_SESSION is None  # credentials from before a snapshot would live on in it
-        if make is not dynamodb.boto3_call:
+        if make is not make_call:
             assert made.meta.config.connect_timeout + made.meta.config.read_timeout <= 30  # API Gateway's
     finally:
         log.setLevel(before)

@@ -1,4 +1,4 @@
-"""What is measured: a row for each case, which is a call, the rounds before it, and the answer that is right."""
+"""The cases: each is a call, the rounds before it, and the expected response."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class Case:
 
     Attributes:
         name: on the command line.
-        table: of TABLES, in which it stands.
+        table: its table in TABLES.
         start: cold or warm.
-        function: of contenders/: what is made.
+        function: of contenders/, which makes the server.
         params: of the call; `tools/list` if there are none.
         entrants: by title.
-        told: the text that the timed round ends with; "" if it asks, or lists.
-        before: rounds that are done, untimed, before the timed one.
-        argument: of the function, as how many tools it lists.
-        door: whether our endpoint stands in front, its processor time added.
-        size: what grows; 0 where nothing does.
+        told: the text of the timed round's result; "" if the round asks or lists.
+        before: number of untimed rounds before the timed one.
+        argument: of the function, for example the number of tools that it lists.
+        door: whether the call passes this project's endpoint, whose processor time is added.
+        size: the value that grows from case to case; 0 otherwise.
 
     """
 

@@ -1,7 +1,7 @@
-"""What a million conversations cost, from the figures of the bench: the tables of docs/costs.md, line by line.
+"""The cost of a million conversations, from the figures of the benchmarks: the tables of docs/costs.md, line by line.
 
-Prices are the public list prices of us-east-1; nothing here asks anybody. Every line is one sum that a
-reader can do again; what is assumed and not measured says so.
+Prices are the public list prices of us-east-1, written down here. Every line is one sum that a reader can repeat.
+Assumptions that were not measured are marked.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Round(NamedTuple):
 
     @property
     def both(self) -> int:
-        """What is paid for."""
+        """The items of a bill."""
         return self.endpoint + self.function
 
 

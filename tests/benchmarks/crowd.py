@@ -1,8 +1,8 @@
 """Many conversations at once, in the local runtime: every function a process, one environment for each request.
 
-How many conversations a second end, and how long a round takes, at 1, 4 and 16 people. They share this machine with
-the processes that answer them, and with those that start: it says how the parts behave in a crowd, and nothing of what
-Lambda would do. More than 16 start more processes than two cores start within an API's 30 seconds.
+Measures conversations per second and the duration of a round for 1, 4 and 16 clients. They share the machine with the
+functions' processes, so the figures show the parts under load, and not Lambda. With more than 16 clients, two cores
+cannot start the processes within an API's 30 seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ FUNCTIONS = Path(__file__).parents[2] / "functions"
 PEOPLE = (1, 4, 16)
 SECONDS = 10.0
 APART = 0.5  # seconds between two people's first words: processes start one after the other
-SETTLE = 1.0  # seconds for each person, in which processes start, and whoever finds none in time asks again
+SETTLE = (
+    1.0  # seconds for each client, in which processes start; a client without a process in time repeats its request
+)
 PATIENCE = 120.0  # seconds in which everybody must have had a first conversation
 PARAMS = {"name": "get_weather", "arguments": {"location": "Lisbon"}}
 ANSWER = {"action": "accept", "content": {"name": "octocat"}}
@@ -78,10 +80,10 @@ def _crowd(url: str, number: int, seconds: float) -> dict[str, float]:
 
 
 def _first(url: str) -> None:
-    """Hold a conversation that does not count, and hold it again if no process was there in time to answer.
+    """Hold a conversation that does not count, and repeat it if no process answered in time.
 
     Raises:
-        WrongAnswer: nobody answered rightly for too long.
+        WrongAnswer: no correct response came in time.
 
     """
     until = time.monotonic() + PATIENCE
@@ -96,7 +98,7 @@ def _first(url: str) -> None:
 
 
 def _conversation(url: str) -> tuple[float, float]:
-    """Ask, answer, and check what is told; how many seconds each round took."""
+    """Hold a conversation, check its result, and return the seconds of each round."""
     place = urlsplit(url)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
     try:

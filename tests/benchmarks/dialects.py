@@ -1,4 +1,4 @@
-"""What clients say to contenders, as events of API Gateway, and how to tell that an answer is right.
+"""Requests to the contenders, as events of API Gateway, and checks of the responses.
 
 Two dialects: revision 2026-07-28, with `_meta`, headers and rounds; and plain 2024-11-05, which awslabs answers.
 """
@@ -29,7 +29,7 @@ ANSWERS = {"seat": "window", "place": "Porto"}  # by the name of the asked prope
 
 
 class WrongAnswer(Exception):
-    """A contender said something else than it should have: it is not timed."""
+    """A contender's response is wrong, so it is not timed."""
 
 
 def request(dialect: Dialect, method: str, params: Mapping[str, Any], path: str = "/mcp") -> Event:

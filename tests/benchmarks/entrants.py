@@ -1,4 +1,4 @@
-"""Who is measured: a row for each contender, and what it lacks, which stands beside its figures."""
+"""The contenders: a row for each, with the features that it lacks, which the tables name beside its figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEALING = "floor: sealed as envelope.md says"
 LIGHT = "mcp-functions, a form without pydantic"
 EMPTY, JSON = "python, nothing imported", "python, import json"
 
-# What production pays for its logs, and what is compared with peers, which have none.
+# LOUD includes the cost of logs in production; QUIET is compared with peers, which write no logs.
 QUIET = {"AWS_LAMBDA_LOG_LEVEL": "WARNING"}
 LOUD = {"AWS_LAMBDA_LOG_LEVEL": "INFO"}
 
@@ -27,11 +27,11 @@ class Entrant(NamedTuple):
     Attributes:
         title: in tables.
         module: of contenders/; "" is an interpreter alone.
-        trees: that it is imported from, besides its module.
-        dialect: that it speaks.
-        environ: of its own.
-        peer: whether ratios are to it.
-        note: what it does not do.
+        trees: package trees from which it is imported, besides its module.
+        dialect: the protocol dialect that it supports.
+        environ: variables for it alone.
+        peer: whether ratios compare with it.
+        note: the features that it lacks.
 
     """
 

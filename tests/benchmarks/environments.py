@@ -1,7 +1,7 @@
-"""What contenders are imported from: trees of packages, compiled alike, on the PYTHONPATH of an interpreter with none.
+"""The package trees of the contenders: compiled alike, on the PYTHONPATH of an interpreter without packages.
 
-That is how Lambda has it: /opt/python and /var/task are folders of packages, and no environment is around them. Ours
-is what the layers' own Makefiles build. Each peer is pinned whole in peers/, so that two machines compare the same.
+Lambda works like this: /opt/python and /var/task are folders of packages without a virtual environment. The layers'
+Makefiles build this project's tree. peers/ pins all packages of each peer, so that all machines compare the same.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Interpreter(NamedTuple):
 
 
 def interpreter() -> Interpreter:
-    """Find Lambda's Python; if it is not here, take the one that runs this."""
+    """Find Lambda's version of Python; if it is not installed, use the one that runs this module."""
     asked = os.environ.get("BENCH_PYTHON")
     pyenv = sorted(Path("~/.pyenv/versions").expanduser().glob(f"{RUNTIME}*/bin/python{RUNTIME}"))
     for binary in [asked] if asked else [f"python{RUNTIME}", *map(str, pyenv), sys.executable]:
@@ -89,7 +89,7 @@ class Trees:
 
     @cached_property
     def layers(self) -> tuple[Path, ...]:
-        """What the two layers hold; the toolkit's own is made anew each time, for it is what changes."""
+        """Build the trees of the two layers. The toolkit's tree is built each time, because its code changes."""
         if sys.platform != "linux" or not self.measured.version.startswith(RUNTIME):
             return self._like_layers()
         wheels, own = (self.folder / "layers" / name for name in LAYERS)

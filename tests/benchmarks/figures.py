@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Key(NamedTuple):
-    """Whose figure of what: a case, its size (0 where nothing grows), a contender's title."""
+    """The key of a figure: a case, its size (0 if it has none), and a contender's title."""
 
     case: str
     size: int
@@ -39,9 +39,9 @@ class Figure(NamedTuple):
         return median(self.cpu)
 
     def over(self, other: Figure) -> float:
-        """Say how many times another's processor time this is: the median of the ratios of each round.
+        """Return the ratio of two contenders' processor time: the median of the ratios of each round.
 
-        What slows the machine for a moment slows both, so a ratio within a round says more than one of medians.
+        A short disturbance of the machine slows both, so ratios within a round vary less than a ratio of medians.
         """
         return median(mine / theirs for mine, theirs in zip(self.cpu, other.cpu, strict=True))
 
@@ -64,7 +64,7 @@ class Results:
     crowds: list[dict[str, float]] = field(default_factory=list)
 
     def add(self, found: dict[Item, list[Sample] | str]) -> None:
-        """Take what was measured."""
+        """Keep the samples."""
         for item, samples in found.items():
             key = Key(item.case.name, item.case.size, item.entrant.title)
             if isinstance(samples, str):

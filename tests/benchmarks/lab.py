@@ -1,4 +1,4 @@
-"""What contenders run in: processes of their own, with trees, KMS and Invoke around them, and nothing else."""
+"""The environment of the contenders: separate processes with package trees, KMS and Invoke, and nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.benchmarks.environments import Trees
     from tests.benchmarks.services import Kms
 
-MAX_TOOLS = "1000"  # of ours on a page: peers have no pages
+MAX_TOOLS = "1000"  # entries on a page of this project's lists; peers send lists whole
 BIGGEST = str(4 * 1024 * 1024)  # characters of a state: "the cap raised for it"
 BEHIND = ("add", "ask")  # functions behind our endpoint
 ALONE = {"", "json"}  # contenders that are an interpreter, and answer nothing
@@ -59,12 +59,12 @@ class Answered(NamedTuple):
 
 
 class Lab:
-    """What all contenders have around them: trees, KMS, Invoke, an environment without anything of this machine's."""
+    """The services of all contenders: package trees, KMS, Invoke, and variables without those of this machine."""
 
     def __init__(self, trees: Trees, kms: Kms, folder: Path) -> None:
         """Take what there is; `folder` holds our endpoint's catalogs, and whatever processes leave."""
         self.trees, self.folder, self._kms = trees, folder, kms
-        self.invoke_url = "http://127.0.0.1:9"  # nobody: only our endpoint invokes
+        self.invoke_url = "http://127.0.0.1:9"  # no function, because only this project's endpoint invokes one
         self._wrapped, self._key = _wrapped(kms)
 
     def environ(self, entrant: Entrant) -> dict[str, str]:
@@ -88,13 +88,13 @@ class Lab:
         return self.trees.layers if name == "layers" else (self.trees.peer(name),)
 
     def cold(self, item: Item, function: str, event: Event | None, options: Sequence[str] = ()) -> Answered:
-        """Run a new process until it has answered one event, and read what it took.
+        """Run a new process until it has answered one event, and return its cost.
 
         Args:
-            item: whose process.
+            item: the case and the contender.
             function: of its module.
             event: none for an interpreter alone.
-            options: of the interpreter; with some, what it says is kept.
+            options: of the interpreter; with options, its output is kept.
 
         Raises:
             WrongAnswer: it did not answer.
@@ -179,7 +179,7 @@ class Process:
             raise dialects.WrongAnswer(self._log.read().decode(errors="replace")[-600:]) from None
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self._running.communicate()
         self._replies.close()
         self._log.close()

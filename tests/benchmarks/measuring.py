@@ -24,7 +24,7 @@ BATCH_SECONDS = 0.02  # of calls in one sample of a warm item
 
 
 class Sample(NamedTuple):
-    """What one round of one item took: nanoseconds for each call; memory in KB."""
+    """The cost of one item in one round: nanoseconds for each call, and memory in KB."""
 
     cpu: float
     wall: float
@@ -85,8 +85,8 @@ def sample_cold(lab: Lab, item: Item, listening: Callable[[str, str], object] | 
 
     Args:
         lab: around it.
-        item: what.
-        listening: is told of each process: its function, and what the interpreter says of its imports.
+        item: the case and the contender.
+        listening: called for each process with its function and the interpreter's report on imports.
 
     """
     parts: list[Answered] = []

@@ -84,7 +84,7 @@ def _crowds(results: Results) -> Iterator[str]:
 
 
 def about(results: Results) -> str:
-    """Say when, where and how."""
+    """Describe the run: date, machine and method."""
     told = results.about
     busy = " The machine was busy: read the ratios, not the milliseconds." if told["load"] > BUSY else ""
     return (

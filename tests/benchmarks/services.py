@@ -1,4 +1,4 @@
-"""What stands around a function on AWS, each behind HTTP on loopback: KMS in a process of its own, and Invoke."""
+"""The services that a function calls on AWS, each over HTTP on loopback: KMS in another process, and Invoke."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Kms(NamedTuple):
 
 @contextmanager
 def kms() -> Iterator[Kms]:
-    """Run moto's KMS, in a process that is in nobody's figures."""
+    """Run moto's KMS in another process, so that no figure includes it."""
     command = [sys.executable, "-m", "tests.benchmarks.services"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout

@@ -42,7 +42,7 @@ class Verdict(NamedTuple):
 
     @property
     def word(self) -> str:
-        """Say so."""
+        """Describe the target and its result."""
         if self.found is None:
             return "not measured"
         return "met" if self.met else "missed"
@@ -74,7 +74,7 @@ TARGETS = (
     Target("warm answer, compared with mcp's best", ("warm-answer", OURS), ("warm-answer", SDK, LOWLEVEL), 0.45),
     Target("warm middle round, compared with mcp's best", ("warm-middle", OURS), ("warm-middle", SDK, LOWLEVEL), 0.60),
 )
-STATES = (  # KB, whose table, what it is of, and how many times what mcp + Mangum takes
+STATES = (  # KB, the table, the quantity, and the limit as a multiple of mcp + Mangum
     (16, "state", "long strings", 0.5),
     (1024, "state", "long strings", 0.75),
     (1024, "state-rows", "rows of JSON", 0.75),

@@ -1,4 +1,4 @@
-"""What the bench reckons with, on numbers whose answers are known; and the pages that show a long run."""
+"""The arithmetic of the benchmarks, on numbers with known results; and the pages that show a long run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def told(**milliseconds: float) -> Figure:
 
 
 def whole(ours: float = 1.0, theirs: float = 10.0) -> Results:
-    """Be a run in which everything of ours takes one figure, and everything of others another."""
+    """Make a run in which this project has one figure everywhere, and the peers another."""
     results = Results({**ABOUT, "rounds": 3})
     for case in (*cases.CASES, *cases.growing()):
         for title in case.entrants:
@@ -48,7 +48,7 @@ def whole(ours: float = 1.0, theirs: float = 10.0) -> Results:
 # ---- Figures
 
 
-def test_a_ratio_is_the_median_of_the_ratios_within_each_round_so_a_slow_moment_of_the_machine_says_nothing() -> None:
+def test_a_ratio_is_the_median_of_the_ratios_within_each_round() -> None:
     ours, theirs = told(a=10, b=40, c=11), told(a=20, b=80, c=22)
     assert ours.over(theirs) == 0.5
     assert ours.median / theirs.median == 0.5
@@ -67,7 +67,7 @@ def test_samples_become_microseconds_and_megabytes() -> None:
     )
 
 
-def test_the_fastest_peer_is_no_floor_and_not_ours() -> None:
+def test_the_fastest_peer_excludes_floors_and_this_project() -> None:
     results = Results()
     for title, took in ((FLOOR, 1.0), (OURS, 2.0), (AWSLABS, 9.0), (SDK, 8.0)):
         results.figures[Key("warm-call", 0, title)] = told(a=took)
@@ -98,7 +98,7 @@ def test_targets_are_met_by_a_tenth_and_missed_by_the_same() -> None:
     assert {one.word for one in missed} == {"missed"}
 
 
-def test_what_was_not_measured_is_neither_met_nor_missed() -> None:
+def test_a_target_without_a_figure_is_neither_met_nor_missed() -> None:
     verdicts = targets.verdicts(Results())
     assert {one.word for one in verdicts} == {"not measured"}
     assert not any(one.met for one in verdicts)
@@ -184,7 +184,7 @@ import time:         5 |          5 | other
 """
 
 
-def test_imports_stand_under_who_imported_them() -> None:
+def test_imports_are_listed_under_their_importers() -> None:
     modules = profiles.read_imports(IMPORTS)
     assert [(one.name, one.own, one.all, one.importers) for one in modules] == [
         ("_json", 100, 100, ("json.scanner", "json")),
@@ -205,14 +205,14 @@ def test_tables_name_the_path_of_every_cold_figure() -> None:
     assert f"| {OURS} | direct | 1.00 | 0.90 to 1.10 | 1.00 | 20 | 60 | 0.10 | 0.10 |" in text
 
 
-def test_a_busy_machine_is_said() -> None:
+def test_the_report_names_a_busy_machine() -> None:
     results = whole()
     assert "was busy" not in report.about(results)
     results.about["load"] = 7.0
     assert "load average 7.0 at the start. The machine was busy" in report.about(results)
 
 
-def test_what_could_not_be_installed_is_said() -> None:
+def test_the_report_names_peers_that_could_not_be_installed() -> None:
     results = whole()
     results.absent["fastmcp 4.1.6 + Mangum"] = "no such version"
     assert "not measured: fastmcp 4.1.6 + Mangum: no such version" in report.markdown(results)
@@ -259,7 +259,9 @@ def test_a_page_is_written_between_its_marks_and_nowhere_else() -> None:
     assert report.written(report.written(page, "other"), inside) == page
 
 
-def test_a_missing_matplotlib_is_said_with_its_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_a_missing_matplotlib_and_its_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

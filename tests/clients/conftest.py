@@ -1,4 +1,4 @@
-"""The harness in front of the sample functions, for clients that nobody here wrote."""
+"""The harness in front of the sample functions, for official clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FUNCTIONS = Path(__file__).parents[2] / "functions"
 
 @pytest.fixture(scope="module")
 def harness(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
-    """Functions run in process, or where a module is parametrised with `modes.MODES`, as it says."""
+    """Functions run in this process, unless a module is parametrised with `modes.MODES`."""
     runtime = modes.is_runtime(getattr(request, "param", modes.IN_PROCESS))
     with Harness(FUNCTIONS, state_dir=tmp_path_factory.mktemp("state"), runtime=runtime) as running:
         yield running

@@ -28,7 +28,7 @@ LISTS = {"method": "lists", "params": {}, "answers": []}
 
 
 class Heard(NamedTuple):
-    """What a client said at the end: of the lists, and of each conversation under (its name, its place)."""
+    """The output of a client: the lists, and the result of each conversation by its name and number."""
 
     listed: dict[str, Any]
     held: dict[tuple[str, str], dict[str, Any]]
@@ -68,7 +68,7 @@ class Speaker(NamedTuple):
         return Heard(listed, dict(zip(keys, held, strict=True)))
 
     def say(self, calls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Hold any conversations likewise."""
+        """Hold the given conversations with the same client."""
         done = subprocess.run(  # noqa: S603 - our own scripts
             self.command(),
             input="".join(f"{json.dumps(call)}\n" for call in calls),

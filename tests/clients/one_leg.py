@@ -1,7 +1,8 @@
 """One leg of a loop that a client drives itself: `python one_leg.py URL FILE [ANSWERS]`.
 
 FILE carries the conversation from one process to the next: the call as it was first made, and the state to send back.
-ANSWERS is `inputResponses` as JSON; what the server said is printed as JSON. Same tool, same arguments, every leg.
+ANSWERS is `inputResponses` as JSON; the response is printed as JSON.
+Every leg calls the same tool with the same arguments.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from mcp_types import ElicitRequestFormParams, ElicitResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
 
     from mcp.client.session import ClientRequestContext
     from mcp_types import CallToolResult, ElicitRequestParams, GetPromptResult, ReadResourceResult
@@ -25,7 +26,7 @@ def accept(**content: str | float | bool) -> ElicitResult:
 
 
 class Person:
-    """Answers questions in turn. What was asked is in `asked`, what was not needed stays in `answers`."""
+    """Answers questions in turn. `asked` holds the questions, `answers` the answers that are left."""
 
     def __init__(self, *answers: ElicitResult) -> None:
         self.answers = list(answers)
@@ -61,18 +62,32 @@ def talk(client: Client, conversation: Callable[[Client], Awaitable[T]]) -> T:
 
     """
 
+    async def checked(connected: Client) -> T:
+        assert connected.protocol_version == "2026-07-28"
+        return await conversation(connected)
+
+    return run(client, checked)
+
+
+def run(connection: AbstractAsyncContextManager[Client], conversation: Callable[[Client], Awaitable[T]]) -> T:
+    """Hold one conversation over a connection.
+
+    Raises:
+        MCPError: the server refused.
+
+    """
+
     async def connected() -> T | MCPError:
-        async with client:
-            assert client.protocol_version == "2026-07-28"
+        async with connection as client:
             try:
                 return await conversation(client)
-            except MCPError as refused:  # raised in here, it would come out as a group of exceptions
+            except MCPError as refused:  # raised inside the connection, it would arrive in an exception group
                 return refused
 
-    said = anyio.run(connected)
-    if isinstance(said, MCPError):
-        raise said
-    return said
+    outcome = anyio.run(connected)
+    if isinstance(outcome, MCPError):
+        raise outcome
+    return outcome
 
 
 def text(result: CallToolResult | GetPromptResult | ReadResourceResult) -> str:

@@ -1,7 +1,7 @@
 """The last official Python client of 2025, unmodified: `.venv-clients/bin/python python_1.py`.
 
-Reads a conversation from each line of stdin, holds them with a session each, some at once, and prints for each, in the
-same order, what was asked and answered.
+Reads a conversation from each line of stdin and holds each in its own session, some at once.
+Prints the questions and the result of each, in the same order.
 """
 
 from __future__ import annotations

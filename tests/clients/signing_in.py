@@ -1,4 +1,4 @@
-"""A person who signs in: the official client's OAuth flow, with a browser that is told where to go."""
+"""A person who signs in: the official client's OAuth flow, with a simulated browser."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-import anyio
 import httpx2
-from mcp import Client, MCPError
+from mcp import Client
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
+
+from tests.clients import people
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -26,7 +27,7 @@ CALLBACK = "http://127.0.0.1:1/callback"
 
 
 class Storage:
-    """What a client keeps between two runs."""
+    """The storage that a client keeps between two runs."""
 
     def __init__(self) -> None:
         self.tokens: OAuthToken | None = None
@@ -97,18 +98,7 @@ class SigningIn:
             MCPError: the server refused.
 
         """
-
-        async def connected() -> T | MCPError:
-            async with self._client(answer) as client:
-                try:
-                    return await conversation(client)
-                except MCPError as refused:  # raised in here, it would come out as a group of exceptions
-                    return refused
-
-        said = anyio.run(connected)
-        if isinstance(said, MCPError):
-            raise said
-        return said
+        return people.run(self._client(answer), conversation)
 
     @asynccontextmanager
     async def _client(self, answer: ElicitationFnT | None) -> AsyncIterator[Client]:

@@ -1,4 +1,4 @@
-"""What is held with every client: each sample function's conversations, and how each of them ends."""
+"""The conversations that every client holds: those of each sample function, with their results."""
 
 from __future__ import annotations
 

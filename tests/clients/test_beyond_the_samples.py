@@ -1,6 +1,6 @@
-"""What no sample function needs, with the official Python client: progress, logs, sampling, roots, headers, completion.
+"""The official Python client with features that no sample uses: progress, logs, sampling, roots, headers, completion.
 
-The functions are the conformance suite's, which looks at less: here the client must make sense of every message.
+The functions are those of the conformance suite, which checks less: here the client must read every message.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_progress_arrives_before_the_result(url: str) -> None:
 
 
 @pytest.mark.parametrize(("level", "count"), [("debug", 3), ("info", 3), ("warning", 0), (None, 0)])
-def test_log_messages_arrive_if_their_level_was_asked_for(url: str, level: Any, count: int) -> None:  # noqa: ANN401
+def test_log_messages_of_the_requested_level_arrive(url: str, level: Any, count: int) -> None:  # noqa: ANN401
     seen: list[str] = []
 
     async def read(params: LoggingMessageNotificationParams) -> None:
@@ -73,7 +73,7 @@ def test_the_clients_model_is_asked(url: str) -> None:
     assert text(talk(client, lambda client: client.call_tool(f"{ASKS}sampling"))) == "Paris."
 
 
-def test_the_clients_roots_are_asked_for(url: str) -> None:
+def test_a_tool_gets_the_clients_roots(url: str) -> None:
     client = Client(url, list_roots_callback=roots)
     assert text(talk(client, lambda client: client.call_tool(f"{ASKS}list_roots"))) == "file:///home/alice/project"
 
@@ -109,7 +109,7 @@ def test_an_argument_arrives_that_the_client_repeats_in_a_header(url: str, regio
     assert talk(Client(url), listed_then_called) == f"Working in {region}."
 
 
-def test_arguments_that_do_not_fit_a_schema_written_by_hand_are_refused(url: str) -> None:
+def test_arguments_that_violate_a_custom_schema_are_refused(url: str) -> None:
     async def call(client: Client) -> tuple[bool | None, bool | None]:
         fits = await client.call_tool(
             "json_schema_2020_12_tool", {"name": "Al", "contactMethod": "phone", "phone": "1"}

@@ -69,7 +69,7 @@ def test_a_conversation_outlives_the_server_that_began_it(tmp_path: Path) -> Non
     assert answer["content"] == [{"type": "text", "text": "Bug #4522 resolved as Fixed. State set to Resolved."}]
 
 
-def test_a_client_that_changes_the_state_is_refused_in_the_frozen_words(harness: Harness) -> None:
+def test_a_client_that_changes_the_state_gets_the_frozen_message(harness: Harness) -> None:
     async def legs(client: Client) -> CallToolResult | InputRequiredResult:
         first = await client.session.call_tool("update_work_item", RESOLVE, allow_input_required=True)
         assert isinstance(first, InputRequiredResult)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NAMES = list(TALKS) if EVERYTHING else HELD
 HERE = PLACES if EVERYTHING else PLACES[:1]
-# An older client is told the same words whatever its user would have answered.
+# An older client gets the same text whatever its user would have answered.
 TOLD_OF = [name for name in TALKS if name.partition(" ")[0] not in NO]
 
 
@@ -57,13 +57,13 @@ def test_its_user_is_asked_and_answers_as_the_function_says(hear: Hear, client: 
 
 @pytest.mark.parametrize("name", [name for name in TOLD_OF if not TALKS[name].asked])
 @pytest.mark.parametrize("client", TOLD)
-def test_a_client_that_does_not_come_back_calls_what_asks_nothing(hear: Hear, client: str, name: str) -> None:
+def test_a_client_that_does_not_reconnect_can_call_tools_without_questions(hear: Hear, client: str, name: str) -> None:
     assert end(hear(client).held[name, PLACES[0]]) == TALKS[name].end
 
 
 @pytest.mark.parametrize("name", [name for name in TOLD_OF if TALKS[name].asked])
 @pytest.mark.parametrize("client", TOLD)
-def test_a_client_that_does_not_come_back_is_told_in_words_what_is_asked(hear: Hear, client: str, name: str) -> None:
+def test_a_client_that_does_not_reconnect_gets_the_question_as_text(hear: Hear, client: str, name: str) -> None:
     held, talk = hear(client).held[name, PLACES[0]], TALKS[name]
     assert held["asked"] == []
     assert "Not finished: " in end(held)
@@ -77,7 +77,7 @@ PAGE = (Path(__file__).parents[2] / "docs/compatibility.md").read_text(encoding=
 OF_2026 = ["Python `mcp` 2.3", "TypeScript `client` 2.4, pinned to the revision"]
 
 
-def test_the_table_of_clients_is_what_is_tested_here() -> None:
+def test_the_pages_table_of_clients_lists_the_tested_clients() -> None:
     rows = re.findall(r"^\| ((?:Python|TypeScript|Vercel) .*) \|$", PAGE, re.MULTILINE)
     tested = [(name, "2026-07-28", "yes", "yes") for name in OF_2026]
     tested += [(each.name, each.revision, "yes", "yes" if each.asks else "in words") for each in SPEAKERS.values()]

@@ -180,7 +180,7 @@ def test_a_token_that_the_gateway_refuses_in_mid_conversation_is_replaced(harnes
     ]
 
 
-def test_nobody_goes_on_with_somebody_elses_conversation(harness: Harness) -> None:
+def test_a_user_cannot_continue_another_users_conversation(harness: Harness) -> None:
     ann, ben = SigningIn(harness.url, "ann"), SigningIn(harness.url, "ben")
     state = begun(ann)
     with pytest.raises(MCPError) as refused:
@@ -189,7 +189,7 @@ def test_nobody_goes_on_with_somebody_elses_conversation(harness: Harness) -> No
     assert text(ann.use(going_on(state), answer=booking(lambda: None))) == "Rome, window"
 
 
-def test_nobody_goes_on_in_another_client_either(harness: Harness) -> None:
+def test_a_user_cannot_continue_a_conversation_in_another_client(harness: Harness) -> None:
     desk, phone = SigningIn(harness.url, "ann"), SigningIn(harness.url, "ann")
     state = begun(desk)
     with pytest.raises(MCPError) as refused:
@@ -242,7 +242,7 @@ def test_a_challenge_that_has_its_name_again_makes_the_client_ask_for_more(harne
     assert ann.storage.tokens.scope == "trips:write"
 
 
-def test_the_empty_scope_of_api_gateways_challenge_is_asked_for_by_the_client(harness: Harness, issuer: Issuer) -> None:
+def test_the_client_requests_the_empty_scope_of_api_gateways_challenge(harness: Harness, issuer: Issuer) -> None:
     """Of a client that is refused with a token in hand: see docs/identity.md."""
     ann = SigningIn(harness.url)
     ann.use(cancel)
@@ -289,7 +289,7 @@ SCOPE = "trips:write"
 
 
 @pytest.mark.parametrize("at", ["", "/cancel"])
-def test_a_good_token_is_good_everywhere(at: str, harness: Harness, issuer: Issuer) -> None:
+def test_a_valid_token_is_accepted_by_every_function(at: str, harness: Harness, issuer: Issuer) -> None:
     status, _headers, body = post(harness.url + at, f"Bearer {issuer.token(scope=SCOPE)}")
     assert (status, body["result"]["content"][0]["text"]) == (200, "Rome cancelled")
 
@@ -306,7 +306,7 @@ def test_a_good_token_is_good_everywhere(at: str, harness: Harness, issuer: Issu
         ({"iss": "https://another.example"}, "invalid issuer"),
     ],
 )
-def test_a_token_of_somebody_else_or_of_another_time_does_not_pass_the_gateway(
+def test_the_gateway_refuses_foreign_and_expired_tokens(
     at: str, changed: dict[str, Any], description: str, harness: Harness, issuer: Issuer
 ) -> None:
     before = len(harness.invocations)
@@ -333,7 +333,7 @@ def test_an_id_token_passes_the_gateway_and_not_the_function(at: str, harness: H
 
 
 @pytest.mark.parametrize("at", ["", "/cancel"])
-def test_a_token_without_the_scope_is_told_which(at: str, harness: Harness, issuer: Issuer) -> None:
+def test_a_token_without_the_scope_gets_the_name_of_the_scope(at: str, harness: Harness, issuer: Issuer) -> None:
     status, headers, body = post(harness.url + at, f"Bearer {issuer.token(scope='trips:read')}")
     assert (status, body["error"]["data"]["scope"]) == (403, SCOPE)
     origin = harness.url.removesuffix("/mcp")

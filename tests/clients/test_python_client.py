@@ -64,7 +64,7 @@ def test_every_sample_function_has_a_conversation_in_this_file(harness: Harness)
     assert set(harness.functions) == {"mcp", *SAMPLES}
 
 
-def test_a_client_that_knows_no_tasks_is_told_that_audit_year_is_one(at: At) -> None:
+def test_a_client_without_tasks_learns_that_audit_year_requires_them(at: At) -> None:
     with pytest.raises(MCPError) as told:
         Person().call_tool(at("audit_year"), "audit_year", {"year": 2025})
     assert told.value.error.code == -32021
@@ -93,7 +93,7 @@ def test_an_update_that_resolves_nothing_asks_nothing(at: At) -> None:
 
 
 @stopping
-def test_a_person_who_does_not_say_how_ends_the_tool_with_an_error_for_the_model(
+def test_a_person_who_declines_the_resolution_ends_the_tool_with_an_error_for_the_model(
     at: At, answer: ElicitResult, did: str
 ) -> None:
     result = Person(answer).call_tool(at("update_work_item"), "update_work_item", RESOLVE)
@@ -107,14 +107,14 @@ def test_a_person_may_stop_at_the_second_question_as_well(at: At, answer: Elicit
     assert (text(result), result.is_error) == (f"The user {did}: {WHICH}", True)
 
 
-def test_an_answer_that_is_none_of_the_choices_is_asked_for_again(at: At) -> None:
+def test_a_question_with_an_answer_outside_the_choices_is_asked_again(at: At) -> None:
     person = Person(accept(resolution="Forgotten"), accept(resolution="Fixed"))
     result = person.call_tool(at("update_work_item"), "update_work_item", RESOLVE)
     assert text(result) == "Bug #4522 resolved as Fixed. State set to Resolved."
     assert [message.startswith(HOW) for message, _form in person.asked] == [True, True]
 
 
-def test_the_weather_is_told_to_a_person_with_a_name(at: At) -> None:
+def test_a_person_with_a_name_gets_the_weather(at: At) -> None:
     person = Person(accept(name="octocat"))
     result = person.call_tool(at("get_weather"), "get_weather", {"location": "New York"})
     assert text(result) == "Current weather in New York:\nTemperature: 72°F\nConditions: Partly cloudy"
@@ -122,7 +122,7 @@ def test_the_weather_is_told_to_a_person_with_a_name(at: At) -> None:
 
 
 @stopping
-def test_the_weather_is_not_told_to_a_person_without_a_name(at: At, answer: ElicitResult, did: str) -> None:
+def test_a_person_without_a_name_gets_no_weather(at: At, answer: ElicitResult, did: str) -> None:
     result = Person(answer).call_tool(at("get_weather"), "get_weather", {"location": "New York"})
     assert (text(result), result.is_error) == (f"The user {did}: Please provide your GitHub username", True)
 
@@ -174,7 +174,7 @@ def test_a_person_who_finds_the_trip_too_dear_books_nothing(at: At) -> None:
 
 
 @stopping
-def test_no_trip_is_booked_for_a_person_who_does_not_say(at: At, answer: ElicitResult, did: str) -> None:
+def test_no_trip_is_booked_for_a_person_who_declines(at: At, answer: ElicitResult, did: str) -> None:
     result = Person(answer).call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
     assert (text(result), result.is_error) == (f"The user {did}: {PRICE}", True)
 
@@ -200,7 +200,7 @@ def test_where_and_when_are_asked_in_one_round(at: At, harness: Harness) -> None
 
 
 @pytest.mark.parametrize("answer", [DECLINE, CANCEL], ids=["decline", "cancel"])
-def test_no_trip_is_planned_for_a_person_who_does_not_say(at: At, answer: ElicitResult) -> None:
+def test_no_trip_is_planned_for_a_person_who_declines(at: At, answer: ElicitResult) -> None:
     result = Person(accept(city="Lisbon"), answer).call_tool(at("plan_trip"), "plan_trip", {"days": 5})
     assert text(result) == "No trip was planned."
 

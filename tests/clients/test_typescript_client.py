@@ -23,7 +23,7 @@ SCRIPT = Path(__file__).with_name("talk.mjs")
 
 
 class Heard(NamedTuple):
-    """What the script printed: the lists, and each conversation under (its name, its place)."""
+    """The output of the script: the lists, and the result of each conversation by its name and number."""
 
     listed: dict[str, Any]
     held: dict[tuple[str, str], dict[str, Any]]

@@ -41,15 +41,15 @@ SUBSCRIPTIONS = {
 }
 
 
-# What the revisions of 2025 come to: scenarios, checks that pass, and what the suite has no use for. Here a stream ends
-# when somebody has to be asked; what asks nobody is one response: for test_reconnection it says "not applicable".
+# The results for the revisions of 2025: scenarios, checks that pass, and scenarios that are not applicable. Here a
+# stream ends at a question, and a call without one is one response, so test_reconnection is "not applicable".
 EARLIER: dict[str, tuple[int, int, list[str]]] = {
     "2025-11-25": (33, 76, ["server-sse-polling"]),
     "2025-06-18": (27, 52, []),
 }
 # They subscribe without asking whether that is advertised: expected-failures.yml.
 UNADVERTISED = {"resources-subscribe", "resources-unsubscribe"}
-# A session is a token that nobody keeps, so there is nothing to delete: 405, as the specification allows.
+# A session is a token that the server does not store, so DELETE gets 405, as the specification allows.
 SESSIONS = {"server-session-delete-accepted", "server-session-terminated-returns-404"}
 
 # The suite gives these 0.6 seconds, in which a process may start, or may not: so it finds them started.
@@ -57,7 +57,7 @@ HURRIED = ("test_streaming_elicitation", "test_logging_tool")
 
 
 class Verdict(NamedTuple):
-    """What the suite said: its exit code, the end of its report, and every check by scenario."""
+    """The result of the suite: its exit code, the end of its report, and every check by scenario."""
 
     exit_code: int
     report: str
@@ -123,7 +123,7 @@ def _scenario(file: Path) -> str:
     return named[1] if named else file.parent.name
 
 
-def test_nothing_fails_and_nothing_is_warned_about(everything: Verdict) -> None:
+def test_no_scenario_fails_or_warns(everything: Verdict) -> None:
     assert everything.with_status("FAILURE", "WARNING") == []
     assert everything.exit_code == 0, everything.report
 
@@ -133,7 +133,7 @@ def test_all_forty_scenarios_have_run(everything: Verdict) -> None:
     assert [scenario for scenario, checks in everything.checks.items() if not _passed(checks)] == []
 
 
-def test_nothing_is_skipped_but_subscriptions(everything: Verdict) -> None:
+def test_only_subscriptions_are_skipped(everything: Verdict) -> None:
     skipped = {check["id"] for checks in everything.checks.values() for check in checks if check["status"] == "SKIPPED"}
     assert skipped <= SUBSCRIPTIONS
 
@@ -194,7 +194,7 @@ at_earlier_revisions = pytest.mark.parametrize(
 
 
 @at_earlier_revisions
-def test_nothing_of_an_earlier_revision_fails_but_subscriptions_and_nothing_is_warned_about(earlier: Verdict) -> None:
+def test_only_subscriptions_of_an_earlier_revision_fail_without_warnings(earlier: Verdict) -> None:
     assert {line.partition(":")[0] for line in earlier.with_status("FAILURE", "WARNING")} == UNADVERTISED
     assert earlier.exit_code == 0, earlier.report
 
@@ -210,7 +210,7 @@ def test_all_scenarios_of_an_earlier_revision_have_run_and_as_many_checks_pass_a
 
 
 @at_earlier_revisions
-def test_nothing_of_an_earlier_revision_is_skipped_but_the_end_of_a_session(earlier: Verdict) -> None:
+def test_only_the_end_of_a_session_is_skipped_in_an_earlier_revision(earlier: Verdict) -> None:
     skipped = {check["id"] for checks in earlier.checks.values() for check in checks if check["status"] == "SKIPPED"}
     assert skipped == SESSIONS
 

@@ -27,12 +27,12 @@ def test_both_placements_offer_the_same() -> None:
     assert {listed: one[listed] for listed in LISTS} == {listed: many[listed] for listed in LISTS}
 
 
-def test_every_handler_has_a_lambda_of_its_own() -> None:
+def test_every_handler_has_its_own_lambda() -> None:
     folders = [folder for of in generated.generate(HERE / "functions")["functions"].values() for folder in of.values()]
     assert sorted(folders) == sorted(app.parent.name for app in APPS if app.parent.name != "mcp")
 
 
-def test_the_fixtures_use_the_public_words_only() -> None:
+def test_the_fixtures_use_only_public_names() -> None:
     assert {app: module for app in APPS for module in _imported(app) if module.startswith("mcp_functions.")} == {}
 
 

@@ -30,7 +30,7 @@ class Client:
         self.replies: list[Reply] = []
 
     def request(self, method: str, params: Mapping[str, Any], **beside: Any) -> Reply:  # noqa: ANN401 - JSON
-        """Send one request; `beside` stands beside its params, at the top level of the message."""
+        """Send one request; `beside` holds members at the top level of the message, beside its params."""
         meta = params.get("_meta", {})
         sent = wire.message(method, params, id=next(self.ids), capabilities=self.capabilities, meta=meta)
         named = None if method.startswith("tasks/") else params.get(wire.NAMED.get(method, ""))

@@ -31,7 +31,7 @@ def placed(request: pytest.FixtureRequest, _speaking: None) -> tuple[str, Lambda
 
 @pytest.fixture
 def over(placed: tuple[str, LambdaFunction]) -> Callable[..., Events]:
-    """Talk to the functions of these tests as somebody, in both placements, and maybe by another clock."""
+    """Reach the functions of these tests as a given caller, in both placements, and optionally with another clock."""
     placement, function = placed
 
     def as_(who: str = "alice", clock: Clock | None = None, *, fresh: bool = False) -> Events:

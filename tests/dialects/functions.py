@@ -1,4 +1,4 @@
-"""What the tests of dialects call: every way of asking that there is, in one function."""
+"""The function that the tests of dialects call: it asks in every possible way."""
 
 from typing import Annotated
 
@@ -48,14 +48,14 @@ def sheds(*, step: Step) -> str:
 
 @tool
 def sampled(*, sample: Sample, progress: Progress) -> str:
-    """Say how far it is, and ask the client's model."""
+    """Report progress, and ask the client's model."""
     progress(1, total=2)
     return str(sample("word", "A word?", max_tokens=5)["content"]["text"])
 
 
 @tool
 def long(text: str, *, elicit: Elicit) -> str:
-    """Take a long text, and ask."""
+    """Accept a long text, and ask."""
     return f"{len(text)} {elicit('sure', 'Sure?', Name).name}"
 
 
@@ -86,13 +86,13 @@ def broken(*, step: Step) -> str:
 
 @prompt
 def greeting(*, elicit: Elicit) -> str:
-    """Write a prompt for somebody."""
+    """Write a prompt for a person."""
     return f"Say hello to {elicit('who', 'To whom?', Name).name}."
 
 
 @resource("reports://{year}")
 def report(year: int, *, elicit: Elicit) -> str:
-    """Read a report as somebody."""
+    """Read a report under a name."""
     return f"{year}, read by {elicit('reader', 'Who reads?', Name).name}"
 
 

@@ -50,7 +50,7 @@ def test_a_dialect_that_there_is_not_stops_the_server_and_its_log_lists_those_th
 
 
 def test_to_take_a_dialect_away_is_to_delete_its_file() -> None:
-    """Nothing in the package names one: neither another dialect, nor who finds it."""
+    """No module of the package names a dialect, neither another dialect nor the code that loads them."""
     package = Path(dialects.__file__).parents[1]
     modules = sorted(path.stem for path in Path(dialects.__file__).parent.glob("sep_*.py"))
     assert modules == ["sep_1685", "sep_1858", "sep_2322_tasks"]
@@ -73,7 +73,9 @@ def test_a_stream_is_not_resumed_by_get(over: Over) -> None:
 
 
 @pytest.mark.parametrize("option", [0, 1, 2])
-def test_a_call_that_is_too_large_for_a_state_says_so(option: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_call_that_is_too_large_for_a_state_gets_an_error_that_says_so(
+    option: int, caplog: pytest.LogCaptureFixture
+) -> None:
     with deployed(MCP_DIALECTS=DIALECTS, MCP_MAX_STATE_CHARS="1000"):
         client = StateClient(Events(place("direct", *EVERY)), option)
         call = {"name": "long", "arguments": {"text": "x" * 2000}}
@@ -111,7 +113,7 @@ response = st.fixed_dictionaries(
     body=odd | response | st.lists(response, max_size=3),
     last=st.none() | st.sampled_from(["", "x", "all.x", "all.ks1.A"]),
 )
-def test_nothing_that_a_client_makes_up_breaks_a_server_that_speaks_dialects(
+def test_no_invented_request_breaks_a_server_with_dialects(
     over: Over,
     body: Any,  # noqa: ANN401 - JSON
     last: str | None,

@@ -61,7 +61,7 @@ def harness(request: pytest.FixtureRequest, project: Path) -> Iterator[Harness]:
 
 @pytest.fixture
 def reach(request: pytest.FixtureRequest, harness: Harness) -> Callable[..., Http]:
-    """Reach a function as somebody, where the parameter says."""
+    """Reach a function as a given caller, in the placement of the parameter."""
     assert harness.issuer
     token = harness.issuer.token
 
@@ -133,7 +133,7 @@ def test_the_echo_of_sep_2322(reach: Callable[..., Http]) -> None:
 
 
 @pytest.mark.parametrize("harness", [modes.IN_PROCESS], indirect=True)
-def test_a_turn_begun_at_one_url_goes_on_at_the_other(harness: Harness) -> None:
+def test_a_turn_that_begins_at_one_url_continues_at_the_other(harness: Harness) -> None:
     assert harness.issuer
     token = harness.issuer.token(subject="alice")
     door, own = Http(harness.url, token), Http(f"{harness.url}/update_work_item", token)
@@ -147,7 +147,7 @@ def test_a_turn_begun_at_one_url_goes_on_at_the_other(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize("harness", [modes.IN_PROCESS], indirect=True)
-def test_the_endpoint_says_which_dialects_it_speaks(harness: Harness) -> None:
+def test_the_endpoint_lists_its_dialects(harness: Harness) -> None:
     assert harness.issuer
     client = MultiTurnClient(Http(harness.url, harness.issuer.token(subject="alice")))
     (message,) = client.request("server/discover", {}).messages

@@ -1,4 +1,4 @@
-"""SEP-1685, `state` beside the server's request: its examples, its client, and what nobody may do to it."""
+"""SEP-1685, `state` beside the server's request: its examples, its client, and attacks on the state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ANSWERS = {
 
 
 def fill(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in the form of a question by what it says."""
+    """Fill in the form of a question according to its message."""
     message = request["params"]["message"]
     return ANSWERS.get(message) or accept(name=message[0].lower())
 
@@ -55,8 +55,8 @@ def refused(reply: Reply) -> None:
 
 
 @pytest.mark.parametrize("objects", [False, True])
-def test_the_azure_devops_rounds_of_the_document_are_held_word_for_word(over: Over, *, objects: bool) -> None:
-    # What may differ: ids and `jsonrpc`, which the document leaves out; `mode` and `_meta`, as in tests/seeds; and the
+def test_the_azure_devops_rounds_match_the_document_word_for_word(over: Over, *, objects: bool) -> None:
+    # These may differ: ids and `jsonrpc`, which the document leaves out; `mode` and `_meta`, as in tests/seeds; and the
     # state, which holds more than the document's, sealed, and goes with the first question too.
     shown = json.loads((EXAMPLES / "sep-1685-update-work-item.json").read_text(encoding="utf-8"))
     client = StateClient(over(), objects=objects)
@@ -116,7 +116,7 @@ def test_its_client_sees_every_kind_of_call_to_its_end(over: Over, option: int, 
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_where_nothing_is_asked_a_ping_carries_the_state(over: Over, option: int) -> None:
+def test_a_ping_carries_the_state_when_a_round_asks_nothing(over: Over, option: int) -> None:
     WORKED.clear()
     client = StateClient(over(), option)
     call = {"name": "sheds", "arguments": {}}
@@ -132,7 +132,7 @@ def test_where_nothing_is_asked_a_ping_carries_the_state(over: Over, option: int
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_progress_goes_before_what_is_asked_and_a_model_may_be_asked(over: Over, option: int) -> None:
+def test_progress_precedes_a_question_and_a_model_may_be_asked(over: Over, option: int) -> None:
     client = StateClient(over(), option)
     params = {"name": "sampled", "arguments": {}, "_meta": {"progressToken": "p"}}
     said = {"role": "assistant", "content": {"type": "text", "text": "tree"}, "model": "m"}
@@ -155,7 +155,7 @@ def test_a_client_without_the_declaration_gets_the_released_revision(over: Over)
     client = Client(over(), None)
     (message,) = client.request("tools/call", RESOLVE).messages
     assert message["result"]["resultType"] == "input_required"
-    # what stands beside the params is no word of the released revision
+    # the released revision defines no member beside the params
     (again,) = client.request("tools/call", RESOLVE, dependent_responses={"responses": "x"}).messages
     assert again["result"]["resultType"] == "input_required"
 
@@ -189,7 +189,7 @@ def test_a_round_without_its_state_is_asked_again(over: Over, option: int) -> No
     assert text(client.run("tools/call", BOTH, fill)) == "a b c"
 
 
-def test_of_two_answers_the_one_that_brings_its_state_counts(over: Over) -> None:
+def test_only_the_answer_with_its_state_counts(over: Over) -> None:
     client = StateClient(over(), 2)
     asked = client.request("tools/call", BOTH).messages[-1]["dependent_requests"]
     told = client.responses(asked, fill)
@@ -221,7 +221,7 @@ def test_a_question_that_is_left_out_is_asked_again(over: Over) -> None:
 
 @pytest.mark.parametrize("told", [[], "x", {}, {"responses": {}}, {"responses": ["x"]}, {"responses": None}])
 @pytest.mark.parametrize("option", [1, 2])
-def test_answers_without_a_shape_are_refused(over: Over, option: int, told: object) -> None:
+def test_malformed_answers_are_refused(over: Over, option: int, told: object) -> None:
     reply = StateClient(over(), option).request("tools/call", BOTH, dependent_responses=told)
     assert (reply.status, reply.messages[0]["error"]["code"]) == (400, -32602)
     assert "dependent_responses" in reply.messages[0]["error"]["message"]
@@ -254,7 +254,7 @@ def test_a_client_that_fails_to_ask_ends_the_call_with_an_error_that_says_so(ove
         lambda sent: {**sent, "result": []},
     ],
 )
-def test_what_is_neither_a_result_nor_an_error_is_refused(over: Over, spoil: Callable[[Any], Any]) -> None:
+def test_a_response_without_result_or_error_is_refused(over: Over, spoil: Callable[[Any], Any]) -> None:
     client = StateClient(over())
     asked = client.request("tools/call", RESOLVE).messages[-1]
     reply = client.post(spoil(client.response(asked, fill)))
@@ -357,6 +357,6 @@ def test_a_state_expires(over: Over, option: int) -> None:
         refused(client.request("tools/call", BOTH, dependent_responses=told))
 
 
-def test_another_container_goes_on(over: Over) -> None:
+def test_another_container_continues_the_conversation(over: Over) -> None:
     for option in OPTIONS:
         assert text(StateClient(over(fresh=True), option).run("tools/call", RESOLVE, fill)).startswith("Bug #4522")

@@ -1,4 +1,4 @@
-"""SEP-1858, multi-turn SSE: its example, its client, and what nobody may do to it."""
+"""SEP-1858, multi-turn SSE: its example, its client, and attacks on its turns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BOTH = {"name": "both", "arguments": {}}
 
 
 def fill(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in the form of a question by what it says."""
+    """Fill in the form of a question according to its message."""
     match request["params"]["message"]:
         case message if "How was this bug resolved?" in message:
             return accept(resolution="Duplicate")
@@ -114,7 +114,7 @@ def test_progress_goes_before_the_turn_and_a_model_may_be_asked(over: Over) -> N
     assert [event["event"] for event in client.replies[0].events] == [
         "message", "buffer_input", "message", "input_required",
     ]  # fmt: skip
-    # what the call said of itself counts in the next turn, too
+    # the next turn uses the metadata of the call, too
     assert [message.get("method") for message in client.replies[1].messages] == ["notifications/progress", None]
 
 
@@ -126,7 +126,7 @@ def test_a_round_without_a_question_is_a_turn_that_is_answered_with_an_empty_arr
     assert WORKED == [1, 2]
 
 
-def test_what_asks_nothing_is_answered_as_ever(over: Over) -> None:
+def test_a_call_without_questions_is_answered_as_without_the_dialect(over: Over) -> None:
     call = {"name": "plain", "arguments": {"number": 7}}
     reply = MultiTurnClient(over()).request("tools/call", call)
     assert reply.headers["content-type"] == "application/json"
@@ -167,14 +167,14 @@ def test_another_container_goes_on_and_the_answers_may_come_in_any_order(over: O
     assert [one["params"]["message"] for one in turn[0]] == ["C?"]
 
 
-def test_an_answer_that_is_left_out_is_asked_for_again_and_the_other_is_kept(over: Over) -> None:
+def test_a_missing_answer_is_asked_again_and_the_other_is_kept(over: Over) -> None:
     client, requests, event_id = begun(over, BOTH)
     turn = client.turn(client.answer(respond(requests)[:1], event_id))
     assert turn is not None
     assert [one["params"]["message"] for one in turn[0]] == ["B?"]
 
 
-def test_what_was_not_asked_is_ignored(over: Over) -> None:
+def test_an_answer_without_a_question_is_ignored(over: Over) -> None:
     client, requests, event_id = begun(over, BOTH)
     stray: list[dict[str, Any]] = [{"jsonrpc": "2.0", "id": id_, "result": {}} for id_ in ("nobody", 7)]
     turn = client.turn(client.answer([*stray, *respond(requests)], event_id))
@@ -216,7 +216,7 @@ def test_a_client_that_fails_to_ask_ends_the_call_with_an_error_that_says_so(
         lambda responses: [responses],
     ],
 )
-def test_what_is_no_array_of_responses_is_refused(over: Over, spoil: Callable[[Any], Any]) -> None:
+def test_responses_that_are_not_an_array_are_refused(over: Over, spoil: Callable[[Any], Any]) -> None:
     client, requests, event_id = begun(over)
     reply = client.answer(spoil(respond(requests)), event_id)
     assert (reply.status, reply.messages[0]["error"]["code"]) == (400, -32600)
@@ -306,7 +306,7 @@ def test_an_event_id_expires_as_its_state_does(over: Over) -> None:
     refused(client, respond(requests), event_id)
 
 
-def test_a_request_state_is_no_event_id_and_an_event_id_no_request_state(over: Over) -> None:
+def test_a_request_state_is_not_accepted_as_an_event_id_nor_the_reverse(over: Over) -> None:
     client, requests, event_id = begun(over)
     (modern,) = Client(over(), None).request("tools/call", RESOLVE).messages
     refused(client, respond(requests), f"all.{modern['result']['requestState']}")
@@ -315,7 +315,7 @@ def test_a_request_state_is_no_event_id_and_an_event_id_no_request_state(over: O
     assert message["error"]["data"] == {"reason": "invalid_request_state"}
 
 
-def test_what_was_called_cannot_be_read_from_the_event_id(over: Over) -> None:
+def test_an_event_id_does_not_show_the_call(over: Over) -> None:
     _client, _requests, event_id = begun(over)
     assert "4522" not in event_id
     assert event_id.isascii()
@@ -329,7 +329,7 @@ def test_what_was_called_cannot_be_read_from_the_event_id(over: Over) -> None:
         ("resources/read", {"uri": f"long://{'x' * 5000}"}),
     ],
 )
-def test_what_does_not_fit_into_a_header_is_refused_when_it_is_sealed_with_the_remedy(
+def test_a_state_too_large_for_a_header_is_refused_with_the_remedy(
     over: Over, caplog: pytest.LogCaptureFixture, method: str, params: dict[str, Any]
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -370,13 +370,13 @@ def test_a_server_without_the_dialect_knows_nothing_of_it() -> None:
         assert reply.messages[0]["error"]["code"] == -32600
 
 
-def test_what_the_endpoint_hands_on_for_a_client_of_2025_is_answered_as_ever(over: Over) -> None:
+def test_a_forwarded_request_of_a_2025_client_is_answered_as_without_the_dialect(over: Over) -> None:
     client = MultiTurnClient(over())
     (message,) = client.request("tools/call", {**RESOLVE, "_meta": {META_EARLIER: "2025-11-25"}}).messages
     assert message["result"]["resultType"] == "input_required"
 
 
-def test_a_client_of_2025_is_answered_as_its_revision_says_whatever_it_declares() -> None:
+def test_a_client_of_2025_is_answered_by_its_revision_whatever_it_declares() -> None:
     client = LegacyClient(serve(*EVERY), context=wire.Context("local-all"))
     client.initialize(capabilities={"elicitation": {}, "experimental": {"sep-1858": {}}})
     told = [event.data for event in client.call(RESOLVE["name"], **RESOLVE["arguments"]) if event.data]

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_functions.local import environment
 from mcp_functions.testing import Context, deployed
-from mcp_functions.testing.deployment import take_orders
+from mcp_functions.testing.deployment import take_invocations
 from tests.dialects.clients import EVERYTHING, RELATED, Client, PersistentClient, accept
 from tests.dialects.functions import TASKS
 from tests.dialects.wires import ISSUER, Events
@@ -42,7 +42,7 @@ class World:
         return PersistentClient(Events(self.reached, who))
 
     def work(self) -> None:
-        for order in take_orders("local-all-worker"):
+        for order in take_invocations("local-all-worker"):
             from_resource = environment.for_tokens(issuer=ISSUER, resource="https://mcp.example/mcp")
             with environment.applied(from_resource):
                 assert self.own(order, Context("local-all-worker", 900_000)) == {}
@@ -63,7 +63,7 @@ def world(request: pytest.FixtureRequest, _speaking: None) -> World:
 @pytest.fixture(autouse=True)
 def _nobody_waits() -> Iterator[None]:
     yield
-    for _order in take_orders("local-all-worker"):
+    for _order in take_invocations("local-all-worker"):
         pass  # of a task that a test has left
 
 
@@ -76,11 +76,11 @@ def example(name: str) -> list[dict[str, Any]]:
 
 
 class Replay:
-    """Sends the requests of an example under the id that the task has here, and judges what comes back.
+    """Sends the requests of an example with the task's real id, and judges the responses.
 
-    What may differ, and nothing else: the task's id, its times, `pollInterval`, which is the server's to say; `_meta`
-    of requests, and `serverInfo` in that of results, as in tests/seeds; `requestState`, "Servers MAY include" it. Once
-    the document writes `_meta` beside a result instead of into it: there it stands in the result, as everywhere else.
+    Only these members may differ: the task's id and times; `pollInterval`, because the server chooses it; `_meta` of
+    requests and `serverInfo` in that of results, as in tests/seeds; `requestState`, because "Servers MAY include" it.
+    In one place the document writes `_meta` beside a result; here it is inside the result.
     """
 
     def __init__(self, client: PersistentClient) -> None:
@@ -121,7 +121,7 @@ def test_the_echo_of_the_document_is_held_message_by_message(world: World) -> No
     assert replay.client.get(replay.task_id)["status"] == "completed"
 
 
-def test_information_that_was_not_requested_is_acknowledged_and_the_task_goes_on_waiting(world: World) -> None:
+def test_an_answer_that_was_not_requested_is_acknowledged_and_the_task_keeps_waiting(world: World) -> None:
     replay, shown = Replay(world.client()), example("sep-2322-echo")
     for request in shown[:2:2]:
         replay.request(request)
@@ -138,7 +138,7 @@ def test_information_that_was_not_requested_is_acknowledged_and_the_task_goes_on
 # ---- A wish for a task
 
 
-def test_how_long_a_task_is_kept_is_the_clients_wish_within_what_the_server_keeps(world: World) -> None:
+def test_the_client_chooses_a_tasks_lifetime_within_the_servers_limit(world: World) -> None:
     client = world.client()
     assert client.call("echo", ttl=5_000)["task"]["ttl"] == 5_000
     assert client.call("echo", ttl=None)["task"]["ttl"] == 86_400_000
@@ -152,7 +152,7 @@ def test_malformed_task_params_are_refused_with_an_explanation(world: World, wis
     assert "params.task" in error["message"]
 
 
-def test_what_is_no_task_is_answered_at_once(world: World) -> None:
+def test_a_call_without_a_task_is_answered_at_once(world: World) -> None:
     result = world.client().told("tools/call", {"name": "plain", "arguments": {"number": 7}, "task": {"ttl": 5}})
     assert (result["resultType"], result["content"][0]["text"]) == ("complete", "7")
 
@@ -162,14 +162,14 @@ def test_a_call_without_task_params_runs_in_rounds(world: World) -> None:
     assert (result["resultType"], list(result["inputRequests"])) == ("input_required", ["echo_input"])
 
 
-def test_what_can_only_be_a_task_says_how_to_ask_for_one(world: World) -> None:
+def test_a_tool_that_requires_a_task_explains_how_to_request_one(world: World) -> None:
     error = world.client().told("tools/call", {"name": "paid", "arguments": {}})
     assert error["code"] == -32602
     assert "params.task" in error["message"]
     assert world.client().call("paid")["task"]["status"] == "working"
 
 
-def test_what_a_signature_asks_is_asked_in_rounds_before_the_task(world: World) -> None:
+def test_declared_questions_are_asked_in_rounds_before_the_task(world: World) -> None:
     client = world.client()
     call = {"name": "signed", "arguments": {}, "task": {"ttl": 60_000}}
     first = client.told("tools/call", call)
@@ -192,7 +192,7 @@ def test_a_result_is_never_waited_for(world: World) -> None:
     assert (error["data"]["task"]["taskId"], error["data"]["task"]["status"]) == (task_id, "working")
 
 
-def test_how_a_task_is_does_not_say_what_it_asks_or_found(world: World) -> None:
+def test_the_status_of_a_task_omits_its_question_and_result(world: World) -> None:
     client = world.client()
     task_id = world.asked(client)
     keys = {"taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttl", "pollInterval", "_meta"}
@@ -227,7 +227,7 @@ def test_a_task_can_be_cancelled_and_has_no_result_then(world: World) -> None:
     assert client.result(task_id)["message"] == "The task was cancelled, so it has no result"
 
 
-def test_a_client_that_cannot_show_the_question_hears_so_only_where_it_would_be_shown(world: World) -> None:
+def test_a_client_without_elicitation_gets_the_error_only_at_the_question(world: World) -> None:
     client = world.client()
     task_id = world.asked(client)
     client.capabilities = {"experimental": client.capabilities["experimental"]}
@@ -291,7 +291,7 @@ def test_a_task_id_that_was_never_issued_is_unknown(world: World, method: str, t
     assert world.client().told(method, {"taskId": task_id, **HELLO}) == UNKNOWN
 
 
-def test_the_header_may_name_the_task_and_then_says_the_truth(world: World) -> None:
+def test_a_header_that_names_the_task_must_match(world: World) -> None:
     client = world.client()
     task_id = world.asked(client)
     sent = wire.message("tasks/get", {"taskId": task_id}, capabilities=client.capabilities)
@@ -360,7 +360,7 @@ def test_a_state_expires(world: World) -> None:
         world.clock.at = began
 
 
-def test_an_answer_to_an_earlier_question_is_none_to_a_later_one(world: World) -> None:
+def test_an_answer_to_an_earlier_question_does_not_answer_a_later_one(world: World) -> None:
     client = world.client()
     task_id = world.asked(client, "paid")
     state = client.result(task_id)["requestState"]
@@ -389,7 +389,7 @@ def test_a_client_without_the_declaration_gets_method_not_found(world: World, me
         assert (reply.status, reply.messages[0]["error"]["code"]) == (404, -32601)
 
 
-def test_the_released_extension_is_spoken_as_ever_beside_it(world: World) -> None:
+def test_the_released_extension_works_beside_the_dialect(world: World) -> None:
     task_id = world.asked(world.client())
     released = Client(world.client().over, None)
     released.capabilities = dict(wire.WITH_TASKS)

@@ -1,4 +1,4 @@
-"""Conversations of the three clients as docs/dialects.md shows them: what is drawn or sealed is an ellipsis there."""
+"""Conversations of the three clients as docs/dialects.md shows them, with random and sealed values as an ellipsis."""
 
 from __future__ import annotations
 

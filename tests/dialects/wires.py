@@ -1,4 +1,4 @@
-"""What a client of a dialect talks over: events of one process, or HTTP; and who it is."""
+"""The connections of a dialect's client: events in this process, or HTTP; and the client's identity."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class Age(BaseModel):
 
 @tool
 def greet(greeting: str, weight: float = 1, *, elicit: Elicit) -> str:  # noqa: ARG001 - it is bound all the same
-    """Greet somebody; asks twice."""
+    """Greet a person after two questions."""
     name = elicit("name", "Who are you?", Name).name
     age = elicit("age", f"How old are you, {name}?", Age).age
     return f"{greeting}, {name} ({age})"
@@ -190,7 +190,7 @@ def test_a_prompt_and_a_resource_hold_a_conversation_too(app: App) -> None:
     "method",
     ["server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"],
 )
-def test_what_can_be_listed_is_listed(app: App, method: str) -> None:
+def test_the_dispatcher_answers_every_list(app: App, method: str) -> None:
     assert app.send(method)["result"]["resultType"] == "complete"
     assert app.status == 200
 
@@ -229,7 +229,7 @@ def test_any_other_method_is_404_with_a_json_rpc_body(app: App, method: str) -> 
         ("resources/templates/list", {}),
     ],
 )
-def test_what_was_not_advertised_is_404_too(method: str, params: dict[str, Any]) -> None:
+def test_a_method_that_is_not_advertised_is_404_too(method: str, params: dict[str, Any]) -> None:
     app = App(add)
     assert app.send(method, params)["error"]["code"] == -32601
     assert app.status == 404
@@ -299,7 +299,7 @@ def test_a_prompts_arguments_that_do_not_fit_are_an_error(app: App, arguments: d
 # Questions
 
 
-def test_answers_that_nobody_asked_for_are_asked_for(app: App) -> None:
+def test_answers_without_a_state_do_not_replace_questions(app: App) -> None:
     cold = {"name": accept(name="Eve"), "age": accept(age=1)}
     result = app.call("greet", arguments={"greeting": "Hi"}, inputResponses=cold)["result"]
     assert list(result["inputRequests"]) == ["name"]
@@ -318,7 +318,7 @@ def test_a_missing_answer_is_asked_again_with_a_new_state(app: App) -> None:
     assert result["requestState"] != state
 
 
-def test_an_answer_that_does_not_fit_is_asked_again_and_says_why(app: App) -> None:
+def test_a_question_with_an_invalid_answer_is_asked_again_with_the_reason(app: App) -> None:
     answered = {"name": accept(name=7)}
     result = app.call("greet", arguments={"greeting": "Hi"}, requestState=begun(app), inputResponses=answered)["result"]
     message = result["inputRequests"]["name"]["params"]["message"]
@@ -332,7 +332,7 @@ def test_an_answer_that_does_not_fit_is_asked_again_and_says_why(app: App) -> No
     assert list(done["result"]["inputRequests"]) == ["age"]
 
 
-def test_what_the_client_cannot_show_is_never_asked(app: App) -> None:
+def test_a_question_that_the_client_cannot_show_is_never_asked(app: App) -> None:
     error = app.call("greet", arguments={"greeting": "Hi"}, capabilities={})["error"]
     assert (app.status, error["code"]) == (400, -32021)
     assert error["data"] == {"requiredCapabilities": {"elicitation": {}}}
@@ -341,7 +341,7 @@ def test_what_the_client_cannot_show_is_never_asked(app: App) -> None:
     assert error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
 
 
-def test_a_client_that_cannot_be_asked_hears_what_would_have_been_asked() -> None:
+def test_a_client_without_elicitation_gets_the_missing_capability() -> None:
     @tool
     def pays(*, elicit: Elicit, sample: Sample) -> str:
         if sample.possible:
@@ -366,7 +366,7 @@ def test_capabilities_are_those_of_each_request(app: App) -> None:
     assert "inputRequests" in app.call("greet", **params)["result"]
 
 
-def test_a_client_without_capabilities_may_call_what_does_not_ask(app: App) -> None:
+def test_a_client_without_capabilities_may_call_tools_without_questions(app: App) -> None:
     assert text(app.call("add", arguments={"a": 1, "b": 2}, capabilities={})) == "3"
 
 
@@ -400,7 +400,7 @@ def test_the_low_level_keeps_its_state_between_rounds() -> None:
     assert text(app.call("count", capabilities={"roots": {}}, **more)) == "2 ['roots']"
 
 
-def test_a_state_without_a_question_still_says_that_there_are_none() -> None:
+def test_a_state_without_a_question_comes_with_empty_input_requests() -> None:
     class Draft(BaseModel):
         done: bool = False
 
@@ -491,7 +491,7 @@ def test_a_state_expires_after_the_time_its_handler_gives(app: App) -> None:
     assert app.call("hurry", **params)["error"] == REFUSED
 
 
-def test_a_state_is_verified_even_where_nobody_would_read_it(app: App) -> None:
+def test_a_state_is_verified_even_if_the_handler_never_reads_it(app: App) -> None:
     assert app.call("add", arguments={"a": 1, "b": 2}, requestState="x")["error"] == REFUSED
     assert app.call("add", arguments={"a": "no number"}, requestState="x")["error"] == REFUSED
 
@@ -503,7 +503,7 @@ def test_a_function_without_keys_refuses_every_state() -> None:
     assert text(app.call("add", arguments={"a": 1, "b": 2})) == "3"
 
 
-def test_why_a_state_was_refused_stands_in_the_log_alone(app: App, caplog: pytest.LogCaptureFixture) -> None:
+def test_only_the_log_shows_why_a_state_was_refused(app: App, caplog: pytest.LogCaptureFixture) -> None:
     state = begun(app)
     with caplog.at_level(logging.INFO, "mcp_functions"):
         app.call("greet", arguments={"greeting": "Bye"}, requestState=state)
@@ -519,7 +519,7 @@ def test_an_asking_function_without_keys_tells_its_operator(caplog: pytest.LogCa
     ]
 
 
-def test_a_conversation_that_goes_on_for_ever_ends_with_words_for_the_model() -> None:
+def test_an_endless_conversation_ends_with_a_message_for_the_model() -> None:
     app, more = App(greet, brief, max_rounds=2), dict[str, Any]()
     for _round in range(2):
         more = {"requestState": app.call("greet", arguments={"greeting": "Hi"}, **more)["result"]["requestState"]}
@@ -545,7 +545,7 @@ def test_a_resource_that_asked_must_not_be_kept(app: App) -> None:
     assert (done["ttlMs"], done["cacheScope"]) == (0, "private")
 
 
-def test_a_resource_that_did_not_ask_is_kept_as_its_author_says(app: App) -> None:
+def test_a_resource_without_questions_has_its_authors_cache_lifetime(app: App) -> None:
     result = app.send("resources/read", {"uri": "notes://"})["result"]
     assert (result["ttlMs"], result["cacheScope"]) == (60_000, "public")
     cold = app.send("resources/read", {"uri": "notes://", "inputResponses": {}})["result"]
@@ -569,7 +569,7 @@ def test_an_exact_resource_is_read_before_a_template_that_fits_it_too() -> None:
 # The author's mistakes
 
 
-def test_a_rule_that_an_author_breaks_is_told_to_the_log_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_only_the_log_names_a_rule_that_an_author_breaks(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     def muddled(*, elicit: Elicit) -> str:
         elicit("name", "Who are you?", Name)
@@ -634,7 +634,7 @@ def notifications(meta: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [(message["method"], message["params"]) for message in before]
 
 
-def test_nothing_is_reported_to_a_client_that_did_not_ask() -> None:
+def test_a_client_that_requested_no_progress_gets_none() -> None:
     assert notifications({}) == []
 
 
@@ -649,7 +649,7 @@ def test_progress_goes_to_the_token_of_the_request_and_only_forward(token: str |
 @pytest.mark.parametrize(
     ("level", "count"), [("debug", 2), ("info", 1), ("warning", 1), ("error", 0), ("emergency", 0)]
 )
-def test_log_messages_are_of_the_level_that_the_request_wants(level: str, count: int) -> None:
+def test_log_messages_have_the_level_that_the_request_asks_for(level: str, count: int) -> None:
     sent = notifications({wire.PREFIX + "logLevel": level})
     assert [method for method, _params in sent] == ["notifications/message"] * count
     if count:
@@ -657,9 +657,7 @@ def test_log_messages_are_of_the_level_that_the_request_wants(level: str, count:
 
 
 @pytest.mark.parametrize("wrong", ["message", "logger", "data"])
-def test_a_report_that_json_cannot_carry_is_the_tools_failure_and_not_the_servers(
-    wrong: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_report_that_json_cannot_hold_is_a_failure_of_the_tool(wrong: str, caplog: pytest.LogCaptureFixture) -> None:
     thing: Any = object()
 
     @tool
@@ -680,7 +678,7 @@ def test_a_report_that_json_cannot_carry_is_the_tools_failure_and_not_the_server
     assert "is text, and not of type …" in caplog.text or "JSON cannot carry what log.… was given" in caplog.text
 
 
-def test_a_total_that_json_cannot_carry_is_left_out() -> None:
+def test_a_total_that_json_cannot_hold_is_left_out() -> None:
     @tool
     def endless(*, progress: Progress) -> str:
         progress(1, total=float("inf"))
@@ -735,7 +733,7 @@ def test_a_resource_template_is_referred_to_by_its_template() -> None:
     assert App(hello, note).send("completion/complete", asked)["result"]["completion"]["values"] == []
 
 
-def test_what_a_round_asks_is_written_as_the_result_says_whatever_is_in_it() -> None:
+def test_every_question_is_written_exactly_as_the_result_holds_it() -> None:
     class Form(BaseModel):
         name: str = 'a "name" \\ ü'
 

@@ -71,7 +71,7 @@ def test_every_round_is_claimed_before_it_runs_and_written_down_before_it_is_ans
     assert len(world.table.items) == 1
 
 
-def test_a_step_runs_once_though_its_round_comes_again(world: World, pay: LambdaFunction) -> None:
+def test_a_step_runs_once_in_a_repeated_round(world: World, pay: LambdaFunction) -> None:
     state = asked(world, pay)
     first = world.ask(pay, state, YES)
     for again in (pay, world.container()):
@@ -82,7 +82,7 @@ def test_a_step_runs_once_though_its_round_comes_again(world: World, pay: Lambda
     assert (world.looked_up, world.calls) == (1, 1)
 
 
-def test_whoever_holds_it_keeps_its_item_until_no_state_of_it_is_left(world: World, pay: LambdaFunction) -> None:
+def test_an_item_lives_as_long_as_any_state_of_its_conversation(world: World, pay: LambdaFunction) -> None:
     began = world.now
     asked(world, pay)
     (item,) = world.table.items.values()
@@ -144,7 +144,7 @@ def test_with_reject_no_answer_is_kept(world: World) -> None:
 # Races
 
 
-def test_of_two_at_once_one_runs_and_both_hear_the_same_in_the_end(world: World, pay: LambdaFunction) -> None:
+def test_one_of_two_simultaneous_requests_runs_and_both_get_its_response(world: World, pay: LambdaFunction) -> None:
     state, both = asked(world, pay), Barrier(2)
     containers = [world.container(), world.container()]
     for container in containers:
@@ -162,7 +162,7 @@ def test_of_two_at_once_one_runs_and_both_hear_the_same_in_the_end(world: World,
     assert world.calls == 1
 
 
-def test_who_comes_while_it_runs_is_told_to_come_again(
+def test_a_request_during_a_running_round_is_told_to_retry(
     world: World, pay: LambdaFunction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, rival, heard = asked(world, pay), world.container(), list[Any]()
@@ -182,7 +182,7 @@ def test_who_comes_while_it_runs_is_told_to_come_again(
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_round_whose_worker_died_goes_on_when_its_lease_is_over(world: World, pay: LambdaFunction, when: str) -> None:
+def test_a_round_whose_worker_died_continues_after_its_lease(world: World, pay: LambdaFunction, when: str) -> None:
     state = asked(world, pay)
     world.kill = when
     assert world.ask(pay, state, YES) is None
@@ -258,7 +258,7 @@ def test_a_table_that_denies_is_the_operators_work(
     assert world.calls == 0
 
 
-def test_a_claim_that_was_made_and_not_said_is_a_claim(world: World, pay: LambdaFunction) -> None:
+def test_a_stored_claim_without_a_response_counts(world: World, pay: LambdaFunction) -> None:
     state = asked(world, pay)
     world.faults = [None, "lost"]
     assert said(world.ask(pay, state, YES)) == ["note"]
@@ -275,7 +275,7 @@ def test_an_answer_that_cannot_be_written_down_is_not_given(world: World, pay: L
     assert len(world.transfers) == 1
 
 
-def test_an_item_that_does_not_open_is_no_leave_to_pay(
+def test_an_unreadable_item_does_not_allow_a_payment(
     world: World, pay: LambdaFunction, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -332,7 +332,7 @@ def test_an_answer_too_large_to_be_kept_is_given_once(world: World, caplog: pyte
     assert str(vars(kept)["reason"]).startswith("an item of ")
 
 
-def test_an_answer_that_asks_is_given_again_only_to_those_who_can_answer(world: World, pay: LambdaFunction) -> None:
+def test_a_recorded_question_is_repeated_only_to_a_client_that_can_answer(world: World, pay: LambdaFunction) -> None:
     state = asked(world, pay)
     world.ask(pay, state, YES)
     again = world.ask(pay, state, YES, capabilities={})
@@ -340,7 +340,7 @@ def test_an_answer_that_asks_is_given_again_only_to_those_who_can_answer(world: 
     assert again["error"]["code"] == -32021
 
 
-def test_what_went_wrong_is_given_again_too(world: World) -> None:
+def test_a_recorded_error_is_repeated_too(world: World) -> None:
     @tool(single_use="replay")
     def pay(*, elicit: Elicit) -> str:
         world.calls += 1
@@ -357,10 +357,10 @@ def test_what_went_wrong_is_given_again_too(world: World) -> None:
     assert world.calls == 2
 
 
-# Whose conversation it is
+# Conversations of different callers
 
 
-def test_another_principal_neither_runs_nor_reads_what_is_not_theirs() -> None:
+def test_another_principal_cannot_run_or_read_a_round() -> None:
     ran: list[bool] = []
 
     @tool(single_use="replay")
@@ -391,12 +391,12 @@ def _asks(*, elicit: Elicit) -> str:
         (lambda: tool(single_use="once")(_asks), 'single_use is "replay" or "reject", not \'once\''),  # type: ignore[call-overload]
         (lambda: tool(single_use="replay")(_never_asks), "single_use is of conversations, and this one has a single"),
         (lambda: tool(single_use="replay", max_sheds=0)(_asks), "single_use needs max_sheds=1 or more"),
-        (lambda: Prompt(_asks, single_use="replay"), "single_use is of tools: a prompt is read, and may be read again"),
-        (lambda: resource("a://b", single_use="replay"), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
-        (lambda: prompt(single_use="replay")(_asks), "single_use is of tools: a prompt"),  # type: ignore[call-overload]
+        (lambda: Prompt(_asks, single_use="replay"), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
+        (lambda: resource("a://b", single_use="replay")(_asks), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
+        (lambda: prompt(single_use="replay")(_asks), "unexpected keyword argument 'single_use'"),  # type: ignore[call-overload]
     ],
 )
-def test_where_it_means_nothing_it_is_refused_at_decoration(make: Callable[[], object], said_: str) -> None:
+def test_single_use_without_a_meaning_is_refused_at_decoration(make: Callable[[], object], said_: str) -> None:
     with pytest.raises(TypeError) as refused:
         make()
     assert said_ in str(refused.value)
@@ -407,9 +407,7 @@ def _never_asks(a: int) -> int:
 
 
 @pytest.mark.parametrize("missing", ["MCP_TABLE", "MCP_KMS_KEYS"])
-def test_without_table_or_key_every_event_says_that_somebody_has_to_act(
-    missing: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_table_or_key_every_event_is_a_misconfiguration(missing: str, caplog: pytest.LogCaptureFixture) -> None:
     function = serve(tool(name="pay", single_use="replay")(_asks))
     with deployed(**{missing: None}):
         response = function(wire.event(wire.message("tools/list")), wire.Context())
@@ -418,7 +416,7 @@ def test_without_table_or_key_every_event_says_that_somebody_has_to_act(
     assert line.startswith("refused: -32603 MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the tab")
 
 
-def test_a_conversation_that_began_before_single_use_did_goes_on(world: World) -> None:
+def test_a_conversation_from_before_single_use_continues(world: World) -> None:
     before = world.container(None)
     first = world.ask(before)
     assert said(first) == ["approval"]

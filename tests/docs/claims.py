@@ -33,7 +33,7 @@ def proofs(path: str) -> set[str]:
 
 
 def misplaced_keys(page: Page, sections: Sections) -> Iterator[str]:
-    """Say which keys stand in no claim of their section, or in more than one."""
+    """List the keys that match no claim of their section, or more than one."""
     claims = list(page.claims)
     for heading, keys in sections.items():
         for key in keys:

@@ -1,4 +1,4 @@
-"""What the tests of a page begin with: its code, run afresh, and what it touches."""
+"""Fixtures for the tests of a page: its code, run for each test, and the services that it calls."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.protocol.errors import DeveloperError
 from tests.docs.pages import Page
 from tests.docs.stand_ins import Clock, Ledger
+from tests.support import conversations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,17 +22,9 @@ def page() -> dict[str, Any]:
 
 
 @pytest.fixture
-def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
-    """Says what a test tells the author about the round that has just failed; the client and the log are told less."""
-
-    def read(talk: Conversation) -> str:
-        assert talk.status == 200
-        assert talk.text == f"The tool {talk.function} failed unexpectedly. The server's log says why."
-        assert isinstance(talk.raised, DeveloperError)
-        assert caplog.messages[-1].startswith(f"failed: {talk.raised.rule} at ")
-        return str(talk.raised)
-
-    return read
+def author_error(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
+    """Read what the author learns about the tool that has just broken a rule."""
+    return lambda talk: conversations.author_error(talk, caplog)
 
 
 @pytest.fixture

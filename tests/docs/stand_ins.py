@@ -1,4 +1,4 @@
-"""What the pages' tests have in common: small forms, a clock, and the rest of the world."""
+"""Small forms, a clock and an external service, which the tests of the pages share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Clock:
 
 
 class Ledger:
-    """Stands for the rest of the world: it sees every call, and every key."""
+    """An external service that records every call and its key."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []

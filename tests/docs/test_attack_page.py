@@ -1,4 +1,4 @@
-"""The page "The attacker": its table is the attacker's, its commands are taken, and what it says of others is so."""
+"""The page "The attacker": its table matches the checks, its commands run, and its statements on other servers hold."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_tools_of_its_commands_are_samples() -> None:
     assert set(re.findall(r"--tool (\w+)", PAGE.text)) <= offered.keys()
 
 
-def test_what_it_says_of_others_names_checks_and_versions_that_are_pinned() -> None:
+def test_the_pages_statements_on_other_servers_name_pinned_versions_and_checks() -> None:
     found = PAGE.text.partition("## What it finds elsewhere")[2]
     rows = [line for line in found.splitlines() if re.match(r"\| [\w, ]+ \| (none|`)", line) and line.count("|") == 5]
     assert len(rows) == 7
@@ -50,7 +50,7 @@ def test_what_it_says_of_others_names_checks_and_versions_that_are_pinned() -> N
             assert f"`{package}` {version}" in found
 
 
-def test_what_it_says_of_the_python_sdks_default_is_so() -> None:
+def test_the_pages_statement_on_the_python_sdks_default_holds() -> None:
     with started(COMMANDS["python"]) as urls:
         report = attack(urls["Resolve"])
     assert row("Resolve", report) in PAGE.text.splitlines()

@@ -54,7 +54,7 @@ def test_phase_2_asks_only_what_the_store_does_not_know_and_writes_nothing(page:
     page["sessions"].records["ann/7"] = {"resolution": "Fixed"}
     function = serve(page["state_first"])
     assert Conversation(function, principal="ann").call(item=7).text == "Bug 7: Fixed"
-    # somebody else's record is nobody else's answer
+    # a record of another user answers no question
     talk = Conversation(function, principal="bob").call(item=7)
     assert talk.asked == ["resolution"]
     before = page["sessions"].calls

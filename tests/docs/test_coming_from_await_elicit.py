@@ -1,6 +1,6 @@
-"""The page "Coming from `await ctx.elicit()`": what stands before runs under the official SDK, what stands after here.
+"""The page "Coming from `await ctx.elicit()`": the code "before" runs under the official SDK, the code "after" here.
 
-The tests stand in the order of the page, each proves a claim of it; claims.toml says which.
+The tests follow the order of the page. claims.toml names the claim that each test proves.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def after() -> dict[str, Any]:
 
 
 def hold(before: dict[str, Any], revision: str, *answers: ElicitResult) -> tuple[str, list[str]]:
-    """Call the old tool with the official client: what it said in the end, and what it asked."""
+    """Call the old tool with the official client, and return its result and its questions."""
     asked, left = [], list(answers)
 
     async def answer(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG001
@@ -94,7 +94,7 @@ def begun(after: dict[str, Any]) -> Conversation:
     return Conversation(after["handler"]).call(day="Monday")
 
 
-def test_the_new_tool_says_what_the_old_one_said(after: dict[str, Any]) -> None:
+def test_the_new_tool_returns_the_same_text_as_the_old_one(after: dict[str, Any]) -> None:
     talk = begun(after)
     assert talk.messages == {"room": "Which room on Monday?"}
     talk.accept(room=ANSWERS["room"])
@@ -117,7 +117,7 @@ def test_the_new_tool_runs_again_where_the_old_one_stood_still() -> None:
     assert lines == ["before the question", "before the question", "behind the question"]
 
 
-def test_what_stands_between_two_questions_is_a_step(after: dict[str, Any]) -> None:
+def test_work_between_two_questions_is_a_step(after: dict[str, Any]) -> None:
     quoted = []
 
     def quote(size: str) -> int:
@@ -243,7 +243,7 @@ def test_gather_is_together() -> None:
 def test_progress_and_logs_arrive_with_the_round() -> None:
     @tool
     def work(*, progress: Progress, log: Log) -> str:
-        """Say how it goes."""
+        """Report progress."""
         progress(1, total=2)
         log.info("half of it")
         return "done"

@@ -18,7 +18,7 @@ from tests.docs.pages import ROOT, Page
 
 PAGE = Page.named("compatibility.md")
 NOW = 1_785_000_000.0
-# What version 0.1.0 left after the first of two questions, as JSON: see test_a_state_that_0_1_0_left_is_continued.
+# The record of version 0.1.0 after the first of two questions; see test_a_state_that_0_1_0_left_is_continued.
 OLD = ROOT / "tests/seal/vectors/states/0.1.0.json"
 
 
@@ -69,8 +69,8 @@ def test_a_state_that_0_1_0_left_is_continued() -> None:
     assert LOOKED_UP == []
 
 
-def test_this_version_leaves_what_0_1_0_left() -> None:
-    """So an older version continues it, until somebody changes the version of the claims (`v`)."""
+def test_this_version_writes_the_record_of_0_1_0() -> None:
+    """An older version can therefore continue it, until the version of the claims (`v`) changes."""
     old, new = json.loads(OLD.read_text(encoding="utf-8")), json.loads(begun().accept(count=2).state)
     drawn = {"f": "the name of the conversation"}
     for state in (old, new):

@@ -26,7 +26,7 @@ def over() -> Iterator[Events]:
         yield Events(serve(update_work_item))
 
 
-def test_the_transcripts_of_the_page_are_what_goes_over_the_wire(over: Events) -> None:
+def test_the_transcripts_of_the_page_match_the_wire(over: Events) -> None:
     for transcript in (transcripts.multi_turn(over), transcripts.state(over)):
         assert f"```text\n{transcript}\n```" in PAGE.text
 

@@ -28,7 +28,7 @@ exports.handler(asked).then((response) => console.log(JSON.stringify(response)))
 """
 
 
-def test_what_the_page_says_about_scopes_is_so() -> None:
+def test_the_pages_statements_about_scopes_hold() -> None:
     names = PAGE.run()
     names["test_closing_needs_its_scope"]()
 

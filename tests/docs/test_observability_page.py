@@ -33,7 +33,8 @@ SHAPED = {
     "request_id": "c8fb0cc7-f475-4ff7-b695-c2c2a0109d79",
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 }
-ALL = Notes.of(**dict.fromkeys(Notes.__annotations__, 1) | SHAPED | {"flow": "a conversation", "jti": b"a state"})
+ALL = Notes()
+vars(ALL).update(dict.fromkeys(Notes.__annotations__, 1) | SHAPED | {"flow": "a conversation", "jti": b"a state"})
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -42,7 +43,7 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_the_table_of_fields_is_what_a_line_can_say() -> None:
+def test_the_table_of_fields_lists_all_fields_of_a_line() -> None:
     named = {name for row in rows("Fields") for name in re.findall(r"`(\w+)`", row[0])}
     assert named == set(fields(ALL))
 
@@ -53,14 +54,14 @@ def test_the_sample_is_a_line() -> None:
     assert [name for name in sample if name not in FORMATS] == [name for name in fields(ALL) if name in sample]
 
 
-def test_the_queries_ask_for_what_a_line_says() -> None:
+def test_the_queries_name_existing_fields_of_a_line() -> None:
     words = set(re.findall(r"\b[a-z]+_[a-z]+\b", PAGE.code("text"))) - {"count_distinct", "input_required"}
     assert words <= set(fields(ALL))
     for name in ("outcome", "handler", "code", "reason", "flow", "round", "jti"):
         assert name in PAGE.code("text")
 
 
-def test_the_table_of_metrics_is_what_the_template_counts_and_has_alarms_for() -> None:
+def test_the_table_of_metrics_matches_the_templates_filters_and_alarms() -> None:
     resources = [one for one in template.read(ROOT / "template.yaml")["Resources"].values() if "Properties" in one]
     counted = {
         metric["MetricName"] for one in resources for metric in one["Properties"].get("MetricTransformations", ())
@@ -71,7 +72,7 @@ def test_the_table_of_metrics_is_what_the_template_counts_and_has_alarms_for() -
     }
 
 
-def test_a_person_reads_what_the_toolkit_says_and_no_metrics() -> None:
+def test_a_persons_terminal_shows_the_lines_without_metrics() -> None:
     line = {"logger": "mcp_functions", "message": "refused: -32602 expired", "outcome": "refused"}
     assert cli._readable(json.dumps(line)) == "refused: -32602 expired"  # noqa: SLF001 - what `serve` shows of a line
     assert cli._readable(json.dumps({**line, "message": "answered: complete"})) is None  # noqa: SLF001

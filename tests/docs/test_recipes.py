@@ -68,7 +68,9 @@ def merged(ours: Any, more: Any) -> Any:  # noqa: ANN401 - JSON
     [[EDGE, DOMAIN, URL, ONE, CANARY, PRIMARY], [REPLICA]],
     ids=["all of them at once", "a replica"],
 )
-def test_every_template_is_linted_and_so_is_what_it_becomes(recipes: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_every_template_passes_the_linter_before_and_after_translation(
+    recipes: list[dict[str, Any]], tmp_path: Path
+) -> None:
     written: Any = template.read(ROOT / "template.yaml")
     for recipe in recipes:
         written = merged(written, recipe)
@@ -132,7 +134,7 @@ def test_a_call_goes_to_the_function_that_its_headers_name() -> None:
     ) == ["/mcp/update_work_item", "/mcp/briefing", "/mcp/house_rules"]
 
 
-def test_what_the_table_does_not_know_goes_to_the_endpoint() -> None:
+def test_a_name_outside_the_routing_table_goes_to_the_endpoint() -> None:
     twice = {"value": "add", "multiValue": [{"value": "add"}, {"value": "ticket"}]}
     strange = [
         request("server/discover"),
@@ -295,7 +297,7 @@ def test_the_template_of_one_lambda_agrees(tmp_path: Path) -> None:
     assert checks.complaints(checks.read(tmp_path)) == []
 
 
-def test_a_state_of_one_handler_is_none_of_another_in_the_same_lambda() -> None:
+def test_a_state_of_one_handler_is_refused_by_another_in_the_same_lambda() -> None:
     @tool
     def other(city: str, *, elicit: Elicit) -> str:
         """Book another."""

@@ -1,4 +1,4 @@
-"""The page "Security": what it quotes is what is there, what it names exists, and what it shows runs."""
+"""The page "Security": its quotations are exact, the names in it exist, and its code runs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from mcp_functions.local.inspection import command as opening_command
 from mcp_functions.observability import Notes, lines
 from mcp_functions.observability.notes import fields
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError
+from mcp_functions.seal.claims import ClaimReason as OfClaims
 from mcp_functions.seal.data_keys import KmsKey, Rules
 from mcp_functions.seal.data_keys import TokenReason as OfTokens
 from mcp_functions.seal.envelope import MAX_CHARS
 from mcp_functions.seal.request_state import FLOW_FACTOR
-from mcp_functions.seal.request_state import ClaimReason as OfClaims
 from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import LINK, ROOT, Page, every_test
 from tests.support import filters
@@ -181,7 +181,7 @@ def test_the_outage_alarm_sees_every_outage_and_no_denial(said: Exception, http:
     assert not any(sees(OUTAGE, line) for line in logged(error, logger="somebody.else"))
 
 
-def test_what_clients_do_wrong_raises_no_alarm() -> None:
+def test_errors_of_clients_raise_no_alarm() -> None:
     errors = [*map(InvalidRequestState, (*OfTokens, *OfClaims)), Busy("unwrap_budget"), Busy("used_busy")]
     written = [line for error in errors for line in logged(error)]
     assert not any(sees(pattern, line) for pattern in (PAGING, OUTAGE) for line in written)
@@ -200,7 +200,7 @@ def test_no_data_key_is_logged_even_with_everything_at_debug(caplog: pytest.LogC
     assert said == {(logging.DEBUG, None): False, (logging.INFO, None): False, (logging.DEBUG, "mcp_functions"): False}
 
 
-# ---- Crypto of one's own
+# ---- Custom cryptography
 
 
 @pytest.fixture

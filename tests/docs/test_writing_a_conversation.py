@@ -56,7 +56,7 @@ PAGE = Page.named("writing-a-conversation.md")
 # ---- A whole function
 
 
-def test_the_model_sees_what_stands_before_the_star(page: dict[str, Any]) -> None:
+def test_the_model_sees_the_parameters_before_the_star(page: dict[str, Any]) -> None:
     described = page["open_ticket"].describe()
     assert described["description"] == "Open a support ticket."
     assert list(described["inputSchema"]["properties"]) == ["title"]
@@ -154,7 +154,7 @@ def test_a_form_has_these_fields(everything: type[Everything | Light]) -> None:
     assert (answer.colour, answer.several, answer.optional) == (Colour.BLUE, ["a", "b"], "nothing")
 
 
-def test_a_new_folder_is_told_what_it_lacks() -> None:
+def test_the_checks_name_the_missing_parts_of_a_new_folder() -> None:
     project = checks.read(ROOT)
     grown = replace(project, folders=project.folders | {"open_ticket"})
     block, listed = (line for claim in checks.CHECKS for line in claim(grown))
@@ -278,7 +278,7 @@ def test_tasks_of_an_async_handler_ask_in_one_round() -> None:
 
 
 def test_a_client_of_the_module_serves_every_call() -> None:
-    lock = asyncio.Lock()  # as a client does, it belongs to the loop in which somebody first waited for it
+    lock = asyncio.Lock()  # like a client, it belongs to the loop in which a task first waits for it
 
     @tool
     async def use() -> int:
@@ -407,7 +407,7 @@ def test_a_test_needs_no_plugin(page: dict[str, Any]) -> None:
         page["test_urgent_tickets_ring_somebody"](Conversation)
 
 
-def test_whatever_happens_to_a_conversation_can_be_said(page: dict[str, Any], clock: Clock) -> None:
+def test_a_test_can_express_every_event_of_a_conversation(page: dict[str, Any], clock: Clock) -> None:
     def begun() -> Conversation:
         return Conversation(page["handler"], principal="ada").call(title="Fire")
 
@@ -426,7 +426,7 @@ def test_whatever_happens_to_a_conversation_can_be_said(page: dict[str, Any], cl
     assert (counted.done, counted.go_on().text) == (False, "78")
 
 
-def test_each_round_can_have_a_process_of_its_own() -> None:
+def test_each_round_can_run_in_a_new_process() -> None:
     talk = Conversation(book_trip.handler, fresh=True).call(city="Lisbon").accept(consent=True)
     assert talk.text.startswith("Booked MF 106 to Lisbon")
 
@@ -453,7 +453,7 @@ def test_finally_runs_in_every_round() -> None:
 
 def test_a_program_can_accept(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=300)
-    while not talk.done:  # nobody has read a word of it
+    while not talk.done:  # it has not been read yet
         talk.accept(**dict.fromkeys(talk.asked, True))
     assert talk.text == "300 days off."
 
@@ -498,7 +498,7 @@ def test_a_state_has_a_limit(caplog: pytest.LogCaptureFixture) -> None:
     assert "keep references in the state instead of documents" in caplog.text
 
 
-def test_a_conversation_belongs_to_who_began_it(page: dict[str, Any]) -> None:
+def test_a_conversation_belongs_to_the_caller_who_began_it(page: dict[str, Any]) -> None:
     def begun(principal: str | None) -> Conversation:
         return Conversation(page["handler"], principal=principal).call(title="Fire")
 

@@ -59,7 +59,7 @@ def test_an_alias_is_the_name_on_the_wire(page: dict[str, Any]) -> None:
     assert text(find, **{"from": "Bath"}) == "Bath to Ely"
 
 
-def test_what_cannot_be_meant_is_refused() -> None:
+def test_an_unsupported_signature_is_refused() -> None:
     def several(x: str = Field(validation_alias=AliasChoices("a", "b"))) -> str: ...  # type: ignore[empty-body]
     def twice(x: Annotated[int, Field(default=1)] = 2) -> str: ...  # type: ignore[empty-body]
     def hidden(x: str = Field(exclude=True)) -> str: ...  # type: ignore[empty-body]

@@ -1,4 +1,4 @@
-"""The page "Writing a conversation", on asking: what a question is, what an answer, and what a no."""
+"""The page "Writing a conversation", on asking: questions, answers and refusals."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 # ---- Asking
 
 
-def test_two_questions_under_one_key_are_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_two_questions_under_one_key_are_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def asking(*, elicit: Elicit) -> str:
         """Ask two things under one key."""
         return f"{elicit('sure', 'Sure?', Ok)} {elicit('sure', 'Really?', Ok)}"
 
     talk = Conversation(serve(asking)).call().accept(sure=YES)
-    assert "two different questions under the key 'sure'" in blamed(talk)
+    assert "two different questions under the key 'sure'" in author_error(talk)
 
 
 def a_question(words: str) -> LambdaFunction:
@@ -53,7 +53,7 @@ def a_question(words: str) -> LambdaFunction:
     return serve(ask)
 
 
-def test_a_key_that_changes_in_every_round_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_key_that_changes_in_every_round_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def forgetful(*, elicit: Elicit) -> str:
         """Draw a key in every round."""
@@ -61,7 +61,7 @@ def test_a_key_that_changes_in_every_round_is_refused(blamed: Callable[[Conversa
 
     talk = Conversation(serve(forgetful)).call()
     assert len(talk.accept(**{talk.asked[0]: YES}).asked) == 1
-    assert "a question's key must be the same in every round" in blamed(talk.accept(**{talk.asked[0]: YES}))
+    assert "a question's key must be the same in every round" in author_error(talk.accept(**{talk.asked[0]: YES}))
 
 
 def test_a_deployment_may_rename_a_key() -> None:
@@ -77,7 +77,7 @@ def test_a_deployment_may_rename_a_key() -> None:
     assert talk.accept(certain=YES).text == "True"
 
 
-def test_other_words_are_another_question() -> None:
+def test_another_message_is_another_question() -> None:
     talk = Conversation(a_question("Pay 420?")).call().accept(first=YES)
     assert talk.messages == {"sure": "Pay 420?"}
     talk.upgrade(a_question("Pay 900?")).accept(sure=YES)
@@ -85,7 +85,7 @@ def test_other_words_are_another_question() -> None:
     assert talk.accept(sure=YES).text == "True True"
 
 
-def test_an_answer_that_does_not_fit_is_asked_for_again_and_nothing_else_is_lost(page: dict[str, Any]) -> None:
+def test_an_invalid_answer_is_asked_again_and_the_other_answers_are_kept(page: dict[str, Any]) -> None:
     talk = Conversation(page["handler"]).call(title="Fire").accept(urgency={"urgency": "high"})
     talk.accept(phone={"phone": "1"})
     assert talk.messages == {
@@ -146,7 +146,7 @@ def test_a_declined_prompt_or_resource_is_an_error() -> None:
     assert Conversation(serve(a_resource)).read("things://all").decline().error == told
 
 
-def test_outcomes_are_told_apart(page: dict[str, Any]) -> None:
+def test_the_outcomes_of_a_question_are_distinct(page: dict[str, Any]) -> None:
     def asked() -> Conversation:
         return Conversation(serve(page["rename"])).call(old="Rex")
 
@@ -160,7 +160,7 @@ def test_outcomes_are_told_apart(page: dict[str, Any]) -> None:
 # ---- Several things in one round
 
 
-def test_what_is_asked_together_is_one_round(page: dict[str, Any]) -> None:
+def test_questions_asked_together_take_one_round(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["plan"])).call(days=5)
     assert talk.messages == {"where": "Where to?", "when": "When?"}
     assert talk.accept(where={"city": "Rome"}).asked == ["when"]
@@ -210,7 +210,7 @@ def test_an_optional_declared_question_gives_none() -> None:
 # ---- A page
 
 
-def test_a_page_is_asked_for_until_the_author_sees_that_it_happened(page: dict[str, Any]) -> None:
+def test_a_page_is_asked_until_the_author_sees_its_outcome(page: dict[str, Any]) -> None:
     agreed = {"sign-in": {"action": "accept"}}
     talk = Conversation(serve(page["repositories"])).call(user="ada")
     assert talk.requests["sign-in"]["params"]["url"] == "https://forge.example/login"
@@ -219,7 +219,7 @@ def test_a_page_is_asked_for_until_the_author_sees_that_it_happened(page: dict[s
     assert talk.answer(**agreed).text == "ada has 3 repositories."
 
 
-def test_nothing_that_is_typed_on_a_page_comes_back() -> None:
+def test_input_on_a_page_does_not_return_through_the_client() -> None:
     heard: list[object] = []
 
     @tool
@@ -258,7 +258,7 @@ def test_the_clients_model_and_folders_are_asked_like_a_user(page: dict[str, Any
     assert talk.answer(summary=message).text == "A home."
 
 
-def test_possible_says_what_a_client_can(page: dict[str, Any]) -> None:
+def test_possible_shows_the_clients_capabilities(page: dict[str, Any]) -> None:
     roots_only = Conversation(serve(page["describe_workspace"]), capabilities={"roots": {}}).call()
     assert roots_only.answer(roots={"roots": [{"uri": "file:///a"}]}).text == "file:///a"
     nothing = Conversation(serve(page["describe_workspace"]), capabilities={}).call()
@@ -267,7 +267,7 @@ def test_possible_says_what_a_client_can(page: dict[str, Any]) -> None:
 
     @tool
     def can(*, elicit: Elicit) -> str:
-        """Say what the client can."""
+        """Return the client's capabilities."""
         return f"forms {elicit.possible}, pages {elicit.url_possible}"
 
     forms_only = Conversation(serve(can), capabilities={"elicitation": {}}).call()
@@ -304,7 +304,7 @@ def test_the_python_client_gives_up_after_ten_rounds() -> None:
     assert DEFAULT_INPUT_REQUIRED_MAX_ROUNDS == 10
 
 
-def test_who_agreed_to_one_price_has_not_agreed_to_another(page: dict[str, Any]) -> None:
+def test_agreement_to_one_price_is_not_agreement_to_another(page: dict[str, Any]) -> None:
     prices = [420]
 
     @tool
@@ -323,12 +323,12 @@ def test_who_agreed_to_one_price_has_not_agreed_to_another(page: dict[str, Any])
         return page["Offer"](number="A-1", euros=900)
 
     talk = Conversation(serve(page["buy"])).call(item="lamp")
-    page["look_up"] = dearer  # too late: what the user saw is in the state
+    page["look_up"] = dearer  # too late: the state holds the text that the user saw
     dearer.__annotations__["return"] = page["Offer"]
     assert talk.accept(consent=True).text.endswith("for 280 EUR")
 
 
-def test_a_question_that_never_stays_the_same_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_question_that_never_stays_the_same_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def nervous(*, elicit: Elicit) -> str:
         """Ask something else in every round."""
@@ -337,4 +337,4 @@ def test_a_question_that_never_stays_the_same_is_refused(blamed: Callable[[Conve
     talk = Conversation(serve(nervous)).call()
     for _ in range(2):
         assert talk.accept(sure=YES).asked == ["sure"]
-    assert "the question 'sure' says something else in every round" in blamed(talk.accept(sure=YES))
+    assert "the question 'sure' says something else in every round" in author_error(talk.accept(sure=YES))

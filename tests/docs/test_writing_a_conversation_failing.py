@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parents[2] / "docs/writing-a-conversation.md"
 
 
-def test_what_is_named_is_told_to_the_model(page: dict[str, Any]) -> None:
+def test_a_named_exception_is_reported_to_the_model(page: dict[str, Any]) -> None:
     talk = Conversation(page["counting"])
     assert talk.call(person="eve").text == "Nobody is called eve."
     assert talk.call(person="ann").text == "3"
 
 
-def test_what_crashes_says_no_more_than_that(page: dict[str, Any]) -> None:
+def test_a_crash_shows_the_client_no_details(page: dict[str, Any]) -> None:
     def seven() -> str:
         """Fail."""
         raise KeyError("seven")  # noqa: EM101 - short

@@ -64,7 +64,7 @@ def test_a_conversation_may_take_six_answers_time(options: dict[str, Any], days:
 # ---- Keeping a record of who was asked
 
 
-def test_the_record_says_who_was_asked_and_how_it_was_answered(page: dict[str, Any]) -> None:
+def test_the_record_names_the_caller_and_the_answers(page: dict[str, Any]) -> None:
     talk = Conversation(page["audited"], principal="ada").call(days=2).accept(approval=True).retry()
     assert talk.text == "2 days off."
     asking, answered, again = page["TRAIL"]
@@ -98,7 +98,7 @@ def version(*keys: str, words: str = "{}?") -> LambdaFunction:
     return serve(links)
 
 
-def test_a_new_version_asks_only_what_is_new() -> None:
+def test_a_new_version_asks_only_its_new_questions() -> None:
     talk = Conversation(version("github", "google", "orkut")).call()
     talk.accept(github={"said": "octocat"}).accept(google={"said": "googler"})
     talk.upgrade(version("github", "microsoft", "google"))
@@ -106,13 +106,13 @@ def test_a_new_version_asks_only_what_is_new() -> None:
     assert talk.accept(microsoft={"said": "bill"}).text == "octocat, bill, googler"
 
 
-def test_a_question_in_new_words_is_asked_again_alone() -> None:
+def test_only_a_question_with_a_new_message_is_asked_again() -> None:
     talk = Conversation(version("github", "google")).call().accept(github={"said": "octocat"})
     talk.upgrade(version("github", "google", words="Who are you at {}?"))
     assert talk.accept(google={"said": "googler"}).messages == {"github": "Who are you at github?"}
 
 
-def test_versions_that_take_turns_find_their_own_answers() -> None:
+def test_alternating_versions_find_their_own_answers() -> None:
     old, new = version("github", "google"), version("github", "google", words="Who are you at {}?")
     talk = Conversation(old).call().accept(github={"said": "old github"})
     talk.upgrade(new).answer().accept(github={"said": "new github"})
@@ -152,7 +152,7 @@ class OfferThree(BaseModel):
     currency: str
 
 
-def test_a_recorded_result_gains_fields_with_defaults(blamed: Callable[[Conversation], str]) -> None:
+def test_a_recorded_result_gains_fields_with_defaults(author_error: Callable[[Conversation], str]) -> None:
     def version(offer: type[BaseModel]) -> LambdaFunction:
         def look_up() -> BaseModel:
             return offer.model_validate({"euros": 5, "currency": "EUR"})
@@ -171,7 +171,7 @@ def test_a_recorded_result_gains_fields_with_defaults(blamed: Callable[[Conversa
     talk = Conversation(version(OfferOne)).call().upgrade(version(OfferTwo)).accept(sure=YES)
     assert talk.text == "OfferTwo(euros=5, currency='EUR')"
     talk = Conversation(version(OfferOne)).call().upgrade(version(OfferThree)).accept(sure=YES)
-    assert "new fields need defaults" in blamed(talk)
+    assert "new fields need defaults" in author_error(talk)
 
 
 def test_a_function_that_stops_asking_keeps_its_elicit_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ def test_accepted_is_none_for_four_reasons(page: dict[str, Any]) -> None:
 
     @tool
     def stubborn(*, answers: InputResponses) -> str | InputRequiredResult:
-        """Take a no for no answer."""
+        """Repeat the question when the user declines."""
         if answers.accepted("city", Other):
             return "thanks"
         return InputRequiredResult({"city": ElicitRequest("Which city?", Other)})
@@ -280,7 +280,7 @@ def test_a_state_of_another_shape_is_migrated(page: dict[str, Any]) -> None:
     assert talk.answer().text == "Rome, after asking 1 times."
 
 
-def test_a_state_that_nobody_can_read_is_begun_anew(page: dict[str, Any]) -> None:
+def test_a_state_that_cannot_be_read_is_reset(page: dict[str, Any]) -> None:
     class Odd(BaseModel):
         attempts: str = "many"
 

@@ -21,7 +21,7 @@ LATER = "Temporarily unavailable"
 
 
 def twin(talk: Conversation) -> Conversation:
-    """Hand a copy of a conversation to somebody who holds the same state."""
+    """Copy a conversation, for a second client that holds the same state."""
     other = copy.copy(talk)
     other.rounds = list(talk.rounds)
     return other
@@ -32,7 +32,7 @@ def paying(page: dict[str, Any], **options: Any) -> Conversation:  # noqa: ANN40
     return Conversation(handler, function="pay_invoice").call(number="7")
 
 
-def test_who_asks_again_gets_the_same_result(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_request_gets_the_same_result(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = count(1)
     monkeypatch.setitem(page, "transfer", lambda number, key: f"{number}: {next(numbers)}{key[:0]}")
     talk = paying(page).accept(approval=True)
@@ -103,7 +103,7 @@ def test_a_worker_that_dies_leaves_a_lease(page: dict[str, Any], monkeypatch: py
     assert len(set(keys)) == 1
 
 
-def test_who_raises_has_not_answered(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_that_raises_is_not_recorded(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes: list[Exception | str] = [OSError(), ToolError("The bank is closed."), "paid"]
 
     def transfer(number: str, key: str) -> str:

@@ -42,7 +42,7 @@ def test_content_alone_or_in_a_list_is_content() -> None:
     assert returned([], list[Image]) == {"content": [], "isError": False}
 
 
-def test_anything_that_json_can_carry_is_structured_content() -> None:
+def test_every_value_that_json_can_hold_is_structured_content() -> None:
     class Total(BaseModel):
         total: int
 
@@ -56,7 +56,7 @@ def test_anything_that_json_can_carry_is_structured_content() -> None:
     assert returned([], list[int])["structuredContent"] == []
 
 
-def test_a_whole_result_says_all_of_it() -> None:
+def test_a_complete_result_is_returned_unchanged() -> None:
     result = returned(CallToolResult("no", structured_content={"a": 1}, is_error=True, meta={"example.com/k": 1}))
     assert result == {
         "content": [text("no")],
@@ -66,7 +66,7 @@ def test_a_whole_result_says_all_of_it() -> None:
     }
 
 
-def test_values_of_the_official_sdk_are_what_they_are_there() -> None:
+def test_values_of_the_official_sdk_keep_their_meaning() -> None:
     image = sdk.ImageContent(type="image", data="AA==", mime_type="image/png")
     assert returned(["a", image])["content"] == [text("a"), PICTURE]
     assert returned(sdk.CallToolResult(content=[image], is_error=True))["isError"] is True

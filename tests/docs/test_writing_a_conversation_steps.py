@@ -41,7 +41,7 @@ def test_a_step_runs_once(ledger: Ledger) -> None:
     assert (talk.text, ledger.calls) == ("offer for lamp", ["lamp"])
 
 
-def test_a_result_has_the_type_that_the_function_says() -> None:
+def test_a_result_has_the_annotated_type() -> None:
     def look_up() -> Other:
         return Other(said="hello")
 
@@ -59,7 +59,7 @@ def test_a_result_has_the_type_that_the_function_says() -> None:
     assert kinds == [Other, dict] * 2
 
 
-def test_whoever_changes_a_result_changes_no_record() -> None:
+def test_changing_the_result_of_a_step_changes_no_record() -> None:
     seen: list[list[str]] = []
 
     @tool
@@ -75,7 +75,7 @@ def test_whoever_changes_a_result_changes_no_record() -> None:
     assert seen == [["map", "rope"]] * 2
 
 
-def test_a_key_in_use_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_key_in_use_is_refused(author_error: Callable[[Conversation], str]) -> None:
     async def fetch(page: int) -> int:
         await asyncio.sleep(0)
         return page
@@ -89,19 +89,19 @@ def test_a_key_in_use_is_refused(blamed: Callable[[Conversation], str]) -> None:
         return Conversation(serve(fetches)).call()
 
     assert fetching("a", "b").text == "2"
-    assert "step 'a' is called again while its first call still runs" in blamed(fetching("a", "b", "a"))
+    assert "step 'a' is called again while its first call still runs" in author_error(fetching("a", "b", "a"))
 
 
-def test_a_result_without_a_type_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_result_without_a_type_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def untyped(*, step: Step) -> str:
         """Return a model from a lambda."""
         return step("look-up", lambda: Other(said="hello")).said
 
-    assert "give it a return annotation" in blamed(Conversation(serve(untyped)).call())
+    assert "give it a return annotation" in author_error(Conversation(serve(untyped)).call())
 
 
-def test_a_result_is_small_json(blamed: Callable[[Conversation], str]) -> None:
+def test_a_result_is_small_json(author_error: Callable[[Conversation], str]) -> None:
     def returning(value: object) -> LambdaFunction:
         @tool
         def keep(*, step: Step) -> str:
@@ -112,11 +112,13 @@ def test_a_result_is_small_json(blamed: Callable[[Conversation], str]) -> None:
         return serve(keep)
 
     assert Conversation(returning("x" * 8_190)).call().text == "kept"
-    assert "step 'look-up' returned 8193 bytes of at most 8192" in blamed(Conversation(returning("x" * 8_191)).call())
-    assert "JSON cannot carry" in blamed(Conversation(returning(object())).call())
+    assert "step 'look-up' returned 8193 bytes of at most 8192" in author_error(
+        Conversation(returning("x" * 8_191)).call()
+    )
+    assert "JSON cannot carry" in author_error(Conversation(returning(object())).call())
 
 
-def test_a_step_with_other_arguments_is_refused(blamed: Callable[[Conversation], str], ledger: Ledger) -> None:
+def test_a_step_with_other_arguments_is_refused(author_error: Callable[[Conversation], str], ledger: Ledger) -> None:
     def version(item: str) -> LambdaFunction:
         @tool
         def buy(*, elicit: Elicit, step: Step) -> str:
@@ -128,7 +130,7 @@ def test_a_step_with_other_arguments_is_refused(blamed: Callable[[Conversation],
         return serve(buy)
 
     talk = Conversation(version("lamp")).call().upgrade(version("sofa")).accept(sure=YES)
-    assert "step 'look-up' ran with other arguments" in blamed(talk)
+    assert "step 'look-up' ran with other arguments" in author_error(talk)
 
 
 def test_a_step_that_raises_is_tried_again(ledger: Ledger) -> None:
@@ -150,7 +152,7 @@ def test_a_step_that_raises_is_tried_again(ledger: Ledger) -> None:
     assert talk.retry().text == "open"
 
 
-def test_nothing_is_asked_inside_a_step(blamed: Callable[[Conversation], str]) -> None:
+def test_nothing_is_asked_inside_a_step(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def asking(*, elicit: Elicit, step: Step) -> bool:
         """Ask inside a step."""
@@ -161,8 +163,8 @@ def test_nothing_is_asked_inside_a_step(blamed: Callable[[Conversation], str]) -
         """Step inside a step."""
         return step("outer", lambda: step("inner", lambda: 1))
 
-    assert "'sure' is asked inside step 'outer'" in blamed(Conversation(serve(asking)).call())
-    assert "step 'inner' runs inside step 'outer'" in blamed(Conversation(serve(stepping)).call())
+    assert "'sure' is asked inside step 'outer'" in author_error(Conversation(serve(asking)).call())
+    assert "step 'inner' runs inside step 'outer'" in author_error(Conversation(serve(stepping)).call())
 
 
 def test_after_a_lost_response_a_step_runs_again_with_the_same_key(ledger: Ledger) -> None:
@@ -299,7 +301,7 @@ def test_the_longest_step_so_far_is_the_guess(clock: Clock) -> None:
     assert clock.now - began == 9 + 1 + 9  # one second would have fitted, nine would not
 
 
-def test_within_says_how_long_a_step_takes(clock: Clock) -> None:
+def test_within_declares_the_duration_of_a_step(clock: Clock) -> None:
     work = clock.works(1)
 
     @tool
@@ -341,7 +343,7 @@ def test_four_minutes_of_work_take_ten_rounds_if_the_author_allows_them(clock: C
     assert len(talk.rounds) <= DEFAULT_INPUT_REQUIRED_MAX_ROUNDS + 1
 
 
-def test_a_round_is_ended_by_hand_after_new_work(blamed: Callable[[Conversation], str], ledger: Ledger) -> None:
+def test_an_author_ends_a_round_after_new_work(author_error: Callable[[Conversation], str], ledger: Ledger) -> None:
     @tool
     def polite(*, step: Step) -> str:
         """Work a little, and give way once."""
@@ -361,7 +363,7 @@ def test_a_round_is_ended_by_hand_after_new_work(blamed: Callable[[Conversation]
         """Give way without work."""
         step.shed()
 
-    assert "must have recorded a step" in blamed(Conversation(serve(idle)).call())
+    assert "must have recorded a step" in author_error(Conversation(serve(idle)).call())
 
 
 def test_progress_inside_a_step_is_reported_once(page: dict[str, Any], clock: Clock) -> None:
@@ -382,7 +384,7 @@ def test_progress_inside_a_step_is_reported_once(page: dict[str, Any], clock: Cl
     assert reported == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
 
 
-def test_a_function_without_the_word_knows_no_tasks(page: dict[str, Any]) -> None:
+def test_a_function_without_the_option_has_no_tasks(page: dict[str, Any]) -> None:
     asked = wire.message("tasks/get", {"taskId": "1"})
     response = page["handler"](wire.event(asked), wire.Context("local-open_ticket"))
     assert wire.read(response, "tasks/get")["error"]["code"] == -32601

@@ -1,6 +1,6 @@
-"""What an author's code raises by accident, and what of it a client, the log and the author hear.
+"""Exceptions that an author's code raises by accident: what the client, the log and the author's tests show of them.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import ast
@@ -86,7 +86,7 @@ def awaited(raised: BaseException) -> LambdaFunction:
 
 @pytest.mark.parametrize("served", [alone, conversing, awaited], ids=lambda made: made.__name__)
 @pytest.mark.parametrize("raised", RAISED, ids=lambda error: type(error).__name__)
-def test_a_tool_that_raises_is_a_tool_error_that_says_no_more_than_its_name(
+def test_a_tool_that_raises_is_a_tool_error_with_only_the_tools_name(
     served: Callable[[BaseException], LambdaFunction], raised: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     talk = Conversation(served(raised)).call()
@@ -102,7 +102,7 @@ def test_the_author_of_a_test_has_the_exception_itself() -> None:
     assert str(Conversation(alone(LookupError("which"))).call().raised) == "which"
 
 
-def test_on_lambda_nobody_presses_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keyboard_interrupt_on_lambda_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
     assert Conversation(alone(KeyboardInterrupt())).call().result["isError"] is True
 
@@ -132,7 +132,7 @@ def test_a_client_of_2025_gets_the_same_result(door: str, version: str, caplog: 
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_what_is_no_tool_is_an_error_of_the_request_of_2025_too(door: str) -> None:
+def test_a_crash_outside_tools_is_a_request_error_for_2025_clients_too(door: str) -> None:
     @prompt
     def brief(topic: str) -> str:
         """Brief."""
@@ -149,14 +149,14 @@ def test_what_is_no_tool_is_an_error_of_the_request_of_2025_too(door: str) -> No
     assert client.response["statusCode"] == 200
 
 
-def test_a_worker_that_cannot_be_wired_says_no_more_than_that(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_misconfigured_worker_shows_no_details(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(WorkFailed, match=r"^$"):
         wired_by(SystemExit(SECRET))({"mcpTask": {"id": "x", "owner": None}}, wire.Context())
     assert [line["outcome"] for line in lines(caplog)] == ["crashed"]
     assert SECRET not in caplog.text
 
 
-def test_a_crash_in_a_batch_is_not_hidden_by_what_came_after_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_later_error_in_a_batch_does_not_hide_a_crash(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     def breaks() -> str:
         """Break."""
@@ -217,10 +217,10 @@ TOPIC = {"ref": {"type": "ref/prompt", "name": "brief"}, "argument": {"name": "t
         (brief_that, "resources/read", {"uri": "notes://x"}, 200),
         (brief_that, "completion/complete", TOPIC, 200),
         (audited_by, "tools/call", {"name": "asks"}, 200),
-        (wired_by, "tools/call", {"name": "asks"}, 500),  # nobody knows yet whose request it is
+        (wired_by, "tools/call", {"name": "asks"}, 500),  # the caller is not known yet
     ],
 )
-def test_what_is_no_tool_is_an_error_that_its_client_can_read(  # noqa: PLR0913, PLR0917 - what goes in, and out
+def test_a_crash_outside_tools_is_an_error_that_the_client_can_read(  # noqa: PLR0913, PLR0917 - what goes in, and out
     served: Callable[[BaseException], LambdaFunction],
     method: str,
     params: dict[str, Any],
@@ -240,7 +240,7 @@ def test_what_is_no_tool_is_an_error_that_its_client_can_read(  # noqa: PLR0913,
 
 
 class Closed(ValueError):
-    """A subclass, which nobody named."""
+    """A subclass of a named exception, not named itself."""
 
 
 def told(raised: BaseException) -> Callable[[], str]:
@@ -276,11 +276,11 @@ def test_exceptions_that_serve_names_are_added_to_those_of_each_tool() -> None:
     assert Conversation(serve(second)).call("second").text == CRASHED.format("second")  # another deployment of it
 
 
-def test_an_exception_without_a_text_is_told_by_its_type() -> None:
+def test_an_exception_without_a_text_is_reported_by_its_type() -> None:
     assert Conversation(serve(tool(errors=(ValueError,))(told(ValueError())))).call().text == "ValueError"
 
 
-def test_what_is_named_is_for_the_model_in_tasks_of_an_async_tool_too() -> None:
+def test_a_named_exception_in_a_task_of_an_async_tool_is_for_the_model_too() -> None:
     @tool(errors=(ValueError,))
     async def books() -> str:
         async def fly() -> str:
@@ -301,13 +301,13 @@ def test_a_tool_error_of_the_sdks_is_one_of_ours(module: str) -> None:
     assert Conversation(serve(tool(told(type("Jam", (theirs,), {})("No ink."))))).call().text == "No ink."
 
 
-def test_a_tool_error_of_somebody_else_is_a_crash() -> None:
+def test_a_tool_error_of_another_library_is_a_crash() -> None:
     theirs = type("ToolError", (Exception,), {"__module__": "acme.mcp"})
     assert Conversation(serve(tool(told(theirs("x"))))).call().text == CRASHED.format("breaks")
 
 
 @pytest.mark.parametrize("wrong", ["ValueError", (ValueError("x"),), (KeyboardInterrupt,), ("ValueError",), 7])
-def test_what_names_no_exceptions_is_refused_where_it_is_written(wrong: Any) -> None:  # noqa: ANN401 - anything
+def test_an_option_that_names_no_exceptions_is_refused_at_its_declaration(wrong: Any) -> None:  # noqa: ANN401 - anything
     with pytest.raises(TypeError, match=rf"{Path(__file__).name}.*errors is a tuple of exception classes"):
         tool(errors=wrong)(told(ValueError()))
     with pytest.raises(TypeError, match="errors is a tuple of exception classes"):
@@ -377,7 +377,7 @@ def test_a_broken_rule_is_logged_without_the_key_that_an_answer_made(
     assert (talk.status, talk.text) == (200, CRASHED.format("breaks"))
     line = lines(caplog)[-1]
     assert (line["outcome"], line["reason"]) == ("crashed", talk.raised.rule if talk.raised else "")  # type: ignore[attr-defined]
-    assert f"{__file__}:" in caplog.messages[-1]  # the place is told in its stead
+    assert f"{__file__}:" in caplog.messages[-1]  # the log names the place instead
     assert key not in caplog.text
     assert key in str(talk.raised)
 
@@ -412,6 +412,7 @@ def test_a_state_that_cannot_be_kept_is_logged_by_its_rule(caplog: pytest.LogCap
 RULE_AT = {
     "DeveloperError": 0,
     "fail": 0,
+    "_fail": 0,
     "NotJson": 0,
     "_UnsupportedValue": 1,
 }  # name to index of the argument
@@ -420,6 +421,7 @@ TYPE_NAMES = {"type_name", "name", "words.format"}  # functions that return the 
 CHECKED = {
     "questions.py": {"rule"},  # as `fail` was given it
     "round.py": {"rule"},
+    "step_call.py": {"rule"},  # as `_fail` was given it
     "results.py": {"reason", "allowed"},  # str(NotJson); TOOL or RESOURCE
     "forms.py": {"reason"},  # constants that `_refuse` is given
     "input_requests.py": {"error"},  # NotJson

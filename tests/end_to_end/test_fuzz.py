@@ -1,6 +1,6 @@
-"""A protocol fuzzer: wounded requests to a healthy server get an error with a right code and the same id, never a 5xx.
+"""A protocol fuzzer: damaged requests to a healthy server get an error with a correct code and id, never a 5xx.
 
-What was wounded stays known, so that the answer can be judged: if the id survived, the answer must bear it.
+The fuzzer records each damage, so that it can judge the response: if the id is intact, the response must repeat it.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def originals() -> list[tuple[Any, dict[str, Any]]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _prepared() -> None:
-    """Seal the true states beforehand: KMS draws lots, and while hypothesis draws nobody else may."""
+    """Seal the valid states beforehand, because moto's KMS uses `random`, which Hypothesis must control alone."""
     originals()
 
 
 @st.composite
 def mutated(draw: st.DrawFn) -> tuple[Any, dict[str, Any], object]:
-    """One valid request with one to three wounds; and its id, or ... where that was hit too."""
+    """One valid request with one to three kinds of damage; and its id, or ... if the id was damaged too."""
     handler, event = draw(st.sampled_from(originals()))
     event = json.loads(json.dumps(event))
     message = json.loads(event["body"])
@@ -98,11 +98,11 @@ def _place(message: dict[str, Any], kind: str) -> object:
 
 @settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(mutated())
-def test_a_wounded_request_gets_an_error_that_names_it_and_never_a_server_error(
+def test_a_damaged_request_gets_an_error_with_its_id_and_never_a_server_error(
     case: tuple[Any, dict[str, Any], object],
 ) -> None:
     handler, event, id_ = case
-    # a container of its own: one that has seen three keys of nobody from one caller opens no more of them for a while
+    # a new container, because one refuses more forged keys after three from one caller
     response = handler.fresh()(event, Context("local-update_work_item"))
     assert response["statusCode"] < 500, response
     assert "Traceback" not in response["body"]
@@ -124,7 +124,7 @@ def test_only_post_is_answered(method: str) -> None:
     assert (response["statusCode"], response["headers"]["allow"]) == (405, "POST")
 
 
-# ---- Every era, and every dialect: nothing that a client sends counts as a failure of ours
+# ---- Every revision and every dialect: no request counts as a failure of the server
 
 DIALECTS = "sep-1685,sep-1858,sep-2322-tasks"
 REVISIONS = [None, "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
@@ -181,7 +181,7 @@ def sent_in_any_era(draw: st.DrawFn) -> tuple[dict[str, Any], int]:
     body = draw(messages() | st.lists(messages(), min_size=1, max_size=3) | anything)
     for number, each in enumerate(body if isinstance(body, list) else []):
         if isinstance(each, dict) and each.get("id") == 1:
-            each["id"] = number  # or nobody could tell which response is whose
+            each["id"] = number  # otherwise responses could not be matched to requests
     text = json.dumps(body)
     if draw(st.integers(0, 9)) == 0:
         at = draw(st.integers(0, len(text)))
@@ -207,7 +207,7 @@ EVENTS = [(update_work_item, "update_work_item"), (briefing, "briefing"), (ticke
 BATCHES = ['[{"jsonrpc":"2.0","id":1,"method":"initialize"}]', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]']
 
 
-def test_nothing_that_a_client_sends_counts_as_a_crash_or_a_failure() -> None:
+def test_no_request_of_a_client_counts_as_a_crash_or_a_failure() -> None:
     @settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(sent_in_any_era(), st.sampled_from(EVENTS))
     @example((wire.event(BATCHES[0], headers=OF_MARCH), 29_000), EVENTS[0])

@@ -1,7 +1,7 @@
-"""A protocol fuzzer that compares: one wounded request, over every gateway and in both placements, has one answer.
+"""A fuzzer that compares: a damaged request gets the same response over every gateway and in both placements.
 
-And the event itself is wounded, as no gateway would write it: what comes back is a response, or the sentence that this
-is no HTTP request.
+It also damages the event itself, as no gateway would. The function returns a response, or raises an error that says
+that the event is no HTTP request.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def originals() -> list[Sent]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _prepared() -> None:
-    """Seal the true states beforehand: KMS draws lots, and while hypothesis draws nobody else may."""
+    """Seal the valid states beforehand, because moto's KMS uses `random`, which Hypothesis must control alone."""
     originals()
 
 
@@ -126,7 +126,7 @@ def in_json(draw: st.DrawFn, request: Sent) -> Sent:
 
 @st.composite
 def in_headers(draw: st.DrawFn, request: Sent) -> Sent:
-    """Drop a header, or let it say something else."""
+    """Drop a header or change its value."""
     name = draw(headers)
     value = draw(st.none() | values)
     without = request.without(name)
@@ -167,9 +167,10 @@ def of_2025(method: str, meta: object = None, *named: tuple[str, str]) -> Sent:
 
 
 def answer(function: LambdaFunction, event: dict[str, Any]) -> tuple[int, Any]:
-    """Return status and message; of a question, all but the state, which is never the same.
+    """Return status and message. A question is compared without its state, which differs each time.
 
-    Each time somebody else asks: who presents one wounded state over every gateway has soon used up what a caller may.
+    Each request has a new caller, because one who presents damaged states over every gateway exhausts the budget for
+    unwrapping keys.
     """
     somebody = f'"2001:db8::{next(_callers):x}"'
     text = (
@@ -204,7 +205,7 @@ def carried(request: Sent) -> dict[str, dict[str, Any]]:
 @given(wounded())
 @example(of_2025("server/discover", None, ("Mcp-Protocol-Version", "2025-11-25")))  # not found, with status 200
 @example(of_2025("tools/list", wire.message("tools/list")))  # an envelope inside `_meta` is none
-def test_every_gateway_and_both_placements_bring_the_same_answer(request: Sent) -> None:
+def test_every_gateway_and_both_placements_return_the_same_response(request: Sent) -> None:
     events = carried(request)
     assert "HTTP API, base64" in events
     expected = answer(deployed("direct"), events["HTTP API, base64"])
@@ -218,7 +219,7 @@ def test_every_gateway_and_both_placements_bring_the_same_answer(request: Sent) 
 
 @settings(max_examples=250, suppress_health_check=SLOW)
 @given(st.data())
-def test_a_wounded_event_is_answered_or_is_no_http_request(data: st.DataObject) -> None:
+def test_a_damaged_event_is_answered_or_refused_as_no_http_request(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(GATEWAYS)))
     event = GATEWAYS[name](data.draw(st.sampled_from(originals())))
     if data.draw(st.booleans()):
@@ -247,6 +248,6 @@ def test_a_wounded_event_is_answered_or_is_no_http_request(data: st.DataObject) 
 
 @settings(max_examples=50, suppress_health_check=SLOW)
 @given(wounded(), st.sampled_from(PLACEMENTS))
-def test_the_same_wounded_request_has_the_same_answer_every_time(request: Sent, placement: str) -> None:
+def test_a_repeated_damaged_request_gets_the_same_response(request: Sent, placement: str) -> None:
     event = GATEWAYS["HTTP API, base64"](request)
     assert answer(deployed(placement), event) == answer(deployed(placement), event)

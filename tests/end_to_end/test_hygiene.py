@@ -1,9 +1,9 @@
-"""What strangers post: for every kind of dirt one row, with the status and the code of its answer.
+"""Malformed requests: one row for each kind, with the status and the code of the response.
 
-Every row is posted to a Lambda and to the front door before it, as text and as base64. The tool that is called counts
-its calls: nothing that is refused, and nothing without an id, may ever run it.
+Every row is posted to a handler's Lambda and to the front door before it, as text and as base64. The tool counts its
+calls: a request that is refused, or has no id, must not run it.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import base64
@@ -309,7 +309,7 @@ DIRT = [
     *other_disagreements(),
 ]
 
-# What looks odd, and is fine: name, body, headers.
+# Unusual but valid requests: name, body, headers.
 FINE: list[tuple[str, str, dict[str, str | None]]] = [
     ("the call itself", CALL, {}),
     ("blanks around it", f" \r\n\t{CALL}\n ", {}),
@@ -402,7 +402,7 @@ CARRIED = [(row, carried) for row in DIRT for carried in (text, binary) if carri
 
 
 @pytest.mark.parametrize(("row", "carried"), CARRIED, ids=[f"{row.name}, {c.__name__}" for row, c in CARRIED])
-def test_every_kind_of_dirt_has_its_answer_and_runs_nothing(
+def test_every_malformed_request_gets_its_error_and_runs_nothing(
     row: Row, carried: Callable[[Sent], Event], function: LambdaFunction
 ) -> None:
     response = post(function, carried, row.raw, row.headers)
@@ -421,7 +421,7 @@ def test_every_kind_of_dirt_has_its_answer_and_runs_nothing(
 
 @pytest.mark.parametrize(("body", "headers"), [(b, h) for _n, b, h in FINE], ids=[name for name, _b, _h in FINE])
 @pytest.mark.parametrize("carried", [text, binary])
-def test_what_only_looks_odd_is_answered(
+def test_unusual_but_valid_requests_are_answered(
     body: str, headers: dict[str, str | None], carried: Callable[[Sent], Event], function: LambdaFunction
 ) -> None:
     response = post(function, carried, body.encode(), headers)
@@ -436,13 +436,13 @@ def test_what_only_looks_odd_is_answered(
 IDS = {body: str if isinstance(json.loads(body)["id"], str) else int for _name, body, _headers in FINE}
 
 
-def test_no_row_stands_twice() -> None:
+def test_no_row_is_repeated() -> None:
     names = [row.name for row in DIRT]
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
-def test_four_megabytes_are_read_and_no_more_unless_somebody_says_so(placement: str) -> None:
+def test_a_function_reads_four_megabytes_unless_it_is_configured_otherwise(placement: str) -> None:
     placed = place(placement, touch)
     limit = 4 * 1024 * 1024
     fits = mark('"' + "x" * (limit - len(mark('""'))) + '"').encode()
@@ -456,7 +456,7 @@ def test_four_megabytes_are_read_and_no_more_unless_somebody_says_so(placement: 
     assert len(ran) == 2
 
 
-def test_base64_that_is_none_is_a_parse_error(function: LambdaFunction) -> None:
+def test_invalid_base64_is_a_parse_error(function: LambdaFunction) -> None:
     for body in ("!", "e30", "é", "e30=\n", "e3 0="):
         event = {**text(Sent(b"", HEADERS)), "body": body, "isBase64Encoded": True}
         response = function(event, wire.Context("local-all"))
@@ -495,7 +495,7 @@ TOO_LARGE = {"code": -32603, "message": "The result is larger than this server c
         (1_300_000, "é"),
     ],
 )
-def test_a_result_that_lambda_cannot_carry_is_an_error_that_says_so(placement: str, size: int, unit: str) -> None:
+def test_a_result_over_lambdas_limit_is_an_error_that_says_so(placement: str, size: int, unit: str) -> None:
     response = produced(place(placement, produce), size, unit)
     assert response["statusCode"] == 200
     assert wire.read(response, "tools/call") == {"jsonrpc": "2.0", "id": 1, "error": TOO_LARGE}
@@ -503,7 +503,7 @@ def test_a_result_that_lambda_cannot_carry_is_an_error_that_says_so(placement: s
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize(("size", "unit"), [(6_000_000, "x"), (1_000_000, '"'), (900_000, "é"), (450_000, "🐢")])
-def test_a_result_that_lambda_can_carry_goes_out_whole(placement: str, size: int, unit: str) -> None:
+def test_a_result_within_lambdas_limit_is_sent_whole(placement: str, size: int, unit: str) -> None:
     response = produced(place(placement, produce), size, unit)
     assert response["statusCode"] == 200
     assert wire.read(response, "tools/call")["result"]["content"][0]["text"] == size * unit

@@ -1,8 +1,7 @@
-"""What operators do to keys, and what KMS does to them: rotation, compromise, denial and outage, over boto3 and HTTP.
+"""Incidents with KMS keys: rotation, compromise, denial and outage, over boto3 and HTTP.
 
-Containers of one function come and go as deploys replace them; each has its own environment and its own memory. KMS is
-moto's, behind HTTP, refusing what AWS refuses. Whatever happens, no answer of a user is lost, and nothing that should
-end lives on.
+Deploys replace the containers of a function; each container has its own environment and memory. KMS is moto's, behind
+HTTP, and refuses the requests that AWS refuses. No incident loses a user's answer or keeps a revoked state alive.
 """
 
 # No `from __future__ import annotations`: the tool below is read as an author writes it.
@@ -53,7 +52,7 @@ ANSWERS = {key: {"action": "accept", "content": {"text": text}} for key, text in
 
 
 class Round:
-    """What came back, and what the client sends next."""
+    """A response, and the parameters of the client's next request."""
 
     def __init__(self, response: Mapping[str, Any]) -> None:
         self.status, self.headers = response["statusCode"], response["headers"]
@@ -180,7 +179,7 @@ def test_a_state_under_a_key_that_was_taken_off_the_list_is_refused(
     assert reasons(caplog) == ["-32602 kek_unknown"]
 
 
-def test_kms_own_rotation_needs_nothing(region: Region) -> None:
+def test_rotation_within_kms_needs_no_deployment(region: Region) -> None:
     sealed = region.container().send()
     region.client.rotate_key_on_demand(KeyId=region.first)
     assert region.container().send(**sealed.next_).status == 200
@@ -189,7 +188,7 @@ def test_kms_own_rotation_needs_nothing(region: Region) -> None:
 # ---- Compromise
 
 
-def test_a_raised_generation_kills_every_state_and_breaks_nothing_else(
+def test_a_raised_generation_invalidates_every_state_and_breaks_nothing_else(
     region: Region, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -235,7 +234,7 @@ def test_a_disabled_key_is_500_until_it_is_enabled(region: Region) -> None:
     assert region.container().send(**sealed.next_).status == 200
 
 
-def test_a_disabled_second_key_ends_its_conversations_and_pages_nobody(
+def test_a_disabled_second_key_ends_its_conversations_without_an_alarm(
     region: Region, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -273,7 +272,7 @@ OUTAGES = {
 
 
 @pytest.mark.parametrize("outage", OUTAGES.values(), ids=OUTAGES)
-def test_an_outage_is_503_and_the_conversation_goes_on_afterwards_with_the_same_answers(
+def test_an_outage_is_503_and_the_conversation_continues_with_the_same_answers(
     region: Region, outage: Callable[[Region], None]
 ) -> None:
     sealed = region.container().send()
@@ -305,7 +304,7 @@ def test_a_warm_container_gets_through_a_short_outage(region: Region, caplog: py
     assert warm.send(**sealed.next_).status == 400  # it is half an hour old by now
 
 
-def test_an_outage_is_never_called_a_bad_state_and_charges_nobody(region: Region) -> None:
+def test_an_outage_is_never_reported_as_a_bad_state_and_uses_no_budget(region: Region) -> None:
     sent = region.container().send().next_
     cold = region.container()
     region.kms.weather = lambda _action: kms_refuses("KMSInternalException", 500)

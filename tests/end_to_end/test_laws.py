@@ -22,7 +22,7 @@ corpus = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 def client(case: Case, seed: int) -> Client:
-    """Sit somebody down; `heard_of` are the questions of every version."""
+    """Make a person who answers; `heard_of` are the questions of every version."""
     heard_of: dict[str, object] = {}
     for version in range(len(case.versions)):
         heard_of |= ideal(case, version, Person(seed, moods=False))[1]
@@ -38,7 +38,7 @@ def should_come_to(talk: Client) -> dict[str, object]:
 @corpus
 @settings(max_examples=40)
 @given(seeds, acts)
-def test_whatever_happens_a_conversation_comes_to_what_it_would_have_without_it(
+def test_a_conversation_under_faults_has_the_result_of_one_without_faults(
     case: Case, seed: int, acts: list[Act]
 ) -> None:
     talk = client(case, seed)
@@ -54,7 +54,7 @@ def test_two_conversations_of_one_client_never_mix(
     case: Case, seed: tuple[int, int], acts: tuple[list[Act], list[Act]], turns: list[bool]
 ) -> None:
     talks = [client(case, number) for number in seed]
-    opened = [WORLD.opened.copy() for _talk in talks]  # each of them opens pages of its own
+    opened = [WORLD.opened.copy() for _talk in talks]  # each person opens other pages
     playing = [talk.play(acts[number]) for number, talk in enumerate(talks)]
     for turn in [*turns, *[False] * 40, *[True] * 40]:
         WORLD.opened = opened[turn]
@@ -67,6 +67,6 @@ def test_two_conversations_of_one_client_never_mix(
 @corpus
 @settings(max_examples=10)
 @given(seeds)
-def test_a_client_that_answers_what_it_is_asked_comes_to_the_end_in_few_rounds(case: Case, seed: int) -> None:
+def test_a_client_that_answers_every_question_finishes_in_few_rounds(case: Case, seed: int) -> None:
     talk = client(case, seed)
     assert len(list(talk.play([]))) <= 9  # the most that every official client goes along with

@@ -1,7 +1,6 @@
-"""matrix.toml leaves out no requirement of the protocol, and every test that it names is there.
+"""matrix.toml lists every requirement of the protocol, and every test that it names exists.
 
-The rows are those of the specification's requirements as this project reads them; what is frozen here is how many each
-area has.
+The rows are the specification's requirements as this project reads them. This file freezes their number in each area.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ TOPICS = {
 }
 
 
-def test_no_row_is_missing_and_none_is_invented() -> None:
+def test_the_matrix_has_the_frozen_number_of_rows_in_each_area() -> None:
     assert list(MATRIX) == ROWS
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_every_row_says_what_it_requires_and_what_became_of_it(row: str) -> None:
+def test_every_row_states_its_requirement_and_its_status(row: str) -> None:
     entry = MATRIX[row]
     assert entry.keys() - OUTCOMES - {"level"} == {"says"}
     assert entry.get("level", "") in LEVELS
@@ -47,12 +46,12 @@ def test_every_test_that_a_row_names_exists(row: str) -> None:
         assert function in _tests(ROOT / path), f"{name} is not there (any more): what proves {row} now?"
 
 
-def test_a_must_that_no_test_proves_is_owed_or_binds_nobody_here() -> None:
+def test_a_must_without_a_test_is_owed_or_does_not_apply() -> None:
     bare = [row for row, entry in MATRIX.items() if entry.get("level") == "MUST" and "tests" not in entry]
     assert [row for row in bare if "owed" not in MATRIX[row]] == []
 
 
-def test_what_is_owed_is_owed_by_a_topic_that_is_known() -> None:
+def test_every_owed_requirement_names_a_known_topic() -> None:
     owed = [entry["owed"] for entry in MATRIX.values() if "owed" in entry]
     assert all(entry.keys() == {"by", "what"} for entry in owed)
     assert {entry["by"] for entry in owed} == TOPICS.keys()

@@ -36,7 +36,7 @@ from mcp_functions import (
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import DeveloperError, McpError
-from mcp_functions.rounds.input_requests import ElicitRequest
+from mcp_functions.rounds.low_level import ElicitRequest
 from tests.support import gateways, wire
 from tests.support.placements import PLACEMENTS, place
 
@@ -51,7 +51,7 @@ class City(BaseModel):
 
 @tool(title="Echo", annotations={"readOnlyHint": True}, icons=[{"src": "https://example.com/echo.png"}])
 def echo(text: str = "echo", *, progress: Progress, log: Log) -> str:
-    """Say it again."""
+    """Return the text."""
     progress(1, total=2)
     log.info({"said": text})
     return text
@@ -74,7 +74,7 @@ def everything() -> CallToolResult:
 
 @prompt(title="Brief")
 def brief(topic: str) -> list[PromptMessage]:
-    """Brief somebody."""
+    """Return a briefing."""
     picture = Image(b"\xff", "image/png")
     return [PromptMessage("assistant", topic), PromptMessage("user", picture), PromptMessage("user", f"About {topic}")]
 
@@ -143,7 +143,7 @@ def test_every_result_names_its_type_its_request_and_its_server(
     assert message["result"]["_meta"] == {wire.PREFIX + "serverInfo": {"name": "tested", "version": "local"}}
 
 
-def test_no_word_of_an_author_changes_what_a_result_is() -> None:
+def test_no_text_of_an_author_changes_the_type_of_a_result() -> None:
     @tool
     def sly() -> dict[str, Any]:
         return {"resultType": "task", "isError": True, "content": [], "inputRequests": {}, "requestState": "x"}
@@ -154,7 +154,7 @@ def test_no_word_of_an_author_changes_what_a_result_is() -> None:
     assert answer.keys() == {"resultType", "content", "structuredContent", "isError", "_meta"}
 
 
-def test_every_error_has_a_code_that_the_specification_knows_and_one_sentence() -> None:
+def test_every_error_has_a_code_of_the_specification_and_one_sentence() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, McpError)]
     assert len(kinds) > 10
     for kind in kinds:
@@ -166,7 +166,7 @@ def test_every_error_has_a_code_that_the_specification_knows_and_one_sentence() 
 
 def test_no_code_is_written_anywhere_but_beside_its_name() -> None:
     shipped = {file for file in PACKAGE.rglob("*.py") if not {PACKAGE / "local", PACKAGE / "attack"} & {*file.parents}}
-    retired = PACKAGE / "legacy" / "errors.py"  # that clients of 2025 still expect, and nobody else hears
+    retired = PACKAGE / "legacy" / "errors.py"  # only clients of 2025 get these codes
     assert set(re.findall(r"-3[12]\d{3}\b", _code_of(retired.read_text(encoding="utf-8")))) == {"-32002", "-32042"}
     for file in shipped - {PACKAGE / "protocol" / "errors.py", retired}:
         assert re.findall(r"-3[12]\d{3}\b", _code_of(file.read_text(encoding="utf-8"))) == [], file.name
@@ -221,7 +221,7 @@ def halves() -> list[tuple[str, dict[str, Any], Any]]:
 
 @pytest.mark.parametrize(("method", "params", "handler"), halves(), ids=[one.name for *_, one in halves()])
 @pytest.mark.parametrize("placement", PLACEMENTS)
-def test_what_goes_out_is_utf_8(method: str, params: dict[str, Any], handler: Any, placement: str) -> None:  # noqa: ANN401
+def test_every_response_is_utf_8(method: str, params: dict[str, Any], handler: Any, placement: str) -> None:  # noqa: ANN401
     meta = {"progressToken": 1, wire.PREFIX + "logLevel": "debug"}
     response = send(place(placement, handler), method, params, meta=meta)
     assert response["statusCode"] in (200, 500)
@@ -262,14 +262,12 @@ def test_who_the_client_says_it_is_decides_nothing(method: str, info: object, fu
         {"traceparent": 7, "tracestate": None, "baggage": ["x"]},
     ],
 )
-def test_a_trace_however_it_is_written_never_stands_in_the_way(
-    method: str, trace: dict[str, Any], function: LambdaFunction
-) -> None:
+def test_an_invalid_trace_never_fails_a_request(method: str, trace: dict[str, Any], function: LambdaFunction) -> None:
     assert result(function, method, METHODS[method], meta=trace) == result(function, method, METHODS[method])
 
 
 @every_method
-def test_keys_of_meta_that_nobody_here_knows_are_ignored(method: str, function: LambdaFunction) -> None:
+def test_unknown_keys_of_meta_are_ignored(method: str, function: LambdaFunction) -> None:
     strange = {"com.example/flag": True, wire.PREFIX + "futureThing": {"a": 1}, "x": None, "": 1, "related-task": {}}
     assert result(function, method, METHODS[method], meta=strange) == result(function, method, METHODS[method])
 
@@ -338,7 +336,7 @@ def test_a_notification_needs_no_headers_of_the_protocol(function: LambdaFunctio
 LISTED = {"tools": "tools/list", "prompts": "prompts/list", "resources": "resources/list"}
 
 
-def test_discovery_offers_what_is_here_in_the_body_and_the_server_in_meta(function: LambdaFunction) -> None:
+def test_discovery_lists_capabilities_in_the_body_and_the_server_in_meta(function: LambdaFunction) -> None:
     found = result(function, "server/discover")
     assert found.keys() == {"resultType", "supportedVersions", "capabilities", "ttlMs", "cacheScope", "_meta"}
     assert found["supportedVersions"] == [wire.VERSION]
@@ -358,7 +356,7 @@ def test_the_versions_of_an_error_are_those_of_discovery(function: LambdaFunctio
 @pytest.mark.parametrize(
     "version", ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "draft", "", "2026-07-28 "]
 )
-def test_no_other_version_is_spoken(version: str, function: LambdaFunction) -> None:
+def test_no_other_version_is_supported(version: str, function: LambdaFunction) -> None:
     refused = send(function, "tools/list", version=version)
     expected = -32020 if version.endswith(" ") else -32022  # blanks around a header's value do not count
     assert (refused["statusCode"], refused["message"]["error"]["code"]) == (400, expected)
@@ -366,7 +364,7 @@ def test_no_other_version_is_spoken(version: str, function: LambdaFunction) -> N
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize("handler", [echo, ask, brief, config, picture], ids=lambda handler: handler.name)
-def test_what_is_advertised_is_served_and_what_is_not_is_no_method(handler: Any, placement: str) -> None:  # noqa: ANN401
+def test_advertised_methods_are_served_and_others_are_unknown(handler: Any, placement: str) -> None:  # noqa: ANN401
     function = place(placement, handler)
     capabilities = result(function, "server/discover")["capabilities"]
     for capability, method in LISTED.items():
@@ -381,14 +379,16 @@ def test_what_is_advertised_is_served_and_what_is_not_is_no_method(handler: Any,
 @pytest.mark.parametrize(
     "method", ["initialize", "ping", "logging/setLevel", "resources/subscribe", "roots/list", "elicitation/create"]
 )
-def test_what_the_revision_removed_is_404_even_with_its_own_envelope(method: str, function: LambdaFunction) -> None:
+def test_methods_that_the_revision_removed_are_404_even_with_a_valid_envelope(
+    method: str, function: LambdaFunction
+) -> None:
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
     refused = send(function, method, params)
     assert (refused["statusCode"], refused["message"]["error"]["code"]) == (404, -32601)
 
 
 @pytest.mark.parametrize("params", [{}, {"notifications": {}}, {"notifications": {"toolsListChanged": True}}])
-def test_nobody_is_promised_news_and_nobody_can_wait_for_them(params: dict[str, Any], function: LambdaFunction) -> None:
+def test_subscriptions_are_neither_advertised_nor_accepted(params: dict[str, Any], function: LambdaFunction) -> None:
     refused = send(function, "subscriptions/listen", params)
     assert (refused["statusCode"], refused["message"]["error"]["code"]) == (404, -32601)
     assert "listChanged" not in json.dumps(result(function, "server/discover"))
@@ -396,7 +396,7 @@ def test_nobody_is_promised_news_and_nobody_can_wait_for_them(params: dict[str, 
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result"])
-def test_extensions_are_off_unless_somebody_turns_them_on(method: str, function: LambdaFunction) -> None:
+def test_extensions_are_off_by_default(method: str, function: LambdaFunction) -> None:
     assert "extensions" not in result(function, "server/discover")["capabilities"]
     offers = {**EVERYTHING, "extensions": {"io.modelcontextprotocol/tasks": {}, "com.example/x": {"a": 1}}}
     refused = send(function, method, {"taskId": "t"}, capabilities=offers, headers={"mcp-name": "t"})
@@ -408,7 +408,7 @@ def test_extensions_are_off_unless_somebody_turns_them_on(method: str, function:
 # --- G: rounds ----------------------------------------------------------------------------------------------------
 
 
-def test_every_round_brings_a_new_state_and_no_caching(function: LambdaFunction) -> None:
+def test_every_round_has_a_new_state_and_forbids_caching(function: LambdaFunction) -> None:
     seen: set[str] = set()
     params: dict[str, Any] = {"name": "ask"}
     for number in range(4):
@@ -422,7 +422,7 @@ def test_every_round_brings_a_new_state_and_no_caching(function: LambdaFunction)
 # --- J, K, L: what is offered -------------------------------------------------------------------------------------
 
 
-def test_a_list_is_the_same_for_everybody_whatever_happened_before(function: LambdaFunction) -> None:
+def test_a_list_is_the_same_for_every_caller_and_at_any_time(function: LambdaFunction) -> None:
     before = result(function, "tools/list")
     for method, params in METHODS.items():
         send(function, method, params, capabilities={})
@@ -430,7 +430,7 @@ def test_a_list_is_the_same_for_everybody_whatever_happened_before(function: Lam
     assert result(function, "tools/list", capabilities={}, meta={wire.PREFIX + "logLevel": "debug"}) == before
 
 
-def test_every_result_of_a_call_has_content_and_says_whether_it_failed(function: LambdaFunction) -> None:
+def test_every_result_of_a_call_has_content_and_an_error_flag(function: LambdaFunction) -> None:
     for params in ({"name": "echo"}, {"name": "echo", "arguments": {"text": 7}}, {"name": "everything"}):
         answer = result(function, "tools/call", params)
         assert isinstance(answer["content"], list)
@@ -486,7 +486,7 @@ def test_a_resource_has_a_uri(uri: str) -> None:
 @pytest.mark.parametrize(
     "options", [{"ttl_ms": -1}, {"ttl_ms": 1.5}, {"ttl_ms": True}, {"cache_scope": "shared"}, {"cache_scope": ""}]
 )
-def test_how_long_and_by_whom_a_resource_may_be_kept_is_said_as_the_specification_says_it(
+def test_the_cache_lifetime_and_scope_of_a_resource_follow_the_specification(
     options: dict[str, Any],
 ) -> None:
     with pytest.raises(TypeError, match=r"ttl_ms|cache_scope"):
@@ -494,7 +494,7 @@ def test_how_long_and_by_whom_a_resource_may_be_kept_is_said_as_the_specificatio
 
 
 @every_method
-def test_what_may_be_kept_says_so_and_nothing_else_does(method: str, function: LambdaFunction) -> None:
+def test_only_cacheable_results_have_cache_hints(method: str, function: LambdaFunction) -> None:
     answer = result(function, method, METHODS[method])
     assert ({"ttlMs", "cacheScope"} <= answer.keys()) == (method in CACHEABLE)
     if method in CACHEABLE:
@@ -511,7 +511,7 @@ WORDS = {"type": "text", "text": "Well?"}
 
 @pytest.mark.parametrize("name", ["password", "api_key", "apiKey", "client_secret", "access_token", "private_key"])
 def test_a_form_does_not_ask_for_secrets(name: str) -> None:
-    """What is typed into a form passes the client, and may reach its model: secrets are for a page."""
+    """Values of a form pass the client and may reach its model, so a secret needs a page."""
     form = type("Login", (BaseModel,), {"__annotations__": {name: str}})
     with pytest.raises(DeveloperError, match=f"{name}.*url"):
         ElicitRequest("Who are you?", form).wire()
@@ -588,7 +588,7 @@ def test_the_context_of_other_servers_is_asked_of_clients_that_share_it(
 
 
 @pytest.mark.parametrize("wild", [float("nan"), float("inf"), float("-inf")])
-def test_progress_that_is_no_number_is_not_sent(wild: float) -> None:
+def test_progress_that_is_not_a_number_is_not_sent(wild: float) -> None:
     @tool
     def work(*, progress: Progress) -> str:
         for done in (1, wild, 1, 2):

@@ -60,7 +60,7 @@ def test_what_the_specification_allows_passes(message: dict[str, Any], method: s
         (result(content=[]), "tools/call"),  # no resultType
         (result(resultType="complete"), "tools/call"),  # no content
         (result(resultType="task", content=[]), "tools/call"),
-        (result(**DONE, is_error=True), "tools/call"),  # a name of ours
+        (result(**DONE, is_error=True), "tools/call"),  # a name outside the specification
         (result(resultType="complete", content=[{"type": "text", "text": "x", "mime_type": "y"}]), "tools/call"),
         (result(resultType="complete", content=[{"type": "image", "data": "x"}]), "tools/call"),
         (result(**DONE, requestState="x"), "tools/call"),

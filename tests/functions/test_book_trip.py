@@ -77,13 +77,13 @@ def test_the_flight_that_is_charged_is_the_one_that_was_confirmed(bank: Bank, mo
     assert list(bank.charged.values()) == [420]
 
 
-def test_who_says_no_pays_nothing(bank: Bank) -> None:
+def test_a_user_who_refuses_pays_nothing(bank: Bank) -> None:
     talk = Conversation(handler).call(city="Lisbon").accept(consent=False)
     assert talk.text == "Nothing was booked."
     assert bank.calls == 0
 
 
-def test_who_does_not_answer_pays_nothing_either(bank: Bank) -> None:
+def test_a_user_who_does_not_answer_pays_nothing(bank: Bank) -> None:
     declined = Conversation(handler).call(city="Lisbon").decline()
     assert (declined.text, declined.result["isError"]) == (f"The user declined to answer: {ASKED}", True)
     cancelled = Conversation(handler).call(city="Lisbon").cancel()
@@ -101,6 +101,6 @@ def test_an_answer_in_another_conversation_books_nothing(bank: Bank) -> None:
     assert bank.calls == 0
 
 
-def test_the_stand_ins_say_what_they_stand_for() -> None:
+def test_the_stand_ins_describe_the_services_they_replace() -> None:
     assert app.reserve("Lisbon") == Flight(number="MF 106", euros=420)
     assert app.pay(420, "0123456789abcdef") == "receipt 01234567 for 420 EUR"

@@ -1,4 +1,4 @@
-"""What every sample has: few lines, tests, recorded events, and a line in the README."""
+"""Every sample has few lines, tests, recorded events, and a line in the README."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Recorded = Callable[[Conversation, list[str]], None]
 
 
-def test_the_weather_is_told_to_who_says_their_name(recorded: Recorded, moment: Callable[[], Moment]) -> None:
+def test_a_user_who_gives_a_name_gets_the_weather(recorded: Recorded, moment: Callable[[], Moment]) -> None:
     talk = Conversation(handler, moment=moment).call(location="New York")
     assert talk.requests == {
         "github_login": {
@@ -36,13 +36,13 @@ def test_the_weather_is_told_to_who_says_their_name(recorded: Recorded, moment: 
     recorded(talk, ["call", "github_login"])
 
 
-def test_information_that_nobody_requested_is_ignored_and_the_question_is_asked_again() -> None:
+def test_an_answer_that_was_not_requested_is_ignored_and_the_question_is_asked_again() -> None:
     talk = Conversation(handler).call(location="New York")
     stranger = {"action": "accept", "content": {"not_requested_param_name": "Information the server did not request"}}
     assert talk.answer(not_requested_info=stranger).asked == ["github_login"]
 
 
-def test_who_declines_gets_no_weather() -> None:
+def test_a_user_who_declines_gets_no_weather() -> None:
     talk = Conversation(handler).call(location="New York").decline()
     assert talk.result["isError"]
     assert "weather" not in talk.text

@@ -25,18 +25,18 @@ def test_the_rules_are_read_in_the_readers_language(recorded: Recorded, moment: 
     recorded(talk, ["read", "reader"])
 
 
-def test_who_declines_or_closes_the_question_reads_english() -> None:
+def test_a_user_who_declines_or_cancels_reads_english() -> None:
     assert Conversation(handler).read(URI).decline().text == RULES["English"]
     assert Conversation(handler).read(URI).cancel().text == RULES["English"]
 
 
-def test_a_language_that_there_is_not_is_asked_for_again() -> None:
+def test_an_unknown_language_is_asked_again() -> None:
     talk = Conversation(handler).read(URI).accept(reader="Latin")
     assert talk.asked == ["reader"]
     assert talk.accept(reader="Português").text == RULES["Português"]
 
 
-def test_what_one_reader_chose_may_not_be_cached_for_another() -> None:
+def test_a_readers_choice_may_not_be_cached_for_another_reader() -> None:
     talk = Conversation(handler).read(URI).accept(reader="Deutsch")
     assert (talk.result["ttlMs"], talk.result["cacheScope"]) == (0, "private")
 

@@ -53,7 +53,7 @@ def bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
 
 
 def twin(talk: Conversation) -> Conversation:
-    """Let somebody else hold the same state."""
+    """Copy a conversation, for a second client that holds the same state."""
     other = copy.copy(talk)
     other.rounds = list(talk.rounds)
     return other
@@ -70,7 +70,7 @@ def test_an_invoice_is_paid_when_the_user_approves(
     recorded(talk, ["call", "approval"])
 
 
-def test_who_lost_the_receipt_asks_again_and_gets_the_same(bank: Bank) -> None:
+def test_a_client_that_lost_the_receipt_repeats_the_request_and_gets_it(bank: Bank) -> None:
     talk = Conversation(handler).call(number="2026-001").accept(approval=YES)
     for _ in range(3):
         assert talk.retry().text == "Paid: transfer 1."
@@ -78,7 +78,7 @@ def test_who_lost_the_receipt_asks_again_and_gets_the_same(bank: Bank) -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_who_approved_cannot_go_back_and_decline_nor_who_declined_approve(bank: Bank, *, first: bool) -> None:
+def test_a_decision_cannot_be_changed_by_going_back(bank: Bank, *, first: bool) -> None:
     talk = Conversation(handler).call(number="2026-001")
     rewound = twin(talk)
     said = talk.accept(approval=first).text
@@ -88,7 +88,7 @@ def test_who_approved_cannot_go_back_and_decline_nor_who_declined_approve(bank: 
     assert len(bank.transfers) == first
 
 
-def test_of_two_approvals_at_once_one_pays_and_the_other_hears_of_it(bank: Bank) -> None:
+def test_one_of_two_simultaneous_approvals_pays_and_the_other_gets_its_result(bank: Bank) -> None:
     bank.hold.clear()
     talk = Conversation(handler).call(number="2026-001")
     rival = twin(talk)
@@ -136,5 +136,5 @@ def test_without_approval_and_without_an_invoice_nothing_is_paid(bank: Bank) -> 
     assert bank.transfers == []
 
 
-def test_the_stand_in_says_what_it_stands_for() -> None:
+def test_the_stand_in_describes_the_service_it_replaces() -> None:
     assert app.transfer("2026-002", 75, "0123456789") == "transfer 01234567 of 75 EUR for 2026-002"

@@ -31,14 +31,14 @@ def test_where_and_when_are_asked_in_one_round(recorded: Recorded, moment: Calla
 
 
 @pytest.mark.parametrize("first", ["where", "when"])
-def test_whoever_answers_one_thing_is_asked_only_for_the_other(first: str) -> None:
+def test_a_user_who_answers_one_question_is_asked_only_the_other(first: str) -> None:
     answers = {"where": {"city": "Lisbon"}, "when": {"month": "May"}}
     talk = Conversation(handler).call(days=5).accept(**{first: answers.pop(first)})
     assert talk.asked == list(answers)
     assert talk.accept(**answers).text == PLANNED
 
 
-def test_an_answer_that_does_not_fit_is_asked_for_again_alone() -> None:
+def test_only_the_question_with_an_invalid_answer_is_asked_again() -> None:
     talk = Conversation(handler).call(days=5).accept(where={"city": 7}, when={"month": "May"})
     assert talk.asked == ["where"]
     assert talk.accept(where={"city": "Lisbon"}).text == PLANNED
@@ -50,12 +50,12 @@ def test_an_answer_that_was_given_is_not_taken_back() -> None:
 
 
 @pytest.mark.parametrize("key", ["where", "when"])
-def test_whoever_declines_or_closes_either_question_plans_no_trip(key: str) -> None:
+def test_a_user_who_declines_or_cancels_a_question_plans_no_trip(key: str) -> None:
     assert Conversation(handler).call(days=5).decline(key).text == "No trip was planned."
     assert Conversation(handler).call(days=5).cancel(key).text == "No trip was planned."
 
 
-def test_answers_that_nobody_asked_for_yet_plan_no_trip() -> None:
+def test_answers_before_their_questions_plan_no_trip() -> None:
     talk = Conversation(handler).call(days=5)
     talk._send(  # noqa: SLF001 - a client that answers before it is asked
         inputResponses={"where": {"action": "accept", "content": {"city": "Lisbon"}}}

@@ -1,4 +1,4 @@
-"""A computation that takes longer than a round, on a clock of its own."""
+"""A computation that takes longer than a round, by a simulated clock."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_lost_response_repeats_its_own_round_and_no_other(moment: Callable[[],
     assert talk.text == SUMMARY
 
 
-def test_a_year_that_takes_too_many_rounds_is_ended_with_a_word_about_the_setting(
+def test_a_year_that_takes_too_many_rounds_ends_with_an_error_that_names_the_setting(
     moment: Callable[[], Moment], slow: Slow
 ) -> None:
     slow.seconds = 20

@@ -29,7 +29,7 @@ def test_a_reason_opens_the_ticket(recorded: Recorded, moment: Callable[[], Mome
     recorded(talk, ["read", "reason"])
 
 
-def test_what_was_read_after_a_question_may_not_be_cached() -> None:
+def test_a_resource_read_after_a_question_may_not_be_cached() -> None:
     talk = Conversation(handler).read("tickets://ACME/7")
     assert "ttlMs" not in talk.result
     talk.accept(reason={"reason": "on call"})

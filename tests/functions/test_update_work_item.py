@@ -96,7 +96,7 @@ def test_a_number_without_a_fraction_arrives_as_an_int_however_it_was_written(nu
     assert "Bug #4301." in talk.text
 
 
-def test_a_decline_is_told_apart_from_a_missing_answer() -> None:
+def test_a_decline_differs_from_a_missing_answer() -> None:
     assert resolve().answer().asked == ["resolution"]
     declined = resolve().decline()
     assert declined.result["isError"]
@@ -114,7 +114,7 @@ def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason() -> None:
     assert talk.accept(resolution={"resolution": "Fixed"}).text.startswith("Bug #4522 resolved as Fixed")
 
 
-def test_an_answer_that_nobody_asked_for_is_ignored() -> None:
+def test_an_answer_that_was_not_requested_is_ignored() -> None:
     talk = Conversation(handler)
     talk.call(**RESOLVE)
     talk.answer(
@@ -169,7 +169,7 @@ def test_an_expired_state_is_refused() -> None:
         assert (talk.status, talk.error) == (400, FROZEN)
 
 
-def test_a_client_that_cannot_be_asked_is_told_which_capability_it_lacks() -> None:
+def test_a_client_without_elicitation_gets_the_name_of_the_missing_capability() -> None:
     talk = resolve(capabilities={})
     assert talk.status == 400
     assert talk.error["code"] == -32021

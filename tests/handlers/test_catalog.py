@@ -1,6 +1,6 @@
-"""What a server offers, as data: the lists, their pages, and which function answers a name.
+"""The catalog: lists, their pages, and the function that answers a name.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import json
@@ -109,7 +109,7 @@ def test_merging_is_the_same_in_any_order() -> None:
 # server/discover
 
 
-def test_what_is_offered_is_advertised_and_nothing_else() -> None:
+def test_only_the_kinds_of_handlers_of_the_catalog_are_advertised() -> None:
     assert lists.discover(catalog.build([add]), CACHE)["capabilities"] == {"tools": {}}
     assert lists.discover(catalog.build([ticket]), CACHE)["capabilities"] == {"resources": {}}
     assert lists.discover(catalog.build([]), CACHE)["capabilities"] == {}
@@ -121,7 +121,7 @@ def test_what_is_offered_is_advertised_and_nothing_else() -> None:
     }
 
 
-def test_completions_are_advertised_where_something_completes() -> None:
+def test_completions_are_advertised_when_a_handler_completes() -> None:
     @prompt
     def greet(name: str) -> str:
         return name
@@ -155,7 +155,7 @@ def test_discovery_says_what_the_specification_requires() -> None:
         ("resources/templates/list", "resourceTemplates", ["ticket"]),
     ],
 )
-def test_a_list_is_sorted_and_says_how_long_it_may_be_kept(method: str, key: str, names: list[str]) -> None:
+def test_a_list_is_sorted_and_names_its_cache_lifetime(method: str, key: str, names: list[str]) -> None:
     result = lists.page(EVERYTHING, method, {}, cache=CACHE, size=100)
     assert [entry["name"] for entry in result[key]] == names
     assert result.keys() == {key, "ttlMs", "cacheScope"}
@@ -163,7 +163,7 @@ def test_a_list_is_sorted_and_says_how_long_it_may_be_kept(method: str, key: str
 
 
 @pytest.mark.parametrize("method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
-def test_a_list_of_what_is_not_advertised_is_no_method(method: str) -> None:
+def test_a_list_that_is_not_advertised_is_an_unknown_method(method: str) -> None:
     with pytest.raises(MethodNotFound):
         lists.page(catalog.build([]), method, {}, cache=CACHE, size=100)
 
@@ -193,13 +193,13 @@ def test_pages_hold_every_entry_once_and_in_order(count: int, size: int) -> None
 
 
 @pytest.mark.parametrize("cursor", ["", "0", "1", "x-1", None, 1, [], {}])
-def test_a_cursor_that_was_never_given_out_is_unknown(cursor: Any) -> None:  # noqa: ANN401
+def test_a_cursor_that_was_never_issued_is_refused(cursor: Any) -> None:  # noqa: ANN401
     offered = catalog.build([named(f"t{number}") for number in range(5)])
     with pytest.raises(UnknownName, match="Unknown cursor"):
         lists.page(offered, "tools/list", {"cursor": cursor}, cache=CACHE, size=2)
 
 
-def test_a_cursor_of_another_deployment_is_unknown() -> None:
+def test_a_cursor_of_another_deployment_is_refused() -> None:
     before = catalog.build([named(f"t{number}") for number in range(5)])
     after = catalog.build([named(f"t{number}") for number in range(6)])
     cursor = lists.page(before, "tools/list", {}, cache=CACHE, size=2)["nextCursor"]
@@ -208,7 +208,7 @@ def test_a_cursor_of_another_deployment_is_unknown() -> None:
         lists.page(after, "tools/list", {"cursor": cursor}, cache=CACHE, size=2)
 
 
-# Who answers
+# Which function answers
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_name_leads_to_its_function(method: str, params: dict[str, Any]) -> No
     assert lookup.find(EVERYTHING, method, params).function == "all"
 
 
-def test_a_resource_comes_before_a_template_that_fits_it_too() -> None:
+def test_a_resource_takes_precedence_over_a_matching_template() -> None:
     @resource("a://{x}")
     def some(x: str) -> str:
         return x
@@ -240,7 +240,7 @@ def test_a_resource_comes_before_a_template_that_fits_it_too() -> None:
 
 @pytest.mark.parametrize(("method", "text"), [("tools/call", "Unknown tool"), ("prompts/get", "Unknown prompt")])
 @pytest.mark.parametrize("name", ["Add", "", "config", "../add"])
-def test_an_unknown_name_is_unknown(method: str, text: str, name: str) -> None:
+def test_an_unknown_name_leads_to_no_function(method: str, text: str, name: str) -> None:
     with pytest.raises(UnknownName, match=text) as caught:
         lookup.find(EVERYTHING, method, {"name": name})
     assert (caught.value.code, caught.value.status, caught.value.data) == (-32602, 200, None)
@@ -267,12 +267,12 @@ def test_a_name_is_a_string(method: str, key: str, value: Any) -> None:  # noqa:
 @pytest.mark.parametrize(
     ("method", "key"), [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")]
 )
-def test_a_call_of_what_is_not_advertised_is_no_method(method: str, key: str) -> None:
+def test_a_call_that_is_not_advertised_is_an_unknown_method(method: str, key: str) -> None:
     with pytest.raises(MethodNotFound):
         lookup.find(catalog.build([]), method, {key: "x"})
 
 
-def test_a_call_says_in_its_headers_what_the_schema_wants_repeated() -> None:
+def test_a_call_repeats_in_headers_the_arguments_that_the_schema_marks() -> None:
     def check_headers(offered: Any, params: dict[str, Any], received: dict[str, str]) -> None:  # noqa: ANN401 - a catalog
         lookup.check_headers(lookup.header_arguments(offered, params["name"]), params, received)
 

@@ -6,10 +6,9 @@ import asyncio
 import contextvars
 import subprocess
 import sys
-import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,17 +16,19 @@ import httpx2
 import pytest
 from pydantic import BaseModel
 
-from mcp_functions import Elicit, Step, prompt, serve, tool
-from mcp_functions.handlers import async_calls, event_loop
+from mcp_functions import Elicit, Step, prompt, tool
+from mcp_functions.handlers import event_loop
 from mcp_functions.local import Harness
-from mcp_functions.testing import Conversation
 from tests.local.conftest import write_functions
 from tests.support import wire
+from tests.support.conversations import talk_to
+from tests.support.http_servers import listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
-    from mcp_functions.handlers.base import Handler
+    from mcp_functions.testing import Conversation
+
 
 ROOT = Path(__file__).parents[2]
 SECRET = "hunter2"  # noqa: S105 - planted, so that a log that quotes can be caught
@@ -49,11 +50,7 @@ def did() -> Counter[str]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let calls wait only briefly for tasks that will not end."""
-    monkeypatch.setattr(async_calls, "GRACE_SECONDS", 0.01)
-
-
-def talk_to(handler: Handler[..., Any]) -> Conversation:
-    return Conversation(serve(handler))
+    monkeypatch.setattr(event_loop, "GRACE_SECONDS", 0.01)
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
@@ -96,23 +93,17 @@ class Shop(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def shop() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Shop)
-    server.daemon_threads = True
-    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    serving.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    serving.join()
-    server.server_close()
+    with listening(Shop) as host:
+        yield f"http://{host}"
 
 
-def test_a_client_made_once_serves_every_call_also_after_one_that_went_wrong(shop: str) -> None:
+def test_a_client_made_once_serves_every_call_even_after_a_failed_one(shop: str) -> None:
     client, lock = httpx2.AsyncClient(), asyncio.Lock()
 
     @tool
     async def look(how: str, *, elicit: Elicit) -> str:
         async def get() -> str:
-            async with lock:  # a lock belongs to the loop in which somebody first waited for it
+            async with lock:  # a lock belongs to the loop in which a task first waits for it
                 return (await client.get(shop)).text
 
         found, _ = await asyncio.gather(get(), get())
@@ -197,7 +188,7 @@ def test_a_handler_sees_the_context_of_the_thread_that_calls_it() -> None:
 # ---- What a call leaves running
 
 
-def test_what_a_call_leaves_running_ends_with_it_and_only_that(did: Counter[str]) -> None:
+def test_the_tasks_that_a_call_leaves_running_end_with_it_and_no_others(did: Counter[str]) -> None:
     began, over = asyncio.Event(), asyncio.Event()
 
     async def parent(name: str) -> None:
@@ -239,7 +230,7 @@ def test_what_a_call_leaves_running_ends_with_it_and_only_that(did: Counter[str]
     assert kept() == {"kept began": 1, "kept ended": 1}
 
 
-def test_what_a_connection_of_an_ended_call_begins_later_belongs_to_the_process() -> None:
+def test_later_tasks_of_an_ended_calls_connection_belong_to_the_process() -> None:
     read = asyncio.Event()
     kept: list[asyncio.Task[Any]] = []
 
@@ -269,7 +260,7 @@ def test_what_a_connection_of_an_ended_call_begins_later_belongs_to_the_process(
     assert talk_to(ends).call().text == "True"
 
 
-def test_steps_under_way_are_recorded_when_the_handler_has_returned_and_no_others_begin(did: Counter[str]) -> None:
+def test_running_steps_are_recorded_when_the_handler_returns_and_no_others_begin(did: Counter[str]) -> None:
     async def work(number: int) -> int:
         for _ in range(5):
             await asyncio.sleep(0)
@@ -327,7 +318,7 @@ def test_async_generators_are_closed_with_the_call(did: Counter[str]) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_task_that_will_not_end_is_named_and_nobody_waits_for_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_that_does_not_end_is_logged_and_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
     enough = asyncio.Event()
 
     async def stubborn(_known: str) -> None:
@@ -355,7 +346,9 @@ def test_a_task_that_will_not_end_is_named_and_nobody_waits_for_it(caplog: pytes
     talk_to(ends).call()
 
 
-def test_what_nobody_awaits_is_logged_by_type_and_place_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_that_is_not_awaited_is_logged_by_type_and_place_without_its_text(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def fails(known: str) -> None:
         raise LookupError(known)
 
@@ -379,7 +372,7 @@ def test_what_nobody_awaits_is_logged_by_type_and_place_without_its_text(caplog:
 
 
 class OwnSignal(BaseException):
-    """What no handler should raise."""
+    """An exception that is no `Exception`."""
 
 
 async def raises(error: BaseException) -> None:
@@ -410,18 +403,18 @@ async def fine() -> str:
 
 @pytest.mark.parametrize("how", [raises, waits_beside])
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError, OwnSignal, LookupError])
-def test_whatever_a_handler_raises_reaches_its_caller_and_the_loop_goes_on(
+def test_every_exception_of_a_handler_reaches_its_caller_and_the_loop_continues(
     how: Callable[[BaseException], Coroutine[Any, Any, None]], error: type[BaseException]
 ) -> None:
     if how is waits_beside and not issubclass(error, (SystemExit, KeyboardInterrupt)):
-        how = raises  # asyncio lets other exceptions wait until somebody awaits the task
+        how = raises  # asyncio keeps other exceptions until the task is awaited
     with pytest.raises(error):
         event_loop.run(how(error("no")))
     assert event_loop.run(fine()) == "fine"
 
 
 @pytest.mark.parametrize("how", [stops, cancels_everything])
-def test_a_handler_can_neither_stop_the_loop_nor_cancel_what_answers(
+def test_a_handler_cannot_stop_the_loop_or_cancel_its_own_call(
     how: Callable[[], Coroutine[Any, Any, None]],
 ) -> None:
     event_loop.run(how())
@@ -441,7 +434,7 @@ def test_a_handler_that_sets_a_task_factory_sets_it_for_itself(did: Counter[str]
     assert did == {"left began": 1, "left ended": 1}
 
 
-def test_an_async_handler_that_calls_another_as_a_client_would_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_async_handler_that_calls_another_like_a_client_gets_an_error(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     async def inner() -> str:
         return "unreached"
@@ -483,7 +476,7 @@ def test_a_completer_may_be_async_and_wait_for_the_client_of_its_module() -> Non
     assert asyncio.iscoroutinefunction(languages)
 
 
-# ---- A process of its own
+# ---- In a new process
 
 
 def run_script(script: str) -> subprocess.CompletedProcess[str]:
@@ -540,7 +533,7 @@ print(event_loop.run(fine()))
     assert (done.stdout, done.stderr, done.returncode) == ("fine\nfine\nfine\n", "", 0)
 
 
-def test_who_interrupts_the_caller_interrupts_the_call() -> None:
+def test_interrupting_the_caller_interrupts_the_call() -> None:
     interrupt = """
 async def interrupted():
     try:

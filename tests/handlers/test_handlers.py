@@ -1,6 +1,6 @@
-"""An author's function, what the client is told about it, and how a request calls it.
+"""An author's function: its description for clients, and how a request calls it.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import functools
@@ -120,7 +120,7 @@ def test_a_tool_is_described_by_its_signature_and_docstring() -> None:
     }
 
 
-def test_everything_about_a_tool_can_be_said_by_hand() -> None:
+def test_an_author_can_declare_everything_about_a_tool() -> None:
     @tool(
         name="get-weather.v2",
         title="Weather",
@@ -186,7 +186,7 @@ def number_or_anything() -> int | Any: ...  # noqa: ANN401 - likewise
         number_or_anything,
     ],
 )
-def test_a_tool_that_does_not_promise_structure_has_no_output_schema(function: Callable[..., Any]) -> None:
+def test_a_tool_without_a_structured_return_type_has_no_output_schema(function: Callable[..., Any]) -> None:
     assert "outputSchema" not in tool(function).describe()
 
 
@@ -224,7 +224,7 @@ def test_structured_content_comes_with_its_text() -> None:
         ({"a": 1, "b": 2, "c": 3}, "Unknown argument 'c'; known are: a, b"),
     ],
 )
-def test_arguments_that_do_not_fit_are_an_error_the_model_can_read(arguments: Any, reason: str) -> None:  # noqa: ANN401
+def test_invalid_arguments_are_an_error_that_the_model_can_read(arguments: Any, reason: str) -> None:  # noqa: ANN401
     assert call(add, arguments) == {"content": [{"type": "text", "text": reason}], "isError": True}
 
 
@@ -237,7 +237,7 @@ def test_a_tool_error_is_an_error_the_model_can_read() -> None:
     assert call(failing) == {"content": [{"type": "text", "text": "No such flight"}], "isError": True}
 
 
-def test_any_other_exception_is_not_the_handlers_business() -> None:
+def test_a_handler_passes_every_other_exception_on() -> None:
     @tool
     def broken() -> str:
         message = "secret"
@@ -259,7 +259,7 @@ def test_any_other_exception_is_not_the_handlers_business() -> None:
         (CallToolResult(["x"]), "promiser promises structured content in its signature and returned none"),
     ],
 )
-def test_a_tool_that_breaks_its_promise_is_the_developers_error(value: Any, reason: str) -> None:  # noqa: ANN401
+def test_a_result_that_violates_its_return_type_is_the_developers_error(value: Any, reason: str) -> None:  # noqa: ANN401
     @tool
     def promiser() -> Total:
         return value  # type: ignore[no-any-return]
@@ -270,7 +270,7 @@ def test_a_tool_that_breaks_its_promise_is_the_developers_error(value: Any, reas
     assert "hunter2" not in str(caught.value)
 
 
-def test_what_json_cannot_carry_is_said_before_a_promise_is_judged() -> None:
+def test_a_value_that_json_cannot_hold_is_reported_before_its_type_is_checked() -> None:
     @tool
     def promiser() -> Total:
         return object()  # type: ignore[return-value]
@@ -290,7 +290,7 @@ def test_what_json_cannot_carry_is_said_before_a_promise_is_judged() -> None:
         (date | int, date(2026, 7, 28), "2026-07-28"),
     ],
 )
-def test_what_is_text_in_json_alone_keeps_the_promise_of_structured_content(
+def test_a_value_that_is_text_only_in_json_satisfies_its_structured_type(
     promised: Any,  # noqa: ANN401 - an annotation
     value: object,
     plain: str,
@@ -320,7 +320,7 @@ def test_what_is_text_in_json_alone_keeps_the_promise_of_structured_content(
         (RootModel[int | None], True, [RootModel[int | None](None), None, 1]),
     ],
 )
-def test_what_comes_is_what_the_list_of_tools_says(
+def test_a_result_matches_the_schema_in_the_list_of_tools(
     returns: Any,  # noqa: ANN401 - an annotation
     values: list[object],
     *,
@@ -341,7 +341,7 @@ def test_what_comes_is_what_the_list_of_tools_says(
 
 
 @pytest.mark.parametrize("function", [anything, any_object, untyped, nothing])
-def test_who_promises_nothing_may_return_anything(function: Callable[..., Any]) -> None:
+def test_a_function_without_a_return_type_may_return_anything(function: Callable[..., Any]) -> None:
     def returner(which: int):  # type: ignore[no-untyped-def]  # noqa: ANN202 - the next line says it
         return [None, "text", Text("content"), [Text("a list")], CallToolResult(["all of it"])][which]
 
@@ -357,7 +357,7 @@ def test_who_promises_nothing_may_return_anything(function: Callable[..., Any]) 
     ]
 
 
-def test_a_field_may_be_named_as_what_content_has_is() -> None:
+def test_a_field_may_have_the_name_of_a_member_of_content() -> None:
     @dataclass
     class Transfer:
         wire: bool = True
@@ -370,7 +370,7 @@ def test_a_field_may_be_named_as_what_content_has_is() -> None:
     assert call(transfer)["structuredContent"] == [{"wire": True}]
 
 
-def test_a_failure_need_not_keep_the_promise() -> None:
+def test_a_failed_result_need_not_match_the_return_type() -> None:
     @tool
     def promiser() -> Total:
         return CallToolResult(["no"], is_error=True)  # type: ignore[return-value]
@@ -385,7 +385,7 @@ def test_a_failure_need_not_keep_the_promise() -> None:
         ({"which": {"action": "cancel"}}, "The user dismissed without answering: Which Nice?"),
     ],
 )
-def test_a_refusal_that_nobody_catches_is_told_to_the_model(response: dict[str, Any], expected: str) -> None:
+def test_an_uncaught_refusal_is_reported_to_the_model(response: dict[str, Any], expected: str) -> None:
     result = talk(where_is, response, arguments={"city": "Nice"})
     assert (result["isError"], text(result)) == (True, expected)
 
@@ -416,7 +416,7 @@ def test_a_question_in_the_signature_is_asked_before_the_function_runs() -> None
         ran.append(country)
         return city.name
 
-    assert visit.asks
+    assert visit.needs_state
     assert list(visit.describe()["inputSchema"]["properties"]) == ["country"]
     round_ = Round()
     with pytest.raises(InputRequired):
@@ -427,7 +427,7 @@ def test_a_question_in_the_signature_is_asked_before_the_function_runs() -> None
     assert text(talk(visit, {"city": accept(name="Nice")}, arguments={"country": "France"})) == "Nice"
 
 
-def test_a_question_in_the_signature_may_say_what_was_left_out() -> None:
+def test_a_question_in_the_signature_may_use_defaults_of_arguments() -> None:
     @tool
     def visit(country: str = "France", *, city: Annotated[City, Ask("Where in {country}?")]) -> str:
         return f"{city.name}, {country}"
@@ -444,7 +444,7 @@ def test_a_question_that_may_be_declined_gives_none() -> None:
     assert text(talk(visit, {"city": accept(name="Nice")})) == "Nice"
 
 
-def test_forms_and_keys_of_a_signature_follow_the_tools_case() -> None:
+def test_the_forms_and_keys_of_a_signature_have_the_tools_case() -> None:
     class Zip(BaseModel):
         zip_code: str
 
@@ -455,7 +455,7 @@ def test_forms_and_keys_of_a_signature_follow_the_tools_case() -> None:
     assert text(talk(visit, {"postOffice": accept(zipCode="06000")})) == "06000"
 
 
-def test_not_even_a_bare_except_keeps_a_round_from_ending() -> None:
+def test_a_bare_except_does_not_keep_a_round_from_ending() -> None:
     @tool
     def greedy(*, elicit: Elicit) -> str:
         try:
@@ -476,7 +476,7 @@ def test_an_async_function_is_a_handler_too() -> None:
     assert text(talk(slow, {"which": accept(name="Nice")})) == "Nice"
 
 
-def test_the_low_level_ends_its_round_by_what_it_returns() -> None:
+def test_a_low_level_function_ends_its_round_by_its_return_value() -> None:
     @tool
     def low(*, responses: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
         if "roots" not in responses:
@@ -515,12 +515,12 @@ def t_report(*, progress: Progress, log: Log) -> str: ...  # type: ignore[empty-
     ],
 )
 def test_a_signature_says_whether_its_lambda_needs_the_key(function: Callable[..., str], asks: bool) -> None:  # noqa: FBT001
-    assert tool(function).asks is asks
-    assert prompt(function).asks is asks
-    assert resource("a://b")(function).asks is asks
+    assert tool(function).needs_state is asks
+    assert prompt(function).needs_state is asks
+    assert resource("a://b")(function).needs_state is asks
 
 
-# What a signature may not say, and the sentence that says so.
+# Signatures that are refused, and the error messages.
 
 CONTRACT = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 NAMES = "every parameter needs a name (no *args, no /) and a type, which the client is told"
@@ -560,7 +560,7 @@ def e_header_name(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[
         ),
         (
             e_before_state,
-            "state: mcp_functions.rounds.input_responses.RequestState[test_handlers.Draft]: a capability is a",
+            "state: mcp_functions.rounds.low_level.RequestState[test_handlers.Draft]: a capability is a",
         ),
         (e_before_ask, "city: a question to the user is a parameter after *"),
         (e_after, f"x: int: after * a function takes capabilities ({CONTRACT}); what the client sends is before"),
@@ -578,9 +578,7 @@ def e_header_name(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[
         (e_header_name, "x-mcp-header on 'x' must be an RFC 9110 token"),
     ],
 )
-def test_a_signature_that_breaks_the_contract_is_refused_with_place_and_fix(
-    function: Callable[..., Any], reason: str
-) -> None:
+def test_an_invalid_signature_is_refused_with_place_and_fix(function: Callable[..., Any], reason: str) -> None:
     code = function.__code__
     with pytest.raises(TypeError) as caught:
         tool(function)
@@ -604,7 +602,7 @@ def test_a_state_that_cannot_begin_empty_is_refused() -> None:
         tool(stateful)
 
 
-def test_a_question_whose_form_no_client_could_show_is_refused() -> None:
+def test_a_question_with_a_form_that_no_client_can_show_is_refused() -> None:
     class Nested(BaseModel):
         city: City
 
@@ -615,7 +613,7 @@ def test_a_question_whose_form_no_client_could_show_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["has space", "ż", "x" * 129, "a/b"])
-def test_a_name_is_what_a_header_can_carry(name: str) -> None:
+def test_a_name_must_fit_in_a_header(name: str) -> None:
     with pytest.raises(TypeError, match=r"must be 1 to 128 of A-Z a-z 0-9 _ - \."):
         tool(name=name)(t_nothing)
 
@@ -631,7 +629,7 @@ def test_only_a_function_is_a_handler(thing: Any) -> None:  # noqa: ANN401
         tool(thing)
 
 
-def test_a_schema_of_ones_own_is_offered_and_enforced() -> None:
+def test_a_custom_schema_is_published_and_enforced() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "$defs": {"x": {}}, "required": ["n"]}
 
     @tool(input_schema=schema)
@@ -681,14 +679,14 @@ def test_a_prompts_arguments_are_text_and_are_read_by_their_types() -> None:
         ({"topic": "x", "more": ""}, "Unknown argument 'more'; known are: minutes, tone, topic"),
     ],
 )
-def test_a_prompts_arguments_that_do_not_fit_are_invalid_params(arguments: dict[str, str], reason: str) -> None:
+def test_invalid_arguments_of_a_prompt_are_invalid_params(arguments: dict[str, str], reason: str) -> None:
     with pytest.raises(InvalidParams) as caught:
         call(briefing, arguments)
     assert (caught.value.code, caught.value.message) == (-32602, reason)
 
 
 @pytest.mark.parametrize("failure", [ToolError("Nobody there"), Declined("k", "Nobody there")])
-def test_a_prompt_that_cannot_go_on_says_why(failure: Exception) -> None:
+def test_a_prompt_that_fails_states_the_reason(failure: Exception) -> None:
     @prompt
     def failing() -> str:
         raise failure
@@ -732,7 +730,7 @@ def test_a_template_is_described_by_its_uri_template() -> None:
     }
 
 
-def test_a_resource_is_read_with_how_long_it_may_be_kept() -> None:
+def test_a_resource_is_read_with_its_cache_lifetime() -> None:
     assert config.call({"uri": "config://app"}, Round()) == {
         "contents": [{"uri": "config://app", "mimeType": "application/json", "text": '{"a":1}'}],
         "ttlMs": 1000,
@@ -748,7 +746,7 @@ def test_a_template_is_read_with_the_variables_of_the_uri_and_is_private_by_defa
     }
 
 
-def test_a_variable_that_does_not_fit_is_invalid_params() -> None:
+def test_an_invalid_variable_is_invalid_params() -> None:
     with pytest.raises(InvalidParams, match="Argument 'number': must be an integer"):
         ticket.call({"uri": "tickets://A/x"}, Round())
 
@@ -792,7 +790,7 @@ def test_a_templates_variables_are_the_functions_parameters(uri: str, reason: st
 # Completion
 
 
-def test_an_argument_is_completed_by_the_function_beside_it() -> None:
+def test_the_declared_completer_completes_an_argument() -> None:
     @prompt
     def greet(language: str, name: str = "") -> str:
         return f"{language} {name}"
@@ -841,7 +839,7 @@ def test_numbers_and_choices_complete_as_their_text() -> None:
         ([True], "holds bool"),
     ],
 )
-def test_what_is_no_text_is_never_offered_as_a_completion(completed: Any, named: str) -> None:  # noqa: ANN401
+def test_only_text_is_offered_as_a_completion(completed: Any, named: str) -> None:  # noqa: ANN401
     with pytest.raises(DeveloperError, match=f"a completer returns a list of texts, and this one {named}$"):
         completions(completed)
 

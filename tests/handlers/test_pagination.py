@@ -1,7 +1,7 @@
-"""Lists in pages, over HTTP: every entry once and in order, and a cursor is good only if this catalog gives it out.
+"""Lists in pages, over HTTP: every entry once and in order. A cursor is valid only if this catalog issues it.
 
-"Clients MUST treat cursors as opaque tokens": so no test reads one. What is asked is which strings are cursors, and the
-answer is the same from a Lambda and from the front door.
+"Clients MUST treat cursors as opaque tokens" (Pagination, "Implementation Guidelines"), so no test decodes one.
+The tests check which strings are accepted as cursors, by a handler's Lambda and by the front door alike.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ def test_every_page_is_full_but_the_last(method: str, seven: LambdaFunction) -> 
 
 
 @every_list
-def test_every_page_says_alike_how_long_it_may_be_kept_and_by_whom(method: str, seven: LambdaFunction) -> None:
+def test_every_page_has_the_same_cache_lifetime_and_scope(method: str, seven: LambdaFunction) -> None:
     kept = [(page["ttlMs"], page["cacheScope"]) for page in walk(seven, method)]
     assert kept == [(60_000, "public")] * 3
 
 
 @every_list
 @pytest.mark.parametrize(("mode", "scope"), [("none", "public"), ("jwt", "private")])
-def test_who_may_keep_a_list_depends_on_who_may_read_it(
+def test_the_cache_scope_of_a_list_depends_on_the_auth_mode(
     method: str, mode: str, scope: str, placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed = {"MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5", "MCP_PAGE_SIZE": "2"}
@@ -116,12 +116,12 @@ def test_who_may_keep_a_list_depends_on_who_may_read_it(
 
 
 @every_list
-def test_a_page_is_the_same_however_often_it_is_asked_for(method: str, seven: LambdaFunction) -> None:
+def test_a_repeated_request_gets_the_same_page(method: str, seven: LambdaFunction) -> None:
     assert walk(seven, method) == walk(seven, method)
 
 
 @every_list
-def test_whoever_asks_for_a_page_again_is_answered_under_an_id_of_its_own(method: str, seven: LambdaFunction) -> None:
+def test_each_request_for_a_page_is_answered_with_its_own_id(method: str, seven: LambdaFunction) -> None:
     asked = wire.message(method)
     answers = [
         json.loads(seven(wire.event({**asked, "id": id_}), wire.Context("local-all"))["body"])
@@ -132,7 +132,7 @@ def test_whoever_asks_for_a_page_again_is_answered_under_an_id_of_its_own(method
 
 
 @every_list
-def test_pages_may_be_asked_for_in_any_order(method: str, seven: LambdaFunction) -> None:
+def test_pages_may_be_requested_in_any_order(method: str, seven: LambdaFunction) -> None:
     pages = walk(seven, method)
     for before, page in reversed(list(pairwise(pages))):
         assert ask(seven, method, {"cursor": before["nextCursor"]})[1]["result"] == page
@@ -148,7 +148,9 @@ def test_both_placements_of_the_same_handlers_give_the_same_pages_and_cursors(
 
 
 @every_list
-def test_a_container_takes_the_cursors_of_another(method: str, placement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_accepts_the_cursors_of_another(
+    method: str, placement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No secret and no memory makes a cursor: the order in which handlers were named does not count either."""
     monkeypatch.setenv("MCP_PAGE_SIZE", "2")
     first, second = place(placement, *offered(range(5))), place(placement, *offered([4, 2, 0, 3, 1]))
@@ -168,7 +170,7 @@ def test_there_are_as_many_cursors_as_pages_after_the_first(
 
 
 @every_list
-def test_a_page_holds_a_hundred_unless_somebody_says_otherwise(method: str, placement: str) -> None:
+def test_a_page_holds_a_hundred_entries_by_default(method: str, placement: str) -> None:
     pages = walk(place(placement, *offered(range(101))), method)
     assert [len(page[LISTS[method]]) for page in pages] == [100, 1]
 
@@ -178,13 +180,13 @@ def test_a_page_holds_a_hundred_unless_somebody_says_otherwise(method: str, plac
     "cursor",
     [None, 0, 3, -1, 1.5, True, [], {}, ["h003"], "", " ", "0", "3", "null", "h003", "x" * 10_000, "ż", "\x00"],
 )
-def test_what_was_never_given_out_is_no_cursor(method: str, cursor: object, seven: LambdaFunction) -> None:
+def test_a_string_that_was_never_issued_is_not_a_cursor(method: str, cursor: object, seven: LambdaFunction) -> None:
     status, answer = ask(seven, method, {"cursor": cursor})
     assert (status, answer["error"]) == (200, UNKNOWN)
 
 
 @every_list
-def test_a_cursor_that_was_changed_is_none(method: str, seven: LambdaFunction) -> None:
+def test_a_changed_cursor_is_refused(method: str, seven: LambdaFunction) -> None:
     known = {page["nextCursor"] for page in walk(seven, method)[:-1]}
     for cursor in known:
         changed = {cursor[:-1], cursor + "0", cursor.upper(), f" {cursor}", f"{cursor}\n", cursor[1:], cursor[::-1]}
@@ -194,7 +196,7 @@ def test_a_cursor_that_was_changed_is_none(method: str, seven: LambdaFunction) -
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_exactly_the_cursors_that_were_given_out_are_cursors(data: st.DataObject, seven: LambdaFunction) -> None:
+def test_exactly_the_issued_cursors_are_accepted(data: st.DataObject, seven: LambdaFunction) -> None:
     method = data.draw(st.sampled_from(list(LISTS)))
     known = [page["nextCursor"] for page in walk(seven, method)[:-1]]
     near = st.sampled_from(known).flatmap(lambda cursor: st.builds(lambda end: cursor.rpartition("-")[0] + end, ENDS))
@@ -209,7 +211,7 @@ ENDS = st.sampled_from(["-0", "-1", "-3 ", "-٣", "-03", "-+3", "-7", "-9", "--3
 
 @every_list
 @pytest.mark.parametrize("now", [range(6), range(8), [*range(6), 9]], ids=["one less", "one more", "another one"])
-def test_a_cursor_of_an_old_catalog_is_none(
+def test_a_cursor_of_an_old_catalog_is_refused(
     method: str, now: Iterable[int], placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_PAGE_SIZE", "3")
@@ -219,7 +221,7 @@ def test_a_cursor_of_an_old_catalog_is_none(
 
 
 @every_list
-def test_a_cursor_of_another_list_is_a_cursor_of_that_list_alone(method: str, placement: str) -> None:
+def test_a_cursor_is_accepted_only_for_its_own_list(method: str, placement: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MCP_PAGE_SIZE", "1")
         function = place(placement, *offered(range(2)), *offered_of_one_kind(method))
@@ -235,7 +237,7 @@ def offered_of_one_kind(method: str) -> list[Handler[..., Any]]:
 
 
 @pytest.mark.parametrize("method", ["server/discover", "tools/call"])
-def test_a_cursor_elsewhere_is_ignored(method: str, seven: LambdaFunction) -> None:
+def test_a_cursor_in_another_method_is_ignored(method: str, seven: LambdaFunction) -> None:
     status, answer = ask(seven, method, {"cursor": "nonsense", "name": "h000"})
     assert (status, answer["result"]["resultType"]) == (200, "complete")
     assert "nextCursor" not in answer["result"]

@@ -17,6 +17,7 @@ import typing_extensions
 from jsonschema import Draft202012Validator
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
+import mcp_functions
 from mcp_functions import Ask, Header, Number, prompt, resource, serve, tool
 from mcp_functions.handlers import injection
 from mcp_functions.handlers.base import Handler
@@ -86,7 +87,7 @@ def delete_ellipsis(path: str = Field(..., description=TOLD), force: bool = Fiel
 
 
 @pytest.mark.parametrize("handler", [delete, delete_annotated, delete_ellipsis])
-def test_a_field_says_what_is_required_and_what_is_the_default(handler: Handler[..., Any]) -> None:
+def test_a_field_declares_required_arguments_and_defaults(handler: Handler[..., Any]) -> None:
     found = schema(handler)
     assert found["required"] == ["path"]
     assert found["properties"]["path"] == {"type": "string", "description": TOLD}
@@ -114,7 +115,7 @@ def test_an_ellipsis_means_required() -> None:
     assert refusal(look) == "Argument 'path': it is missing"
 
 
-def test_limits_are_published_and_enforced_wherever_the_field_stands() -> None:
+def test_limits_are_published_and_enforced_wherever_the_field_is_written() -> None:
     @tool
     def order(
         count: int = Field(1, ge=1, le=9),
@@ -149,7 +150,7 @@ def test_a_default_factory_makes_a_default_for_every_call() -> None:
     assert [answer(draw), answer(draw), answer(draw, number=7), draw()] == ["0", "1", "7", "2"]
 
 
-def test_a_default_that_is_validated_is_what_the_validator_made_of_it() -> None:
+def test_a_validated_default_is_the_validators_result() -> None:
     @tool
     def on(day: date = Field("2026-07-28", validate_default=True)) -> str:  # noqa: B008
         return type(day).__name__
@@ -170,7 +171,7 @@ def test_an_alias_is_the_name_on_the_wire(camel_case: bool) -> None:  # noqa: FB
     assert refusal(find, from_town="Ely") == "Unknown argument 'from_town'; known are: from, to-town"
 
 
-def test_an_alias_stands_beside_a_header() -> None:
+def test_an_alias_and_a_header_may_be_combined() -> None:
     @tool
     def find(town: Annotated[str, Header("Town"), Field(alias="city")]) -> str:
         return town
@@ -287,7 +288,7 @@ def r_asked(*, x: Annotated[dict[str, str], Ask("?")]) -> str: ...  # type: igno
         (r_asked, "x: a form holds"),
     ],
 )
-def test_what_a_field_cannot_mean_is_refused_with_file_line_function_and_parameter(
+def test_an_unsupported_field_option_is_refused_with_file_line_function_and_parameter(
     function: Callable[..., Any], reason: str
 ) -> None:
     with pytest.raises(TypeError, match=f"(?s){reason}") as caught:
@@ -297,7 +298,7 @@ def test_what_a_field_cannot_mean_is_refused_with_file_line_function_and_paramet
     assert "'x'" in str(caught.value)
 
 
-def test_a_typed_dict_that_pydantic_cannot_read_comes_with_pydantics_hint() -> None:
+def test_an_unsupported_typed_dict_is_refused_with_pydantics_hint() -> None:
     def visit(place: Plain) -> str: ...  # type: ignore[empty-body]
 
     if sys.version_info >= (3, 12):
@@ -339,7 +340,7 @@ def test_a_default_is_fresh_in_every_call() -> None:
     assert [answer(collect), answer(collect), collect(), collect()] == [fresh] * 4
 
 
-def test_a_default_that_no_call_can_change_is_the_one_that_was_written() -> None:
+def test_an_immutable_default_is_not_copied() -> None:
     absent = object()
 
     @tool
@@ -358,7 +359,7 @@ class Range(NamedTuple):
     high: int = 9
 
 
-def test_defaults_of_every_kind_stand_in_the_schema_as_a_client_would_send_them() -> None:
+def test_the_schema_shows_every_default_as_a_client_would_send_it() -> None:
     @tool
     def many(  # noqa: PLR0913, PLR0917 - one of each kind
         a: list[str] = [],  # noqa: B006
@@ -400,7 +401,7 @@ def test_a_published_default_is_not_changed_by_a_call() -> None:
 # ---- Floats
 
 
-def test_a_float_is_a_float_however_json_writes_it() -> None:
+def test_a_float_argument_is_a_float_in_every_json_notation() -> None:
     class Price(BaseModel):
         amount: float
 
@@ -423,7 +424,7 @@ def test_a_float_is_a_float_however_json_writes_it() -> None:
     assert answer(pay, **arguments, price={"amount": 1}, pair=[1, 2]) == said
 
 
-def test_a_number_stays_what_came() -> None:
+def test_a_number_keeps_the_type_in_which_it_arrived() -> None:
     @tool
     def pay(a: int | float, b: Number, c: float | int | None, d: list[int | float]) -> str:  # noqa: PYI041
         return repr([a, b, c, d])
@@ -432,7 +433,7 @@ def test_a_number_stays_what_came() -> None:
     assert answer(pay, a=1.5, b=2.5, c=None, d=[]) == "[1.5, 2.5, None, []]"
 
 
-def test_the_variable_of_a_template_that_is_a_float_is_one() -> None:
+def test_a_float_variable_of_a_template_is_a_float() -> None:
     @resource("prices://{amount}")
     def price(amount: float) -> str:
         return amount.hex()
@@ -440,7 +441,7 @@ def test_the_variable_of_a_template_that_is_a_float_is_one() -> None:
     assert ask(price, "resources/read", {"uri": "prices://1"})["contents"][0]["text"] == "0x1.0000000000000p+0"
 
 
-def test_a_float_that_is_returned_goes_out_as_it_is() -> None:
+def test_a_returned_float_is_sent_unchanged() -> None:
     @tool
     def total() -> float:
         return 3
@@ -497,7 +498,7 @@ GENEROUS: list[tuple[Any, Any, Any]] = [  # annotation, what fits, what pydantic
 
 
 @pytest.mark.parametrize(("annotation", "fits", "forbidden"), GENEROUS)
-def test_where_pydantic_is_more_generous_than_its_schema_the_schema_holds(
+def test_the_schema_applies_where_pydantic_accepts_more(
     annotation: Any,  # noqa: ANN401
     fits: object,
     forbidden: object,
@@ -520,7 +521,7 @@ TIGHT: list[tuple[Any, Any]] = [  # what pydantic refuses, and its own schema wo
 
 
 @pytest.mark.parametrize(("annotation", "forbidden"), TIGHT)
-def test_what_pydantic_refuses_its_schema_forbids(annotation: Any, forbidden: object) -> None:  # noqa: ANN401
+def test_the_schema_forbids_the_values_that_pydantic_refuses(annotation: Any, forbidden: object) -> None:  # noqa: ANN401
     def function(x) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001
         return repr(x)
 
@@ -530,7 +531,7 @@ def test_what_pydantic_refuses_its_schema_forbids(annotation: Any, forbidden: ob
     assert refusal(handler, x=forbidden)
 
 
-def test_a_validator_of_the_authors_has_its_way() -> None:
+def test_an_authors_validator_may_change_a_value() -> None:
     def split(value: object) -> object:
         return set(value.split(",")) if isinstance(value, str) else value
 
@@ -543,7 +544,7 @@ def test_a_validator_of_the_authors_has_its_way() -> None:
     assert answer(tag, names="b,a", code="x") == "['a', 'b'] X"
 
 
-def test_a_field_may_be_named_as_a_keyword_of_a_schema_is() -> None:
+def test_a_field_may_have_the_name_of_a_schema_keyword() -> None:
     class Odd(BaseModel):
         type: Literal["a"] = "a"
         metadata: set[int]
@@ -561,10 +562,13 @@ def test_a_field_may_be_named_as_a_keyword_of_a_schema_is() -> None:
 # ---- Capabilities
 
 
-@pytest.mark.parametrize(("module", "name"), injection.CAPABILITIES)
-def test_every_capability_is_a_class_of_its_module(module: str, name: str) -> None:
-    found = getattr(__import__(f"mcp_functions.{module}", fromlist=[name]), name)
-    assert issubclass(found, capabilities.Capability)
+def test_the_refusal_of_a_parameter_names_every_capability() -> None:
+    public = {name for name in mcp_functions.__all__ if is_capability(getattr(mcp_functions, name))}
+    assert set(injection.CAPABILITIES.split(", ")) == public
+
+
+def is_capability(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, capabilities.Capability)
 
 
 def test_the_default_of_a_float_is_a_float_too() -> None:

@@ -32,7 +32,7 @@ def refused(**changed: object) -> str | None:
     return None
 
 
-def test_a_good_token_is_its_principals_and_says_what_it_allows() -> None:
+def test_a_valid_token_names_its_principal_and_its_scopes() -> None:
     found = access_tokens.check({**GOOD, "scope": "work:read work:write"}, FOUND, NOW)
     assert found.principal == Principal("https://id.example", "ann", "app")
     assert found.scopes == {"work:read", "work:write"}
@@ -56,11 +56,11 @@ def test_one_audience_of_ours_is_enough(aud: object) -> None:
         *([], ["x"], [7], {"7example": 1}, 7, True),
     ],
 )
-def test_a_token_for_somebody_else_is_refused(aud: object) -> None:
+def test_a_token_for_another_audience_is_refused(aud: object) -> None:
     assert refused(aud=aud) == "token_audience"
 
 
-def test_the_client_stands_for_the_audience_only_where_there_is_none() -> None:
+def test_the_client_replaces_the_audience_only_if_there_is_none() -> None:
     assert refused(aud=..., client_id="7example") is None
     assert refused(aud=..., client_id="another") == "token_audience"
     assert refused(aud=..., client_id=...) == "token_audience"
@@ -74,7 +74,7 @@ def test_a_token_of_another_issuer_is_refused(iss: str) -> None:
 
 
 @pytest.mark.parametrize("iss", [..., None, 7, ["https://id.example"]])
-def test_a_token_of_nobody_is_refused(iss: object) -> None:
+def test_a_token_without_a_subject_is_refused(iss: object) -> None:
     assert refused(iss=iss) == "token_without_subject"
 
 
@@ -89,7 +89,7 @@ def test_a_token_for_access_may_say_so(claim: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("exp", ["1785000001", "1.785000001e+09", 1785000001, 1785000000.5])
-def test_a_token_is_good_until_it_expires(exp: object) -> None:
+def test_a_token_is_valid_until_it_expires(exp: object) -> None:
     assert refused(exp=exp) is None
 
 
@@ -100,11 +100,11 @@ def test_a_token_is_good_until_it_expires(exp: object) -> None:
         *(1785000000, None, ..., [], {}, True),
     ],
 )
-def test_a_token_that_expired_or_never_says_when_is_refused(exp: object) -> None:
+def test_a_token_that_has_expired_or_has_no_expiry_is_refused(exp: object) -> None:
     assert refused(exp=exp) == "token_expired"
 
 
-def test_what_is_wrong_is_told_to_the_log_alone() -> None:
+def test_only_the_log_names_the_reason_of_a_refusal() -> None:
     with pytest.raises(Unauthorized) as caught:
         access_tokens.check({**GOOD, "aud": "hunter2"}, FOUND, NOW)
     error = caught.value

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from mcp_functions.http.gateway import LambdaFunction
 
 LIMIT = 4 * 1024 * 1024  # bytes of a body
-SIZE = 128 * 1024  # of those that are tried in every place: what is promised is a ratio
+SIZE = 128 * 1024  # of those that are tried in every place, because the budget is a ratio
 FIXED = 96 * 1024  # bytes that a round takes whatever it is sent
 CATALOG = Path(__file__).parents[2] / "functions" / "mcp" / "catalog.json"
-PLACE = "PLACE"  # where the nasty value stands in a message
+PLACE = "PLACE"  # the places in a message that get the costly value
 NAME = "work"
 YES = {"words": {"action": "accept", "content": {"text": "yes"}}}
 
@@ -232,7 +232,7 @@ def test_any_answer_costs_as_little(function: Any, nasty: str, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("where", ["params", "_meta", "requestState", "inputResponses", "progressToken", "name"])
-def test_what_stands_beside_the_arguments_costs_as_little(where: str, nasty: str) -> None:
+def test_members_beside_the_arguments_cost_as_little(where: str, nasty: str) -> None:
     handler = serve(ask, codec=wire.Boxes())
     handler(sent("1"), wire.Context())
     meta = {where: PLACE} if where in ("progressToken", "_meta") else {}
@@ -246,7 +246,7 @@ def test_what_stands_beside_the_arguments_costs_as_little(where: str, nasty: str
 @pytest.mark.parametrize(
     "body", ['{"jsonrpc":"2.0","id":%s,"method":"tools/list"}', "%s", '{"jsonrpc":"2.0","id":1,"words":%s}']
 )
-def test_what_is_no_request_costs_as_little(body: str, nasty: str) -> None:
+def test_a_body_that_is_no_request_costs_as_little(body: str, nasty: str) -> None:
     handler = serve(plain)
     handler(sent("1"), wire.Context())
     check(handler, {**sent("1"), "body": body % nasty})
@@ -306,13 +306,13 @@ def test_no_collection_runs_while_a_body_is_read() -> None:
 
 
 @pytest.mark.parametrize("body", ["[", '{"a":1,"a":2}', "[1e999]"])
-def test_collections_go_on_after_a_body_that_was_refused(body: str) -> None:
+def test_garbage_collection_continues_after_a_refused_body(body: str) -> None:
     with pytest.raises(ParseError):
         json_reader.loads(body)
     assert gc.isenabled()
 
 
-def test_who_turned_collections_off_finds_them_off() -> None:
+def test_garbage_collection_that_was_off_stays_off() -> None:
     gc.disable()
     try:
         json_reader.loads("[]")
@@ -323,7 +323,7 @@ def test_who_turned_collections_off_finds_them_off() -> None:
 
 @pytest.mark.parametrize("value", ["[[]]", '{"a": {"b": "c"}}', '"x"'])
 @pytest.mark.parametrize("function", [parcel, raw], ids=["parcel", "raw"])
-def test_what_a_validator_checks_holds_100_000_values_at_most(function: Any, value: str) -> None:  # noqa: ANN401
+def test_a_validator_checks_at_most_100_000_values(function: Any, value: str) -> None:  # noqa: ANN401
     handler = serve(function)
     refused = handler(sent(many(value, 101_000 * (len(value) + 1))), wire.Context())
     assert "more than 100000 values" in refused["body"]
@@ -372,7 +372,7 @@ def test_true_and_1_are_two_items() -> None:
     ],
     ids=["argument", "field", "uri", "version"],
 )
-def test_an_error_repeats_little_of_what_was_sent(message: dict[str, Any]) -> None:
+def test_an_error_repeats_little_of_the_request(message: dict[str, Any]) -> None:
     response = serve(strict, today)(wire.event(message), wire.Context())
     assert "xxx" in response["body"]
     assert len(response["body"]) < 2048

@@ -20,7 +20,7 @@ class Sure(BaseModel):
 
 @tool
 def whoami(*, caller: Caller) -> dict[str, object]:
-    """Say who calls."""
+    """Return the caller."""
     who = {"known": caller.known, "issuer": caller.issuer, "subject": caller.subject, "client": caller.client}
     return {**who, "scopes": sorted(caller.scopes)}
 
@@ -65,7 +65,7 @@ def test_a_signature_names_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (said["known"], said["client"], said["scopes"]) == (True, "", [])
 
 
-def test_nobody_is_nobody() -> None:
+def test_a_request_without_a_principal_has_no_caller() -> None:
     with deployed():
         said = Conversation(serve(whoami)).call().result["structuredContent"]
     assert said == {"known": False, "issuer": "", "subject": "", "client": "", "scopes": []}
@@ -84,8 +84,8 @@ def test_prompts_and_resources_may_know_too() -> None:
     assert Conversation(serve(inbox), principal="ann").read("mail://inbox").text == "of ann"
 
 
-def test_knowing_who_calls_is_no_question_and_no_argument() -> None:
-    assert not whoami.asks
+def test_the_caller_parameter_is_no_question_and_no_argument() -> None:
+    assert not whoami.needs_state
     assert whoami.describe()["inputSchema"]["properties"] == {}
 
 

@@ -93,7 +93,7 @@ def test_a_page_that_signs_may_send_its_signature(function: LambdaFunction, monk
 @pytest.mark.parametrize(
     "origin", [OTHER, "null", "*", "", f"{OURS}/", "https://APP.example", "https://second.example"]
 )
-def test_a_page_of_somebody_else_is_told_nothing(origin: str, function: LambdaFunction) -> None:
+def test_a_page_of_another_origin_gets_no_cors_headers(origin: str, function: LambdaFunction) -> None:
     for response in (preflight(function, origin), send(function, CALL, origin=origin)):
         assert (response["statusCode"], response["body"], shared(response)) == (403, "", {})
         assert response["headers"]["vary"] == "Origin"
@@ -105,7 +105,7 @@ def test_options_that_is_no_preflight_is_not_allowed(missing: str, function: Lam
     assert (response["statusCode"], response["headers"]["allow"]) == (405, "POST")
 
 
-def test_nobody_is_let_in_by_default(closed: LambdaFunction) -> None:
+def test_no_origin_is_allowed_by_default(closed: LambdaFunction) -> None:
     for response in (preflight(closed), send(closed, CALL, origin=OURS)):
         assert (response["statusCode"], shared(response)) == (403, {})
     assert "vary" not in send(closed, CALL, mcp_param_city="Rome")["headers"]
@@ -133,7 +133,7 @@ def test_metadata_may_be_read_by_a_page_of_ours(monkeypatch: pytest.MonkeyPatch)
 # --- the call -----------------------------------------------------------------------------------------------------
 
 
-def test_a_page_of_ours_may_read_what_it_called_for_and_what_it_must_act_on(function: LambdaFunction) -> None:
+def test_a_page_of_an_allowed_origin_may_read_the_response_and_its_headers(function: LambdaFunction) -> None:
     response = send(function, CALL, origin=OURS, mcp_param_city="Rome")
     assert response["statusCode"] == 200
     assert shared(response) == {
@@ -150,7 +150,7 @@ def test_an_error_may_be_read_too(function: LambdaFunction) -> None:
         assert response["headers"]["access-control-allow-origin"] == OURS
 
 
-def test_a_client_that_is_no_browser_is_told_nothing_about_pages(function: LambdaFunction) -> None:
+def test_a_client_that_is_no_browser_gets_no_cors_headers(function: LambdaFunction) -> None:
     response = send(function, CALL, mcp_param_city="Rome")
     assert (response["statusCode"], shared(response), response["headers"]["vary"]) == (200, {}, "Origin")
 
@@ -224,7 +224,7 @@ def test_no_error_is_stored_sniffed_framed_or_run_either(raised: Exception, stat
 
 
 @pytest.mark.parametrize(("path", "status"), [("oauth-protected-resource", 200), ("openid-configuration", 404)])
-def test_what_is_well_known_is_not_stored_sniffed_framed_or_run_either(path: str, status: int) -> None:
+def test_well_known_documents_have_the_security_headers_too(path: str, status: int) -> None:
     found = Settings(stack="local", auth_mode="jwt", resource_url="https://a.example/mcp")
     documents: dict[str, dict[str, Any]] = {"/.well-known/oauth-protected-resource": {}}
     endpoint = Endpoint(found, lambda _request: pytest.fail("answered"), documents)

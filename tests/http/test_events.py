@@ -1,9 +1,7 @@
-"""The same request, however it reaches the Lambda: a conversation runs over every gateway.
+"""A conversation runs over every gateway, because each event becomes the same request.
 
-The samples satisfy Powertools' models of AWS's events. Who calls stands where the authorizer writes it, and never where
-a client could.
-
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+The samples satisfy Powertools' models of AWS's events. The caller is read only from the fields that the authorizer
+writes. No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import json
@@ -44,7 +42,7 @@ class City(BaseModel):
 
 @tool
 def weather(day: str, *, elicit: Elicit) -> str:
-    """Tell the weather of a day."""
+    """Return the weather of a day."""
     return f"{day} in {elicit('where', 'Where?', City).city}: sunny — ☀"
 
 
@@ -132,7 +130,7 @@ def test_a_conversation_may_change_its_gateway_between_rounds(function: LambdaFu
 
 
 @every_gateway
-def test_a_response_is_what_the_gateway_reads(name: str, function: LambdaFunction) -> None:
+def test_a_response_has_the_form_that_the_gateway_reads(name: str, function: LambdaFunction) -> None:
     response = function(GATEWAYS[name](call()), wire.Context())
     assert json.loads(json.dumps(response)) == response
     assert type(response["statusCode"]) is int
@@ -167,7 +165,7 @@ def test_a_notification_is_accepted_over_every_gateway(name: str, function: Lamb
 
 @every_gateway
 @pytest.mark.parametrize("header", ["Mcp-Method", "Mcp-Name", "MCP-Protocol-Version"])
-def test_a_header_that_comes_twice_says_nothing(name: str, header: str, function: LambdaFunction) -> None:
+def test_a_repeated_header_is_ignored(name: str, header: str, function: LambdaFunction) -> None:
     request = call()
     event = GATEWAYS[name](request.with_headers((header.title(), request.header(header))))
     status, told = error(function, event)
@@ -176,7 +174,7 @@ def test_a_header_that_comes_twice_says_nothing(name: str, header: str, function
 
 
 @every_gateway
-def test_a_header_in_two_spellings_says_nothing_either(name: str, function: LambdaFunction) -> None:
+def test_a_header_in_two_spellings_is_ignored_too(name: str, function: LambdaFunction) -> None:
     event = GATEWAYS[name](call())
     known = next(key for key in event["headers"] if key.lower() == "mcp-method")
     event["headers"] = {**event["headers"], "mCP-mETHOD": event["headers"][known]}
@@ -188,7 +186,7 @@ def test_a_header_in_two_spellings_says_nothing_either(name: str, function: Lamb
     ("header", "value"),
     [("Mcp-Session-Id", "4711"), ("Last-Event-ID", "7"), ("Cookie", "session=4711"), ("X-Http-Method-Override", "GET")],
 )
-def test_what_the_revision_does_not_know_is_ignored_and_never_echoed(
+def test_unknown_members_are_ignored_and_never_echoed(
     name: str, header: str, value: str, function: LambdaFunction
 ) -> None:
     response = function(GATEWAYS[name](call().with_headers((header, value))), wire.Context())
@@ -231,7 +229,7 @@ FORGED = (
 
 
 @every_place
-def test_a_conversation_goes_on_for_the_caller_who_began_it_and_for_no_other(
+def test_only_the_caller_who_began_a_conversation_continues_it(
     mode: str, name: str, whose: Callable[[Event, str], Event], deployed_with: Callable[[str], LambdaFunction]
 ) -> None:
     function, writes = deployed_with(mode), GATEWAYS[name]
@@ -246,7 +244,7 @@ def test_a_conversation_goes_on_for_the_caller_who_began_it_and_for_no_other(
 @closed
 @every_gateway
 @pytest.mark.parametrize("forged", [(), FORGED], ids=["nothing", "headers"])
-def test_a_route_without_its_authorizer_answers_nobody_and_says_nothing(
+def test_a_route_without_its_authorizer_refuses_every_caller_without_a_reason(
     mode: str, name: str, forged: gateways.Pairs, deployed_with: Callable[[str], LambdaFunction]
 ) -> None:
     event = GATEWAYS[name](call().with_headers(*forged))
@@ -329,7 +327,7 @@ def test_a_caller_is_issuer_subject_and_client_together(
     assert received(function, renewed)[0] == 200
 
 
-def test_a_role_of_the_same_name_in_another_account_is_somebody_else(
+def test_a_role_of_the_same_name_in_another_account_is_another_principal(
     deployed_with: Callable[[str], LambdaFunction],
 ) -> None:
     function, writes = deployed_with("iam"), GATEWAYS["HTTP API"]
@@ -355,9 +353,7 @@ def test_two_people_of_one_identity_pool_are_two_callers(deployed_with: Callable
 
 
 @every_gateway
-def test_a_server_open_to_all_takes_everybody_for_nobody(
-    name: str, deployed_with: Callable[[str], LambdaFunction]
-) -> None:
+def test_an_open_server_has_no_principals(name: str, deployed_with: Callable[[str], LambdaFunction]) -> None:
     function, writes = deployed_with("none"), GATEWAYS[name]
     _status, asked = received(function, writes(call().with_headers(*FORGED)))
     event = writes(answered(asked["result"]["requestState"]))
@@ -365,7 +361,7 @@ def test_a_server_open_to_all_takes_everybody_for_nobody(
     assert received(function, event)[0] == 200
 
 
-def test_what_is_wrong_with_the_deployment_stands_in_the_log_alone(
+def test_only_the_log_names_a_misconfiguration(
     deployed_with: Callable[[str], LambdaFunction], caplog: pytest.LogCaptureFixture
 ) -> None:
     function = deployed_with("jwt")
@@ -373,7 +369,7 @@ def test_what_is_wrong_with_the_deployment_stands_in_the_log_alone(
     assert "AuthMode is jwt, but the event carries no such caller" in caplog.text
 
 
-def test_why_a_token_was_refused_stands_in_the_log_alone(
+def test_only_the_log_shows_why_a_token_was_refused(
     deployed_with: Callable[[str], LambdaFunction], caplog: pytest.LogCaptureFixture
 ) -> None:
     function = deployed_with("jwt")

@@ -99,7 +99,7 @@ def test_a_notification_is_accepted_without_a_body() -> None:
         assert (response["statusCode"], response["body"]) == (202, "")
 
 
-def test_a_notification_reaches_nobody() -> None:
+def test_a_notification_reaches_no_handler() -> None:
     def never(_request: Request) -> Result:
         pytest.fail("a notification was handled")
 
@@ -149,7 +149,7 @@ def test_a_body_that_is_not_the_base64_it_claims_to_be_is_unreadable(body: str) 
 
 
 @pytest.mark.parametrize("base64", [False, True])
-def test_a_body_over_the_limit_is_413_and_nobody_reads_it(base64: bool) -> None:  # noqa: FBT001
+def test_a_body_over_the_limit_is_413_and_is_not_parsed(base64: bool) -> None:  # noqa: FBT001
     fitting = json.dumps(call())
     fitting += " " * (SETTINGS.max_body_bytes - len(fitting))
     assert send({**wire.event(call(), base64=base64), **wire_body(fitting, base64=base64)})["statusCode"] == 200
@@ -262,7 +262,7 @@ def test_checks_come_in_the_order_of_the_specification() -> None:
     assert received["result"]["content"][0]["text"] == "pl 2"
 
 
-# What never leaves
+# Information that never leaves the server
 
 
 def broken(request: Request) -> Result:
@@ -295,7 +295,7 @@ def test_a_refusal_is_logged_by_code_and_reason_alone(caplog: pytest.LogCaptureF
     assert caplog.records[0].levelname == "INFO"
 
 
-def test_what_json_cannot_carry_is_an_internal_error() -> None:
+def test_a_result_that_json_cannot_hold_is_an_internal_error() -> None:
     def answer(_request: Request) -> Result:
         return Result({"resultType": "complete", "content": object()})
 
@@ -309,7 +309,7 @@ def test_a_result_that_lambda_would_not_carry_is_an_error_and_not_a_crash() -> N
     assert error(send(wire.event(call()), answer)) == (200, -32603)
 
 
-def test_trouble_that_passes_says_when_to_come_back(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_temporary_failure_has_a_retry_after_header(caplog: pytest.LogCaptureFixture) -> None:
     def answer(_request: Request) -> Result:
         raise TemporarilyUnavailable("kms_throttled", retry_after=7)  # noqa: EM101 - an enumerated word
 
@@ -322,7 +322,7 @@ def test_trouble_that_passes_says_when_to_come_back(caplog: pytest.LogCaptureFix
     assert "kms" not in response["body"]
 
 
-def test_a_function_that_cannot_be_wired_says_so_to_the_log() -> None:
+def test_a_misconfigured_function_writes_the_reason_to_the_log() -> None:
     def wired(_name: str) -> Endpoint:
         message = "hunter2"
         raise OSError(message)
@@ -370,7 +370,7 @@ def seen(event: dict[str, Any], context: wire.Context | None = None, settings: S
         (60_000, NOW - 5, NOW + 25),
         (10_000, NOW - 25, NOW + 5),
         (60_000, NOW - 29, NOW + 1),
-        (60_000, NOW - 45, NOW + 30),  # nobody waits that long: two clocks differ, by less than a minute
+        (60_000, NOW - 45, NOW + 30),  # no request is that old: the two clocks differ by less than a minute
         (60_000, NOW - 3600, NOW + 30),  # a stopped clock: says nothing
         (60_000, NOW + 5, NOW + 30),
         (60_000, NOW / 1000, NOW + 30),  # seconds, as SAM local writes them
@@ -393,7 +393,7 @@ def test_the_caller_is_known_by_principal_and_address() -> None:
 
 
 @pytest.mark.parametrize("mode", ["iam", "jwt"])
-def test_nobody_gets_in_through_a_route_without_its_authorizer(mode: Any) -> None:  # noqa: ANN401
+def test_a_route_without_its_authorizer_lets_no_request_in(mode: Any) -> None:  # noqa: ANN401
     sent = wire.event(call(), headers={"authorization": "Bearer x"})
     assert error(send(sent, settings=SETTINGS._replace(auth_mode=mode))) == (500, -32603)
 
@@ -412,7 +412,7 @@ def test_another_functions_response_is_passed_on_unchanged() -> None:
 # Streams
 
 
-def test_what_was_reported_comes_before_the_result_in_one_stream() -> None:
+def test_reports_precede_the_result_in_one_stream() -> None:
     response = send(wire.event(call(meta={"progressToken": "p"})))
     assert response["headers"]["content-type"] == "text/event-stream"
     assert response["headers"]["x-accel-buffering"] == "no"
@@ -487,7 +487,7 @@ def test_no_body_makes_a_healthy_function_fail(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("token", ["ks1.QUJD-_", 'an "own" codec\'s \\ token', "ключ"])
-def test_a_state_stands_in_json_whoever_sealed_it(token: str) -> None:
+def test_every_sealed_state_is_escaped_in_json(token: str) -> None:
     told = {"io.modelcontextprotocol/serverInfo": {"name": "shop", "version": "0"}}
     result = {"resultType": "input_required", "inputRequests": {}, "requestState": token, "_meta": told}
     endpoint = Endpoint(Settings("shop", auth_mode="none"), lambda _request: Result(result))

@@ -1,4 +1,4 @@
-"""Who calls is what the authorizer says, and never what a client can write."""
+"""The principal comes from the authorizer and never from a value that a client can write."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_behind_the_front_a_route_without_its_authorizer_answers_nobody() -> Non
         ({"client_id": "first", "azp": "second", "cid": "third"}, "first"),
     ],
 )
-def test_the_client_is_what_the_issuer_calls_it_or_nobody(claims: dict[str, str], client: str) -> None:
+def test_the_client_is_the_one_that_the_issuer_names_or_none(claims: dict[str, str], client: str) -> None:
     without = {name: value for name, value in CLAIMS.items() if name != "client_id"}
     found = of({"jwt": {"claims": without | claims}}, "jwt")
     assert found == Principal("https://id.example", "ann", client)
@@ -105,7 +105,7 @@ def test_a_refreshed_token_is_the_same_principal() -> None:
     assert of({"jwt": {"claims": CLAIMS}}, "jwt") == of({"jwt": {"claims": again}}, "jwt")
 
 
-def test_without_authentication_a_caller_is_nobody_whatever_the_event_says() -> None:
+def test_without_authentication_no_event_has_a_principal() -> None:
     found = caller({"iam": IAM, "jwt": {"claims": CLAIMS | {"scope": "work:write"}}}, "none")
     assert (found.principal, found.scopes) == (None, frozenset())
 
@@ -130,7 +130,7 @@ def test_without_authentication_a_caller_is_nobody_whatever_the_event_says() -> 
         {"claims": CLAIMS},
     ],
 )
-def test_a_route_without_its_authorizer_lets_nobody_in(authorizer: Any, mode: Literal["iam", "jwt"]) -> None:  # noqa: ANN401
+def test_a_route_without_its_authorizer_refuses_every_caller(authorizer: Any, mode: Literal["iam", "jwt"]) -> None:  # noqa: ANN401
     with pytest.raises(Misconfigured) as caught:
         of(authorizer, mode)
     expected = f"AuthMode is {mode}, but the event carries no such caller: the route has no authorizer"
@@ -151,7 +151,7 @@ def test_the_other_modes_caller_does_not_count() -> None:
         of({"jwt": {"claims": CLAIMS}}, "iam")
 
 
-def test_headers_name_nobody() -> None:
+def test_headers_never_name_the_principal() -> None:
     with pytest.raises(Misconfigured):
         of(None, "jwt", authorization="Bearer eyJ", **{"x-amzn-oidc-identity": "ann"})
 
@@ -180,7 +180,7 @@ def said(
     return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
-def test_a_container_says_once_what_it_means_that_anybody_may_call(
+def test_a_container_warns_once_that_every_caller_may_call(
     function: LambdaFunction, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = "AuthMode is none: anyone may call, and anyone who holds a requestState may use it"

@@ -123,7 +123,7 @@ def test_nothing_else_is_well_known(path: str, function: LambdaFunction) -> None
 
 @pytest.mark.parametrize("mode", ["iam", "none"])
 @pytest.mark.parametrize("path", PATHS)
-def test_where_there_are_no_tokens_there_is_no_metadata(
+def test_a_deployment_without_tokens_has_no_metadata(
     mode: str, path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MCP_AUTH_MODE", mode)
@@ -131,7 +131,7 @@ def test_where_there_are_no_tokens_there_is_no_metadata(
         assert get(deploy(placement, tmp_path), path)["statusCode"] == 404
 
 
-def test_the_endpoint_itself_still_wants_a_token(function: LambdaFunction) -> None:
+def test_the_endpoint_itself_still_requires_a_token(function: LambdaFunction) -> None:
     event = wire.event(wire.message("tools/list"))
     assert function(event, wire.Context("local-mcp"))["statusCode"] == 500  # a route without its authorizer
     assert get(function, "/mcp")["statusCode"] == 405

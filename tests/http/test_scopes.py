@@ -1,6 +1,6 @@
-"""What a token allows: a handler says which scopes it needs, the operator which scope includes which.
+"""A handler declares the scopes that it needs; the operator configures which scope includes which.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import json
@@ -85,7 +85,7 @@ COMPLETE = (
     ("call", "scope"),
     [(CLOSE, "work:write work:sign"), (SUMMARY, "work:read"), (WORK, "work:read"), (COMPLETE, "work:read")],
 )
-def test_a_token_that_lacks_a_scope_is_told_all_that_are_needed(
+def test_a_token_that_lacks_a_scope_gets_the_names_of_all_that_are_needed(
     call: tuple[str, dict[str, Any]], scope: str, function: LambdaFunction
 ) -> None:
     response = ask(function, *call, scope="mail:read")
@@ -122,16 +122,18 @@ def test_a_token_that_lacks_a_scope_is_told_all_that_are_needed(
         ({"scopes": "work:sign work:write", "permissions": "work:sign work:write"}, 403),
     ],
 )
-def test_all_scopes_are_needed_word_for_word(claims: dict[str, str], status: int, function: LambdaFunction) -> None:
+def test_every_scope_is_required_and_compared_exactly(
+    claims: dict[str, str], status: int, function: LambdaFunction
+) -> None:
     assert ask(function, *CLOSE, **claims)["statusCode"] == status
 
 
-def test_what_needs_no_scope_is_open_to_every_token(function: LambdaFunction) -> None:
+def test_a_handler_without_scopes_accepts_every_token(function: LambdaFunction) -> None:
     response = ask(function, "tools/call", {"name": "look"})
     assert wire.read(response, "tools/call")["result"]["content"] == [{"type": "text", "text": "nothing to see"}]
 
 
-def test_a_refusal_says_nothing_about_arguments_or_state(function: LambdaFunction) -> None:
+def test_a_refusal_omits_arguments_and_state(function: LambdaFunction) -> None:
     params = {"name": "close", "arguments": {"item": "no number"}, "requestState": "no state"}
     assert ask(function, "tools/call", params)["statusCode"] == 403
 
@@ -158,7 +160,7 @@ def test_an_author_tests_a_scope_in_a_conversation() -> None:
     assert talk.accept(sure={"sure": True}).text == "1 closed: True"
 
 
-def test_a_conversation_goes_on_with_the_token_of_a_step_up(function: LambdaFunction) -> None:
+def test_a_conversation_continues_with_the_token_of_a_step_up(function: LambdaFunction) -> None:
     asked = wire.read(ask(function, *CLOSE, scope="work:write work:sign", jti="1"), "tools/call")["result"]
     answers = {"sure": {"action": "accept", "content": {"sure": True}}}
     params = CLOSE[1] | {"requestState": asked["requestState"], "inputResponses": answers}
@@ -170,7 +172,7 @@ def test_a_conversation_goes_on_with_the_token_of_a_step_up(function: LambdaFunc
 # --- where there are no tokens ------------------------------------------------------------------------------------
 
 
-def test_whoever_is_open_to_all_asks_for_no_scope() -> None:
+def test_an_open_deployment_checks_no_scope() -> None:
     with deployed():
         assert Conversation(serve(close)).call(item=1).asked == ["sure"]
 
@@ -217,7 +219,7 @@ def test_scopes_that_include_each_other_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "a >", "> a", "a > > b", 'a > "b"', "a > b c", "a > b > é"])
-def test_what_is_no_chain_is_refused_with_its_text(text: str) -> None:
+def test_an_invalid_hierarchy_is_refused_with_its_text(text: str) -> None:
     with pytest.raises(ValueError, match=r".+") as caught:
         scopes.read_hierarchy(f"x > y, {text}")
     assert str(caught.value) == text
@@ -250,7 +252,7 @@ def never() -> str:
     ],
 )
 @pytest.mark.parametrize("given", ["work:write", ["work write"], [""], ['"'], ["a\\b"], ["é"]])
-def test_scopes_are_a_list_of_words(decorate: Callable[[Any], object], given: Any) -> None:  # noqa: ANN401
+def test_scopes_are_a_list_of_strings(decorate: Callable[[Any], object], given: Any) -> None:  # noqa: ANN401
     with pytest.raises(TypeError, match="scopes is a list of words without blanks or quotes"):
         decorate(given)
 
@@ -259,7 +261,7 @@ def test_scopes_may_be_urls() -> None:
     assert tool(scopes=["https://api.example/work.write"])(never).scopes == ("https://api.example/work.write",)
 
 
-def test_scopes_are_not_told_in_the_list() -> None:
+def test_the_list_omits_scopes() -> None:
     assert "scope" not in json.dumps([close.describe(), summary.describe(), work.describe()])
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 MAX_ROUNDS = 16
-SEAL = wire.Boxes()  # the laws are those of rounds; what seals them has laws of its own
+SEAL = wire.Boxes()  # these laws concern rounds; the seal has its own tests
 ACTS = ("all", "some", "malformed", "cold", "overwrite", "repeat", "rewind", "version", "container", "nothing")
 
 
@@ -79,7 +79,7 @@ class Client:
 
     case: Case
     person: Person
-    stranger: Person  # what nobody asked is answered in these words
+    stranger: Person  # the answer to questions that were not asked
     heard_of: dict[str, Any]  # the questions that there are, asked or not
     version: int = 0
     number: int = 0
@@ -122,7 +122,7 @@ class Client:
                 return {key: said for n, (key, said) in enumerate(answers.items()) if act.which >> n & 1}
             case "malformed":
                 return dict.fromkeys(open_, MALFORMED[act.which % len(MALFORMED)])
-            case "cold":  # answers that nobody has asked for, among them those to what will be asked
+            case "cold":  # answers to questions that were not asked, some of which will be asked later
                 return {key: said for key, said in strange.items() if key not in open_}
             case "overwrite":
                 return {**strange, **answers}

@@ -34,7 +34,7 @@ class Clock:
 
 
 class OnTheClock:
-    """What Lambda calls: the function, with an event that came when the clock says."""
+    """The function as Lambda calls it, with an event whose time comes from the clock."""
 
     def __init__(self, clock: Clock, function: LambdaFunction) -> None:
         self.clock, self._function = clock, function

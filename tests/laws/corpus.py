@@ -28,7 +28,7 @@ from mcp_functions import (
     resource,
     tool,
 )
-from mcp_functions.rounds.input_requests import CreateMessageRequest
+from mcp_functions.rounds.low_level import CreateMessageRequest
 from tests.laws.world import WORLD, visit
 
 if TYPE_CHECKING:
@@ -176,12 +176,12 @@ def declared(
         return f"{how.choice} by {by}: {elicit('thanks', f'Thank {by}?', Ok).ok}"
 
 
-# What people may do.
+# The actions of people.
 
 
 @tool
 def outcomes(*, elicit: Elicit) -> list[str]:
-    """Tell apart what people do."""
+    """Choose a branch by the user's action."""
     with visit():
         found = []
         for number in range(3):
@@ -337,7 +337,7 @@ async def spoiling(*, elicit: Elicit, step: Step, sample: Sample, list_roots: Li
 
 @tool
 def twice_on_a_page(user: str, *, elicit: Elicit) -> str:
-    """Send somebody to a page until it has been opened twice."""
+    """Ask for a page until the user has opened it twice."""
     with visit():
         page = f"https://forge.example/{user}"
         while WORLD.opened[page] < 2:

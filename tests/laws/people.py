@@ -1,4 +1,4 @@
-"""A person, a model and a machine at the client: what they answer follows from who they are and what they are asked."""
+"""A person, a model and a machine at the client: their identity and the question determine the answer."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Person:
 
 
 def open_pages(asked: Mapping[str, Any], said: Mapping[str, Any]) -> None:
-    """Open the pages that somebody agreed to open."""
+    """Open the pages that the person agreed to open."""
     for key, request in asked.items():
         if request["params"].get("mode") == "url" and said.get(key) == {"action": "accept"}:
             WORLD.opened[request["params"]["url"]] += 1

@@ -1,8 +1,7 @@
-"""The law of single use, whatever clients, workers and the table do: a payment is made at most once, and told the same.
+"""Single use: a payment happens at most once and every holder of the state learns the same outcome.
 
-One machine plays several holders of the same states (they repeat, race one behind the other, go back, answer
-otherwise), workers that die before or after the bank, leases that end, and a table that throttles, loses what it did
-and loses what it did not do.
+A state machine plays several clients with the same states: they repeat, race, go back and answer differently. Workers
+die before or after the payment, leases expire, and the table throttles, loses writes and loses responses.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ class SingleUseMachine(RuleBasedStateMachine):
             self.states.append(known)
 
     def _settle(self) -> None:
-        """When all is well again, every conversation has a request that is answered: nobody who is right is stuck."""
+        """Once the faults end, some request of every conversation gets an answer: no correct client is stuck."""
         self.world.faults, self.world.kill = [], None
         self.world.now += SECONDS + 2
         for flow in {sent.flow for sent in self.sent}:

@@ -1,4 +1,4 @@
-"""What the handlers of the corpus act upon: a log of what was done, pages that people open, and a clock."""
+"""The environment of the corpus's handlers: a log of their effects, pages that people open, and a clock."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WORLD = World()
 
 @contextmanager
 def visit() -> Iterator[None]:
-    """Stand for what an author opens and closes around the work."""
+    """Open and close a resource around the work, as an author would."""
     WORLD.entered += 1
     try:
         yield

@@ -1,6 +1,6 @@
 """A client of 2025, by hand: it keeps its session, reads bodies and streams, and comes back with Last-Event-ID.
 
-It knows nothing of the package; what it reads is judged by the official types of the revision that it negotiated.
+It imports nothing of the package. The official types of the negotiated revision judge every message that it reads.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def events(body: str) -> list[Event]:
 
 
 class Client:
-    """Somebody with a client of 2025.
+    """A user with a client of 2025.
 
     Attributes:
-        session: Mcp-Session-Id, once the server gave one.
-        version: what it negotiated; sent as MCP-Protocol-Version where the revision knows that header.
+        session: Mcp-Session-Id, once the server has sent one.
+        version: the negotiated revision, sent as MCP-Protocol-Version by the revisions that have this header.
         seen: every event id, in order.
-        oauth_client: that the user's access token was given to.
+        oauth_client: the OAuth client that holds the user's access token.
 
     """
 
@@ -57,7 +57,7 @@ class Client:
         context: wire.Context | None = None,
         now: Callable[[], float] = lambda: 1_785_000_000.0,
     ) -> None:
-        """Take what answers events, and who signs in (None: nobody has to)."""
+        """Take the function that answers events, and the user who signs in (None: without signing in)."""
         self.function, self.name, self.now = function, name, now
         self.context = context or wire.Context("local-mcp")
         self.session: str | None = None
@@ -67,7 +67,7 @@ class Client:
         self.response: dict[str, Any] = {}
 
     def http(self, method: str, body: Any = None, **headers: str | None) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        """Send one HTTP request; a header that is None is left out."""
+        """Send one HTTP request without the headers that are None."""
         named = {
             "accept": "application/json, text/event-stream" if method == "POST" else "text/event-stream",
             **({"content-type": "application/json"} if method == "POST" else {}),

@@ -31,7 +31,7 @@ def is_earlier(event: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
 
 
 def _is_modern(message: Mapping[str, Any]) -> bool:
-    """Whether a message stands in an envelope of 2026; what is nested deeper in it is not one."""
+    """Return whether a message has the envelope of 2026 at its top level."""
     match message:
         case {"params": {"_meta": dict(meta)}}:
             return f"{wire.PREFIX}protocolVersion" in meta

@@ -60,7 +60,7 @@ def linked() -> list[ResourceLink | Audio]:
 
 @tool
 def told(*, progress: Progress, log: Log) -> str:
-    """Say how far it is."""
+    """Report progress."""
     progress(0.5, total=1.0, message="half")
     log.info("told")
     return "done"
@@ -119,7 +119,7 @@ def both(*, elicit: Elicit) -> str:
 
 @tool
 def talkative(*, elicit: Elicit, progress: Progress) -> str:
-    """Say how far it is, and ask."""
+    """Report progress, and ask."""
     progress(0.5)
     return elicit("why", "Go on?", Why).why
 

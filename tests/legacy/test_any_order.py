@@ -1,8 +1,7 @@
-"""A law: clients of 2025 may send anything at any time, and a table may fail at any time, and each step runs once.
+"""Each step runs once, although clients of 2025 send anything at any time and the table fails at any time.
 
-One client has calls of few ids open at once, answers old questions and new ones, comes back with any event it has ever
-seen, also while a round runs, and cancels; somebody else tries the same with what it saw. Containers come and go, and
-the table has its weather.
+One client has several calls open, answers old and new questions, resumes from any event, even during a round, and
+cancels. Another client repeats those requests. Containers come and go, and the table fails now and then.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ SAID = {200, 202, 400, 404, 405, 503}  # 400 and 404 for what is over, 503 in ba
 
 
 class Story:
-    """What a client sends in no order at all, and what it saw."""
+    """A client that sends requests in any order and records the events."""
 
     def __init__(self, door: str, chance: Random) -> None:
         self.chance, self.steps, self.results = chance, Counter[str](), dict[str, set[str]]()

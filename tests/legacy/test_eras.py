@@ -1,4 +1,4 @@
-"""Which era a request belongs to: every row of the table, told by the answer that it gets."""
+"""The revision that a request belongs to: each row of the table is recognised by the response."""
 
 from __future__ import annotations
 

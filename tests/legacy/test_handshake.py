@@ -1,4 +1,4 @@
-"""Sessions that nobody remembers, and what clients of 2025 do that has no question in it."""
+"""Sessions without storage, and requests of 2025 clients that lead to no question."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def client(world: World) -> Client:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_version_that_is_asked_for_is_the_one_that_is_spoken(client: Client, version: str) -> None:
+def test_the_server_negotiates_the_requested_version(client: Client, version: str) -> None:
     result = client.initialize(version)
     assert result["protocolVersion"] == version
     assert result["serverInfo"] == {"name": "tested", "version": "0"}
@@ -70,7 +70,7 @@ def test_a_session_is_opened_by_containers_that_never_saw_it(world: World, clien
 
 
 @pytest.mark.parametrize("wrong", ["damaged", "forged", "expired", "another's", "another function's", "a question's"])
-def test_a_session_that_is_no_good_is_not_found_whatever_is_wrong_with_it(world: World, wrong: str) -> None:
+def test_every_invalid_session_is_not_found(world: World, wrong: str) -> None:
     client, mallory = world.client("alice"), world.client("mallory")
     client.initialize()
     assert client.session
@@ -139,7 +139,7 @@ def test_without_a_key_there_are_no_sessions_and_all_the_rest(door: str) -> None
     assert client.http("POST", {"jsonrpc": "2.0", "id": 1, "method": "ping"}, mcp_session_id="x")["statusCode"] == 404
 
 
-def test_where_kms_is_away_a_client_still_begins_but_without_a_session(world: World, client: Client) -> None:
+def test_during_an_outage_of_kms_a_client_begins_without_a_session(world: World, client: Client) -> None:
     world.kms.failure = TemporarilyUnavailable("kms:down")
     client.initialize()
     assert client.session is None
@@ -154,7 +154,7 @@ def test_an_outage_is_an_error_of_the_request_and_not_of_the_connection(world: W
 
 
 @pytest.mark.parametrize("failure", [TemporarilyUnavailable("kms:down"), Misconfigured("kms:denied")])
-def test_what_the_server_does_wrong_is_an_error_of_the_log_though_its_status_is_200(
+def test_a_server_error_is_logged_as_an_error_though_its_status_is_200(
     failure: McpError, world: World, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     client.initialize()
@@ -184,7 +184,7 @@ def test_a_session_is_no_way_to_sign_in(mode: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_lists_hold_what_the_revision_knows(client: Client, version: str) -> None:
+def test_lists_hold_only_members_of_the_revision(client: Client, version: str) -> None:
     client.initialize(version)
     tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
     assert len(tools) == 13
@@ -243,7 +243,7 @@ def test_pages_of_a_list_are_turned(world: World) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_results_hold_what_the_revision_knows(client: Client, version: str) -> None:
+def test_results_hold_only_members_of_the_revision(client: Client, version: str) -> None:
     client.initialize(version)
     assert client.result("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}) == {
         "content": [{"type": "text", "text": "3"}],
@@ -392,7 +392,7 @@ def test_a_tool_that_only_tells_is_offered_alone() -> None:
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("method", sorted(NOT_OF_TOOLS))
-def test_what_is_not_advertised_is_not_there(door: str, method: str) -> None:
+def test_methods_that_are_not_advertised_are_unknown(door: str, method: str) -> None:
     client = World(add, door=door).client()
     assert client.initialize()["capabilities"] == {"tools": {}}
     assert client.message(method, PARAMS)["error"]["code"] == -32601

@@ -1,4 +1,4 @@
-"""Clients of 2025 that nobody would have thought of, a table in bad weather, and functions that say what is no text."""
+"""Unusual clients of 2025, a table that fails, and functions that return text no JSON can hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Log, Step, serve, tool
-from mcp_functions.legacy import stream_events
+from mcp_functions.legacy import stream_resumer
 from mcp_functions.testing import deployed
 from tests.legacy import offered
 from tests.legacy.clients import Client
@@ -36,14 +36,14 @@ def guarded() -> str:
 
 @tool
 def halved(first: bool, *, elicit: Elicit) -> str:  # noqa: FBT001 - an argument of a tool
-    """Say half of a character, in a question or in the end."""
+    """Send half of a surrogate pair, in a question or in the result."""
     elicit("why", "half \ud800" if first else "Go on?", offered.Why)
     return "half \ud800"
 
 
 @tool
 def half() -> str:
-    """Say half of a character."""
+    """Return half of a surrogate pair."""
     return "half \ud800"
 
 
@@ -108,7 +108,7 @@ def test_each_request_of_a_batch_has_its_answer_even_one_that_lacks_a_scope(worl
     assert client.http("POST", barred)["statusCode"] == 403  # alone, HTTP says it
 
 
-def test_what_cannot_be_sent_does_not_take_what_else_was_done_with_it(world: World) -> None:
+def test_a_message_that_cannot_be_sent_does_not_lose_the_others(world: World) -> None:
     client = world.client()
     client.initialize("2025-03-26")
     calls = [{**ADD, "id": 1}, *({**CALL, "id": id_, "params": {"name": "half"}} for id_ in (2, 3)), {**ADD, "id": 4}]
@@ -119,7 +119,7 @@ def test_what_cannot_be_sent_does_not_take_what_else_was_done_with_it(world: Wor
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/json, text/event-stream"])
-def test_what_is_too_large_together_is_left_out_until_the_rest_can_be_sent(world: World, accept: str) -> None:
+def test_results_too_large_together_become_errors_until_the_rest_fits(world: World, accept: str) -> None:
     client = world.client()
     client.initialize("2025-03-26")
     calls = [
@@ -150,7 +150,7 @@ def test_half_of_a_character_is_an_error_and_no_crash_of_lambda(client: Client, 
     client.response["body"].encode()
 
 
-def test_a_response_that_says_two_things_is_none(client: Client, world: World) -> None:
+def test_a_response_with_result_and_error_is_refused(client: Client, world: World) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
     accepted, failed = {"action": "accept", "content": {"why": "Fixed"}}, {"code": -1, "message": "no"}
     assert client.answer(id_, accepted, error=failed)["statusCode"] == 400
@@ -212,7 +212,7 @@ def test_a_batch_past_its_deadline_is_not_run_to_its_end(world: World) -> None:
 
     @tool
     def slow(number: int) -> str:
-        """Take eight seconds."""
+        """Work for eight seconds."""
         ran.append(number)
         world.clock.advance(8)
         return "done"
@@ -231,7 +231,7 @@ def test_a_batch_past_its_deadline_is_not_run_to_its_end(world: World) -> None:
 def test_a_question_is_not_asked_whose_answer_would_be_too_large_for_the_server(world: World) -> None:
     @tool
     def wordy(text: str, *, elicit: Elicit) -> str:
-        """Ask after much was said."""
+        """Ask after many log messages."""
         return text[:1] + elicit("why", "Why?", offered.Why).why
 
     client = World(wordy, door=world.door, max_body_bytes=65_536).client()
@@ -260,7 +260,7 @@ def test_many_answers_at_once_count_once(client: Client, world: World) -> None:
 
 
 class Drawers:
-    """A seal of one's own that knows no labels: what was put into one drawer opens for whoever names it."""
+    """A custom seal that ignores labels: a value sealed under one label opens under any label."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
@@ -296,7 +296,9 @@ def test_a_token_of_one_kind_does_not_open_as_another_kind() -> None:
 def test_polling_more_often_than_asked_is_not_an_error(
     client: Client, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream_events, "POLL_GROWTH", 1e40)  # else it took 2110 requests to leave what a float can hold
+    monkeypatch.setattr(
+        stream_resumer, "POLL_GROWTH", 1e40
+    )  # else it took 2110 requests to leave what a float can hold
     id_ = asked(client.call("resolve", bug=7))["id"]
     came = [waits(client.resume()) for _ in range(10)]
     assert came[-1] == 5000
@@ -319,7 +321,7 @@ def test_an_answer_in_a_batch_whose_time_is_up_is_not_taken_and_may_come_again(w
     assert world.ran == 4
 
 
-def test_what_a_batch_changes_of_its_session_reaches_the_client(world: World) -> None:
+def test_a_batchs_change_of_its_session_reaches_the_client(world: World) -> None:
     client = world.client()
     client.initialize("2025-03-26")
     before, level = client.session, {"method": "logging/setLevel", "params": {"level": "error"}}
@@ -347,7 +349,7 @@ def test_a_declared_capability_of_a_later_revision_is_not_reported_as_missing(
     assert "did not declare" not in said
 
 
-def test_what_a_call_leaves_ends_soon_after_its_question(client: Client, world: World) -> None:
+def test_the_items_of_a_call_expire_soon_after_its_question(client: Client, world: World) -> None:
     for bug in range(3):
         asked(client.call("resolve", bug=bug))
     kept = [int(item["expires"]["N"]) for item in world.table.items.values()]

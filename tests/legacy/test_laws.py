@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """What happens to one call.
+    """The events that happen to one call.
 
     Attributes:
         rounds: questions of each round.
-        twice: which answers are delivered twice, counted over the whole call.
-        polls: how often the client comes before it answers, each time.
-        behind: whether it always comes with the first id of a stream's part, as after a broken connection.
+        twice: the numbers of the answers that are delivered twice, counted over the whole call.
+        polls: the number of polls before each answer.
+        behind: whether the client always resumes from the first event of a stream, as after a broken connection.
         fresh: whether every request finds new containers.
         dies: the round in which the function dies; -1 for none.
 

@@ -46,7 +46,7 @@ def asked(events: list[Event]) -> dict[str, Any]:
 
 
 def text(events: list[Event]) -> str:
-    """Take what a tool said in the end."""
+    """Return the text of a tool's result."""
     return str(events[-1].data["result"]["content"][0]["text"])
 
 
@@ -159,7 +159,7 @@ def test_a_prompt_and_a_resource_ask_too(client: Client) -> None:
     assert client.resume()[-1].data["result"]["contents"][0]["text"] == "ann: Fixed"
 
 
-def test_pages_models_and_roots_are_asked_for(client: Client) -> None:
+def test_functions_may_ask_for_pages_models_and_roots(client: Client) -> None:
     page = asked(client.call("opened"))
     assert page["params"]["mode"] == "url"
     assert page["params"]["elicitationId"]
@@ -221,7 +221,7 @@ def test_an_answer_that_is_delivered_twice_counts_once(client: Client, world: Wo
 
 
 @pytest.mark.parametrize("last", [False, True])
-def test_of_two_answers_that_find_the_question_open_one_is_taken(client: Client, world: World, last: bool) -> None:  # noqa: FBT001 - parametrized
+def test_one_of_two_simultaneous_answers_is_accepted(client: Client, world: World, last: bool) -> None:  # noqa: FBT001 - parametrized
     id_ = asked(client.call("resolve", bug=7) if last else client.call("both"))["id"]
     between = Once(lambda: client.accept(id_, why="Fixed"))  # after the first has read the record, before it claims it
 
@@ -240,12 +240,12 @@ def test_of_two_answers_that_find_the_question_open_one_is_taken(client: Client,
         assert text(client.resume()) == "Fixed 1"
 
 
-def test_a_client_that_is_far_behind_hears_the_latest(client: Client, world: World) -> None:
+def test_a_client_that_is_far_behind_gets_the_latest_events(client: Client, world: World) -> None:
     conversation(client, world)
     assert text(client.resume(client.seen[0])) == "7 duplicates 3"
 
 
-def test_what_came_of_a_call_can_be_fetched_again(client: Client) -> None:
+def test_the_result_of_a_call_can_be_fetched_again(client: Client) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
     before = client.seen[-1]
     client.accept(id_, why="Fixed")
@@ -292,7 +292,7 @@ def test_a_call_that_is_cancelled_is_answered_in_vain(client: Client, world: Wor
 
 @pytest.mark.parametrize("what", ["an answer", "a resumption"])
 @pytest.mark.parametrize("who", ["another user", "another session", "a forger"])
-def test_what_was_not_asked_of_a_client_is_not_its_to_answer(client: Client, world: World, what: str, who: str) -> None:
+def test_a_client_cannot_answer_a_question_of_another_client(client: Client, world: World, what: str, who: str) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
     place = client.seen[-1]
     other = world.client("mallory" if who == "another user" else "alice")
@@ -308,7 +308,7 @@ def test_what_was_not_asked_of_a_client_is_not_its_to_answer(client: Client, wor
     assert text(client.resume()) == "7 fixed"
 
 
-def test_ids_of_one_kind_are_none_of_another(client: Client) -> None:
+def test_ids_of_one_kind_are_not_accepted_as_another(client: Client) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
     assert client.http("GET", last_event_id=id_)["statusCode"] == 404
     assert client.accept(client.seen[-1], why="Fixed")["statusCode"] == 400
@@ -502,14 +502,14 @@ def test_the_same_request_id_begins_another_call(client: Client) -> None:
     assert "error" in client.resume(place)[-1].data
 
 
-def test_work_that_does_not_fit_into_one_request_goes_on_when_the_client_comes(world: World) -> None:
+def test_long_work_continues_when_the_client_reconnects(world: World) -> None:
     client = world.client()
     client.initialize()
     done: list[str] = []
 
     @tool(max_sheds=3)
     def long(*, elicit: Elicit, step: Step) -> str:
-        """Take three steps of 20 seconds."""
+        """Run three steps of 20 seconds."""
 
         def work(part: str) -> str:
             done.append(part)
@@ -532,7 +532,7 @@ def test_work_that_does_not_fit_into_one_request_goes_on_when_the_client_comes(w
     assert (done, polls) == (["a", "b", "c"], 1)
 
 
-def test_what_a_question_costs_of_the_table(client: Client, world: World) -> None:
+def test_a_question_costs_the_documented_table_requests(client: Client, world: World) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
     assert world.table.calls == ["PutItem"]
     client.resume()
@@ -541,7 +541,7 @@ def test_what_a_question_costs_of_the_table(client: Client, world: World) -> Non
     assert world.table.calls[2:] == ["GetItem", "PutItem", "PutItem"]
 
 
-def test_a_call_that_is_a_task_says_so() -> None:
+def test_a_call_that_requires_a_task_is_refused_with_the_reason() -> None:
     @tool(task="required")
     def audited() -> str:
         """Work for long."""
@@ -569,7 +569,7 @@ def test_the_line_of_an_answer_and_of_a_resumption(client: Client, caplog: pytes
     assert not any(secret in str(line) for line in ours for secret in (id_, client.seen[-1], str(client.session)))
 
 
-def test_what_clients_repeat_cancel_or_say_too_late_is_no_error_of_the_log(
+def test_repeated_cancelled_and_late_messages_are_no_errors_in_the_log(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]

@@ -1,18 +1,23 @@
-"""What clients of 2025 carry, as envelope.md §14 writes it: files for whoever reads them in another language."""
+"""The values that clients of 2025 carry, as envelope.md §14 defines them, in files for readers in other languages."""
 
 from __future__ import annotations
 
+from mcp_functions.http.events import HttpRequest
 from mcp_functions.legacy import sessions, stream_ids, token_seals
+from mcp_functions.legacy.exchange import Exchange
 from mcp_functions.legacy.runner import Call
 from mcp_functions.legacy.sessions import Session
 from mcp_functions.legacy.stream_ids import CallStream, PendingQuestion, StreamPosition
 from mcp_functions.legacy.token_seals import TokenSeal
+from mcp_functions.protocol.messages import Identity
 from tests.seal.test_envelope import VECTORS, read_vector, reader_of
 
 BORN = 1767225605
 PRINCIPAL = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"
 CLIENT = ("a client", "1.30")
 SESSION = Session("AAECAwQFBgcICQoLDA0ODw", "2025-11-25", "fusr", CLIENT, "info", PRINCIPAL, BORN + 86400)
+HTTP = HttpRequest("POST", "/mcp", {}, "", is_base64=False, address="203.0.113.9", began=0, context={})
+EXCHANGE = Exchange(HTTP, {}, Identity(), PRINCIPAL, SESSION.revision, SESSION, deadline=BORN + 30, ends=BORN + 30)
 STREAM = CallStream(SESSION.id, 7, "AAECAwQFBgcICQoL", PRINCIPAL, BORN + 900)
 PLACE = StreamPosition(STREAM, 1, polls=2)
 FIELDS = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
@@ -40,14 +45,14 @@ def test_the_vector_of_a_session_is_the_session_that_this_writes_and_reads() -> 
 
 def test_the_vector_of_an_event_is_the_id_that_this_writes_and_reads() -> None:
     seal, token = sealer("event", token_seals.EVENT, "now")
-    assert stream_ids.open_event_id(token, seal, "c") == PLACE
+    assert stream_ids.open_event_id(token, seal, EXCHANGE) == PLACE
     seal, token = sealer("event", token_seals.EVENT, "born")
     assert stream_ids.seal_event_id(PLACE, seal) == token
 
 
 def test_the_vector_of_a_question_is_the_id_that_this_writes_and_reads() -> None:
     seal, token = sealer("question", token_seals.QUESTION, "now")
-    assert stream_ids.open_question_id(token, seal, "c") == QUESTION
+    assert stream_ids.open_question_id(token, seal, EXCHANGE) == QUESTION
     seal, token = sealer("question", token_seals.QUESTION, "born")
     assert stream_ids.seal_question_id(QUESTION, seal) == token
 

@@ -36,7 +36,7 @@ LAMBDA_MS = 28_000
 
 
 class Kms:
-    """Wraps data keys, as far as a Wrapping has to; it remembers what it was asked."""
+    """Wraps data keys as a `Wrapping` must, and records the calls."""
 
     id = "arn:aws:kms:eu-west-1:111122223333:key/0a"
 
@@ -107,7 +107,7 @@ class World:
         self._endpoint = self._front() if self.door != "direct" else self._function
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - Lambda's context object
-        """Answer one event, as API Gateway would have it answered: what a dead function leaves is a 503."""
+        """Answer one event as API Gateway does: a function that died becomes a 503."""
         if "requestContext" in event:
             event = {**event, "requestContext": {**event["requestContext"], "timeEpoch": int(self.clock() * 1000)}}
         try:
@@ -116,7 +116,7 @@ class World:
             return {"statusCode": 503, "headers": {"content-type": "application/json"}, "body": '{"message":null}'}
 
     def client(self, name: str | None = "alice", **options: Any) -> Client:  # noqa: ANN401 - see Client
-        """Bring somebody with a client."""
+        """Make a client for a user."""
         context = wire.Context("local-mcp" if self.door != "direct" else "local-all", LAMBDA_MS)
         signed = None if self.settings.auth_mode == "none" else name
         return Client(self, signed, context=context, now=self.clock, **options)
@@ -165,7 +165,7 @@ class World:
 
 
 class Died(KeyboardInterrupt):
-    """Lambda ended a function: it says nothing any more."""
+    """Lambda has ended a function, so it sends no response."""
 
 
 class Invoke:

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import shutil
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
+from mcp_functions.local.cli import main
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
+
+
+ROOT = Path(__file__).parents[2]
+SKIP = shutil.ignore_patterns("__pycache__")
+GREET = '''
+from pydantic import BaseModel
+from mcp_functions import Elicit, serve, tool
+
+class Who(BaseModel):
+    name: str
+
+@tool
+def greet(*, elicit: Elicit) -> str:
+    """Greet whoever is there."""
+    return elicit("who", "Who is there?", Who).name
+
+handler = serve(greet)
+'''
 
 
 @pytest.fixture
@@ -44,3 +65,22 @@ def connect() -> Iterator[Callable[[str], HTTPConnection]]:
     yield to
     for connection in opened:
         connection.close()
+
+
+@pytest.fixture
+def demo_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    """Copy the functions that the demo calls, so that a test may change them."""
+    for folder in ("mcp", "update_work_item"):
+        shutil.copytree(ROOT / "functions" / folder, tmp_path / "functions" / folder, ignore=SKIP)
+    monkeypatch.chdir(tmp_path)
+    assert main(["catalog"]) == 0
+    capsys.readouterr()
+    return tmp_path / "functions"
+
+
+def change_tool(functions: Path, old: str, new: str) -> None:
+    """Replace a text in the tool that the demo calls."""
+    app = functions / "update_work_item" / "app.py"
+    text = app.read_text(encoding="utf-8")
+    assert old in text
+    app.write_text(text.replace(old, new), encoding="utf-8")

@@ -65,7 +65,7 @@ def test_claims_reach_the_function_as_text() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER   ", ""])
-def test_a_token_may_stand_behind_its_scheme_or_alone(scheme: str) -> None:
+def test_a_token_may_have_its_scheme_or_not(scheme: str) -> None:
     assert authorize(scheme + ISSUER.token(subject="ann"))["jwt"]["claims"]["sub"] == "ann"
 
 
@@ -88,7 +88,7 @@ def test_without_a_token_the_challenge_is_bare(header: str | None) -> None:
         ({"aud": 7}, False),
     ],
 )
-def test_the_client_counts_as_audience_where_there_is_none(changed: dict[str, Any], passes: bool) -> None:  # noqa: FBT001
+def test_the_client_counts_as_the_audience_of_a_token_without_one(changed: dict[str, Any], passes: bool) -> None:  # noqa: FBT001
     if passes:
         assert authorize(bearer(**changed))
         return
@@ -155,7 +155,7 @@ def test_a_token_that_the_issuer_did_not_sign_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("granted", "scopes"), [({"scope": "b c"}, ["b"]), ({"scp": ["a", "b"]}, ["a", "b"]), ({"scope": "a"}, ["a"])]
 )
-def test_a_route_with_scopes_wants_one_of_them(granted: dict[str, Any], scopes: list[str]) -> None:
+def test_a_route_with_scopes_requires_one_of_them(granted: dict[str, Any], scopes: list[str]) -> None:
     assert authorize(bearer(**granted), scopes=("a", "b"))["jwt"]["scopes"] == scopes
 
 

@@ -1,4 +1,4 @@
-"""What `serve` prints to be pasted into clients: each line is what that client's own documentation asks for."""
+"""The configuration that `serve` prints for clients: each line follows that client's own documentation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def line(client: str) -> str:
         ),
     ],
 )
-def test_a_client_with_a_configuration_file_is_told_it_whole(
+def test_a_client_with_a_configuration_file_gets_the_whole_file(
     client: str, file: str, configuration: dict[str, Any]
 ) -> None:
     before, brace, text = line(client).partition("{")
@@ -54,11 +54,11 @@ def test_a_client_with_a_configuration_file_is_told_it_whole(
         ("MCP Inspector", ["npx", "@modelcontextprotocol/inspector", "--transport", "http", "--server-url", URL]),
     ],
 )
-def test_a_client_with_a_command_line_is_told_the_command(client: str, words: list[str]) -> None:
+def test_a_client_with_a_command_line_gets_the_command(client: str, words: list[str]) -> None:
     assert shlex.split(line(client)) == words
 
 
-def test_curl_is_told_a_request_that_is_answered(tmp_path: Path) -> None:
+def test_curl_gets_a_request_that_works(tmp_path: Path) -> None:
     with Harness(ROOT / "functions", state_dir=tmp_path) as harness:
         command, url, option, body = shlex.split(line("curl").replace(URL, harness.url))
         assert (command, option) == ("curl", "--json")

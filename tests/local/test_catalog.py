@@ -110,12 +110,12 @@ def test_differences_are_named(project: Callable[[dict[str, str]], Path]) -> Non
 
 
 @pytest.mark.parametrize("there", [None, "", "[]", '{"tools": [1], "functions": []}', "\x00"])
-def test_what_is_no_catalog_lacks_everything(project: Callable[[dict[str, str]], Path], there: str | None) -> None:
+def test_an_invalid_catalog_lacks_every_handler(project: Callable[[dict[str, str]], Path], there: str | None) -> None:
     directory = project({"mcp/app.py": FRONT, "sums/app.py": ADD} | ({"mcp/catalog.json": there} if there else {}))
     assert catalog.differences(catalog.read(directory), catalog.generate(directory))[0] == "+ tools add"
 
 
-def test_what_else_a_catalog_says_counts_too() -> None:
+def test_other_differences_of_a_catalog_count_too() -> None:
     assert catalog.differences({"logging": False}, {"logging": True}) == ["~ logging"]
     assert catalog.differences({}, {"logging": False}) == ["~ logging"]
     assert catalog.differences({"logging": False}, {}) == ["~ logging"]

@@ -1,4 +1,4 @@
-"""The command line: what it says, and its exit codes."""
+"""The command line: its output and its exit codes."""
 
 from __future__ import annotations
 
@@ -16,26 +16,13 @@ import pytest
 
 from mcp_functions.local.cli import main
 from mcp_functions.local.loopback import Loopback
+from tests.local.conftest import GREET
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 COMMAND = [sys.executable, "-W", "error", "-m", "mcp_functions.local"]
 HELLO = "def handler(event, context):\n    return 'hello'\n"
-ASKS = '''
-from pydantic import BaseModel
-from mcp_functions import Elicit, serve, tool
-
-class Who(BaseModel):
-    name: str
-
-@tool
-def greet(*, elicit: Elicit) -> str:
-    """Greet whoever is there."""
-    return elicit("who", "Who is there?", Who).name
-
-handler = serve(greet)
-'''
 FRONT = """
 from pathlib import Path
 from mcp_functions import serve_catalog
@@ -78,7 +65,7 @@ def launch(directory: Path) -> subprocess.Popen[str]:
 
 
 def start(directory: Path) -> tuple[subprocess.Popen[str], str, list[str]]:
-    """Start `serve`, and read what it says until it is ready."""
+    """Start `serve`, and read its output until it is ready."""
     serving = launch(directory)
     assert serving.stdout
     said: list[str] = []
@@ -114,10 +101,10 @@ def call(id_: int, **more: object) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
 
 
-def test_a_conversation_goes_on_after_the_harness_was_stopped_and_started_again(
+def test_a_conversation_continues_after_a_restart_of_the_harness(
     project: Callable[[dict[str, str]], Path], run: Callable[..., Ran]
 ) -> None:
-    directory = project({"greet/app.py": ASKS, "mcp/app.py": FRONT}).parent
+    directory = project({"greet/app.py": GREET, "mcp/app.py": FRONT}).parent
     assert run("catalog").out == f"{Path('functions/mcp/catalog.json')}: 1 handler\n"
 
     serving, url, said = start(directory)
@@ -137,7 +124,7 @@ def test_a_conversation_goes_on_after_the_harness_was_stopped_and_started_again(
     assert ended["result"]["content"][0]["text"] == "Ada"
 
 
-def test_the_greeting_says_how_to_connect_and_that_states_are_bound_to_nobody(
+def test_the_greeting_shows_how_to_connect_and_that_states_have_no_principal(
     project: Callable[[dict[str, str]], Path],
 ) -> None:
     serving, url, said = start(project({"hello/app.py": HELLO}).parent)
@@ -153,8 +140,8 @@ def test_the_greeting_says_how_to_connect_and_that_states_are_bound_to_nobody(
     assert "no functions/mcp" in text
 
 
-def test_a_stale_catalog_is_said_at_the_start(project: Callable[[dict[str, str]], Path]) -> None:
-    serving, _, _ = start(project({"greet/app.py": ASKS, "mcp/app.py": FRONT}).parent)
+def test_serve_warns_of_a_stale_catalog_at_the_start(project: Callable[[dict[str, str]], Path]) -> None:
+    serving, _, _ = start(project({"greet/app.py": GREET, "mcp/app.py": FRONT}).parent)
     assert serving.stdout
     said = [serving.stdout.readline() for _ in range(2)]
     serving.terminate()
@@ -230,7 +217,7 @@ def test_a_missing_moto_is_one_line_with_its_fix(run: Callable[..., Ran], monkey
     assert "is not installed: pip install 'mcp-functions[local]'" in said
 
 
-def test_after_serve_signals_mean_what_they_meant_before(run: Callable[..., Ran]) -> None:
+def test_serve_restores_the_signal_handlers(run: Callable[..., Ran]) -> None:
     before = [signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)]
     run("serve", "--port", "0")
     assert [signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)] == before
@@ -246,8 +233,8 @@ def test_words_that_mean_nothing_are_answered_with_the_usage(
     assert "usage: python -m mcp_functions.local" in capsys.readouterr().err
 
 
-def test_check_says_what_differs_and_exits_with_1(run: Callable[..., Ran]) -> None:
-    ran = run("catalog", "--check", files={"greet/app.py": ASKS, "mcp/app.py": FRONT})
+def test_check_prints_the_difference_and_exits_with_1(run: Callable[..., Ran]) -> None:
+    ran = run("catalog", "--check", files={"greet/app.py": GREET, "mcp/app.py": FRONT})
     assert (ran.code, ran.err) == (1, "")
     assert ran.out.splitlines()[1] == "  + tools greet"
     assert not Path("functions/mcp/catalog.json").exists()
@@ -257,7 +244,7 @@ def test_check_says_what_differs_and_exits_with_1(run: Callable[..., Ran]) -> No
 
 def test_a_catalog_without_a_front_door_is_one_line(run: Callable[..., Ran]) -> None:
     assert "the catalog belongs beside the front door's app.py" in one_line(
-        run("catalog", files={"greet/app.py": ASKS})
+        run("catalog", files={"greet/app.py": GREET})
     )
 
 
@@ -282,7 +269,9 @@ def test_the_state_goes_from_a_file_into_an_event(run: Callable[..., Ran], monke
         (["final.json", "event.json"], "RESPONSE has no requestState: it is the final result"),
     ],
 )
-def test_what_cannot_be_continued_is_one_line(run: Callable[..., Ran], words: list[str], said: str) -> None:
+def test_a_conversation_that_cannot_be_continued_is_one_line(
+    run: Callable[..., Ran], words: list[str], said: str
+) -> None:
     Path("final.json").write_text('{"body": "{\\"result\\": {}}"}')
     Path("event.json").write_text("{}")
     assert said in one_line(run("next", *words))
@@ -300,5 +289,5 @@ for number in range(150):
 """
 
 
-def test_at_whatever_moment_somebody_stops_it_it_stops() -> None:
+def test_serve_stops_at_any_moment() -> None:
     subprocess.run([sys.executable, "-c", STOPPED], check=True, timeout=60)  # noqa: S603 - this interpreter

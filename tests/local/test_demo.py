@@ -11,25 +11,14 @@ from pathlib import Path
 import pytest
 
 from mcp_functions.local.cli import main
+from tests.local.conftest import SKIP, change_tool
 
 ROOT = Path(__file__).parents[2]
-SKIP = shutil.ignore_patterns("__pycache__")
 
 
-@pytest.fixture
-def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
-    """Copy the project's own functions to where a test may change them."""
-    for folder in ("mcp", "update_work_item"):
-        shutil.copytree(ROOT / "functions" / folder, tmp_path / "functions" / folder, ignore=SKIP)
-    monkeypatch.chdir(tmp_path)
-    assert main(["catalog"]) == 0
-    capsys.readouterr()
-    return tmp_path / "functions"
-
-
-def test_the_demo_shows_three_rounds_and_a_refusal(functions: Path) -> None:
+def test_the_demo_shows_three_rounds_and_a_refusal(demo_functions: Path) -> None:
     command = [sys.executable, "-m", "mcp_functions.local", "demo"]
-    ran = subprocess.run(command, cwd=functions.parent, text=True, capture_output=True, check=False)  # noqa: S603
+    ran = subprocess.run(command, cwd=demo_functions.parent, text=True, capture_output=True, check=False)  # noqa: S603
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "\033" not in ran.stdout
     lines = ran.stdout.splitlines()
@@ -48,16 +37,16 @@ def test_the_demo_shows_three_rounds_and_a_refusal(functions: Path) -> None:
     assert len(re.findall(r"state {4}ks1\.\S{20}\.\.\.\S{6} {2}sealed, \d{3,4} characters", ran.stdout)) == 2
     assert "result   Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved" in ran.stdout
     assert "refused  -32602 Invalid or expired requestState" in ran.stdout
-    assert not (functions.parent / ".mcp-functions").exists()
+    assert not (demo_functions.parent / ".mcp-functions").exists()
 
 
-def test_the_demo_of_a_task_loses_its_worker_asks_and_comes_to_its_end(functions: Path) -> None:
+def test_the_demo_of_a_task_loses_its_worker_asks_and_comes_to_its_end(demo_functions: Path) -> None:
     """Twelve months of work, and a lease that has to run out: the slowest test here."""
-    shutil.copytree(ROOT / "functions" / "audit_year", functions / "audit_year", ignore=SKIP)
-    shutil.rmtree(functions / "update_work_item")
+    shutil.copytree(ROOT / "functions" / "audit_year", demo_functions / "audit_year", ignore=SKIP)
+    shutil.rmtree(demo_functions / "update_work_item")
     assert main(["catalog"]) == 0
     command = [sys.executable, "-m", "mcp_functions.local", "demo", "--task"]
-    ran = subprocess.run(command, cwd=functions.parent, text=True, capture_output=True, check=False)  # noqa: S603
+    ran = subprocess.run(command, cwd=demo_functions.parent, text=True, capture_output=True, check=False)  # noqa: S603
     assert (ran.returncode, ran.stderr) == (0, "")
     lines = [line.strip() for line in ran.stdout.splitlines() if line]
     killed = next(number for number, line in enumerate(lines) if "its worker is killed (kill -9)" in line)
@@ -67,7 +56,7 @@ def test_the_demo_of_a_task_loses_its_worker_asks_and_comes_to_its_end(functions
     assert killed < asked < lines.index("completed")
     assert lines[-2] == "2026 is audited: 15 cents remain."
     assert re.fullmatch(r"\d workers, 1 of them killed: no month that was written down was audited again\.", lines[-1])
-    assert not (functions.parent / ".mcp-functions").exists()
+    assert not (demo_functions.parent / ".mcp-functions").exists()
 
 
 def surprise(capsys: pytest.CaptureFixture[str]) -> str:
@@ -77,37 +66,32 @@ def surprise(capsys: pytest.CaptureFixture[str]) -> str:
     return said
 
 
-def change(functions: Path, old: str, new: str) -> None:
-    app = functions / "update_work_item" / "app.py"
-    text = app.read_text(encoding="utf-8")
-    assert old in text
-    app.write_text(text.replace(old, new), encoding="utf-8")
-
-
-def test_a_tool_that_asks_something_else_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    change(functions, 'elicit("resolution"', 'elicit("mood"')
+def test_a_tool_that_asks_something_else_is_a_surprise(
+    demo_functions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change_tool(demo_functions, 'elicit("resolution"', 'elicit("mood"')
     assert surprise(capsys) == "mcp-functions: the demo went wrong: the demo has no answer to mood\n"
 
 
-def test_a_tool_that_ends_early_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    change(functions, 'resolution != "Duplicate"', "resolution")
+def test_a_tool_that_ends_early_is_a_surprise(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change_tool(demo_functions, 'resolution != "Duplicate"', "resolution")
     said = "round 2 ended the call: Bug #4522 resolved as Duplicate. State set to Resolved."
     assert surprise(capsys) == f"mcp-functions: the demo went wrong: {said}\n"
 
 
-def test_a_tool_that_ends_otherwise_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    change(functions, "resolved as Duplicate of", "is like")
+def test_a_tool_that_ends_otherwise_is_a_surprise(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change_tool(demo_functions, "resolved as Duplicate of", "is like")
     assert "the call ended with another result: Bug #4522 is like Bug #4301" in surprise(capsys)
 
 
-def test_a_stale_catalog_is_one_line_with_its_fix(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (functions / "mcp" / "catalog.json").unlink()
+def test_a_stale_catalog_is_one_line_with_its_fix(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (demo_functions / "mcp" / "catalog.json").unlink()
     assert main(["demo"]) == 2
     said = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
     assert capsys.readouterr() == ("", f"mcp-functions: {said}\n")
 
 
-@pytest.mark.usefixtures("functions")
+@pytest.mark.usefixtures("demo_functions")
 def test_a_missing_client_is_one_line_with_its_fix(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

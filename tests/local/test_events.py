@@ -83,7 +83,7 @@ def test_a_post_becomes_exactly_this_event() -> None:
     }
 
 
-def test_what_is_empty_has_no_key() -> None:
+def test_an_empty_value_has_no_key() -> None:
     absent = {"body", "cookies", "queryStringParameters", "pathParameters", "stageVariables"}
     assert not absent & written().keys()
     assert written()["isBase64Encoded"] is False
@@ -133,7 +133,7 @@ def test_a_proxy_in_front_stays_visible_and_cannot_lie_about_the_port() -> None:
     assert (headers["x-forwarded-port"], headers["x-forwarded-proto"]) == ("8000", "http")
 
 
-def test_a_clients_trace_goes_on() -> None:
+def test_a_clients_trace_is_passed_on() -> None:
     assert written(("X-Amzn-Trace-Id", "Root=1-a-b"))["headers"]["x-amzn-trace-id"] == "Root=1-a-b"
 
 

@@ -83,7 +83,7 @@ def test_nothing_stays_behind(project: Callable[[dict[str, str]], Path]) -> None
     assert sorted(path.name for path in directory.rglob("*")) == ["a", "app.py", "forms.py"]
 
 
-def test_loading_again_sees_what_was_changed(project: Callable[[dict[str, str]], Path]) -> None:
+def test_loading_again_reads_changed_files(project: Callable[[dict[str, str]], Path]) -> None:
     for value in ("1", "22"):
         with Functions(project({"a/app.py": f"def handler(event, context): return {value}\n"})) as functions:
             assert functions.by_folder["a"].handler({}, None) == int(value)
@@ -96,7 +96,9 @@ def test_a_missing_directory_is_named() -> None:
     )
 
 
-def test_a_directory_without_functions_says_what_a_function_is(project: Callable[[dict[str, str]], Path]) -> None:
+def test_the_error_for_a_directory_without_functions_explains_functions(
+    project: Callable[[dict[str, str]], Path],
+) -> None:
     message = refusal(project({"data/notes.txt": ""}))
     assert "no functions in" in message
     assert "a folder with an app.py that ends in `handler = serve(…)`" in message
@@ -121,7 +123,9 @@ def test_a_function_that_does_not_load_is_named_with_its_error(
 
 
 @pytest.mark.parametrize("app", ["", "handler = 7\n"])
-def test_a_function_without_a_handler_is_told_how_to_end(project: Callable[[dict[str, str]], Path], app: str) -> None:
+def test_the_error_for_a_function_without_a_handler_shows_the_fix(
+    project: Callable[[dict[str, str]], Path], app: str
+) -> None:
     message = refusal(project({"a/app.py": app}))
     assert message == "functions/a/app.py has no `handler`: end it with `handler = serve(your_tool)`"
 

@@ -146,7 +146,7 @@ def test_a_function_that_fails_is_an_internal_server_error(
     assert (harness.invocations[-1].error, harness.invocations[-1].status) == (error, None)
 
 
-def test_a_failure_is_told_with_its_text_and_the_authors_own_frames(
+def test_a_failure_shows_its_text_and_the_authors_frames(
     ask: Callable[..., tuple[int, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask("/mcp/raises")
@@ -156,7 +156,7 @@ def test_a_failure_is_told_with_its_text_and_the_authors_own_frames(
     assert re.findall(r'File ".*/(.*)", line (\d+), in (\w+)', told) == [("app.py", "3", "handler")]
 
 
-def test_what_a_tool_raised_is_told_to_its_author_alone(
+def test_only_the_author_sees_the_exception_of_a_tool(
     ask: Callable[..., tuple[int, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     message = wire.message("tools/call", {"name": "divides", "arguments": {}})
@@ -236,9 +236,7 @@ def test_a_start_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     assert (set(threading.enumerate()) - threads, dict(os.environ)) == (set(), environment)
 
 
-def test_whoever_wants_to_know_is_told_of_every_invocation(
-    tmp_path: Path, connect: Callable[[str], HTTPConnection]
-) -> None:
+def test_an_observer_is_called_for_every_invocation(tmp_path: Path, connect: Callable[[str], HTTPConnection]) -> None:
     told: list[Invocation] = []
     directory = write_functions(tmp_path / "functions", {"a/app.py": CONTEXT})
     with Harness(directory, state_dir=tmp_path / "s", on_invocation=told.append) as running:
@@ -252,7 +250,7 @@ def test_whoever_wants_to_know_is_told_of_every_invocation(
 def test_clients_of_2025_that_come_at_once_to_a_server_that_has_just_started_share_its_keys(
     tmp_path: Path, connect: Callable[[str], HTTPConnection]
 ) -> None:
-    """More than a caller may ask KMS about in vain: had each of them keys of its own, some would be told to wait."""
+    """Call more functions than a caller may spend failed KMS calls. With separate keys, some would have to wait."""
     begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
     told: list[object] = []
     with Harness(FUNCTIONS_OF_OURS, state_dir=tmp_path / "s") as running:

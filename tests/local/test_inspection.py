@@ -1,4 +1,4 @@
-"""`open TOKEN`: whatever a server refuses, and why; and nothing that was meant for nobody's eyes."""
+"""`open TOKEN` explains every refusal of a server, and shows no secret content."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.claims import bind_request
 from mcp_functions.seal.data_keys import Keyring, Scope
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import RequestStates, bind_request
-from tests.local.conftest import write_functions
+from mcp_functions.seal.request_state import RequestStates
+from tests.local.conftest import GREET, write_functions
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -49,20 +50,6 @@ RECORD = {
     "began": 1_767_300_000_000,
     "state": f'{{"draft":"{MARKER}"}}',
 }
-GREET = '''
-from pydantic import BaseModel
-from mcp_functions import Elicit, serve, tool
-
-class Who(BaseModel):
-    name: str
-
-@tool
-def greet(*, elicit: Elicit) -> str:
-    """Greet whoever is there."""
-    return elicit("who", "Who is there?", Who).name
-
-handler = serve(greet)
-'''
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +97,10 @@ def line(explained: Explanation, label: str) -> str:
     return found.removeprefix(label).strip()
 
 
-# ---- What it says of a good token
+# ---- Valid tokens
 
 
-def test_a_good_token_is_taken_apart_claim_by_claim(holder: KeySource, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_shows_every_claim_of_a_valid_token(holder: KeySource, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
     explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW + 90)
     assert explained.reasons == ()
@@ -140,13 +127,13 @@ def test_times_are_the_users(holder: KeySource) -> None:
     assert line(explained, "sealed").endswith("in 0 s") or line(explained, "sealed").endswith("0 s ago")
 
 
-def test_what_is_not_known_is_not_compared(holder: KeySource) -> None:
+def test_open_compares_only_the_given_values(holder: KeySource) -> None:
     explained = explain(Sealing(holder).seal(), holder, Request(), now=NOW)
     assert explained.reasons == ()
     assert str(explained).count("(not compared)") == 4
 
 
-def test_answers_and_state_are_shown_only_to_who_asks_for_them_and_keys_never(holder: KeySource) -> None:
+def test_open_shows_answers_and_state_only_on_request_and_never_keys(holder: KeySource) -> None:
     token = Sealing(holder).seal()
     hidden, told = (explain(token, holder, asked(), now=NOW, show_state=show) for show in (False, True))
     assert MARKER not in str(hidden)
@@ -157,13 +144,13 @@ def test_answers_and_state_are_shown_only_to_who_asks_for_them_and_keys_never(ho
         assert written not in str(told)
 
 
-def test_a_state_without_a_principal_is_nobodys(holder: KeySource) -> None:
+def test_open_shows_that_a_state_has_no_principal(holder: KeySource) -> None:
     explained = explain(Sealing(holder, anonymous=True).seal(principal=None), holder, asked(principal=None), now=NOW)
     assert line(explained, "principal") == "nobody (as in the request)"
     assert explained.reasons == ()
 
 
-# ---- What it says of a bad one: the reason that the server has in its log, and the others too
+# ---- Invalid tokens: the reason that the server logs, and any other reasons
 
 DAY = 86_400.0
 OTHER = {**PARAMS, "arguments": {"city": "Rome", "id": 8}}
@@ -178,7 +165,7 @@ CASES: list[tuple[str, float, dict[str, Any], Principal | None]] = [
 
 
 @pytest.mark.parametrize(("reason", "at", "params", "principal"), CASES, ids=[case[0] for case in CASES])
-def test_it_names_the_reason_that_the_server_names(
+def test_open_names_the_reason_that_the_server_logs(
     holder: KeySource, reason: str, at: float, params: dict[str, Any], principal: Principal | None
 ) -> None:
     sealing = Sealing(holder)
@@ -188,7 +175,7 @@ def test_it_names_the_reason_that_the_server_names(
     assert f"refused: {reason}: {reasons.WHY[reason]}" in str(explained)
 
 
-def test_it_names_every_reason_and_not_just_the_first(holder: KeySource) -> None:
+def test_open_names_every_reason_and_not_only_the_first(holder: KeySource) -> None:
     explained = explain(Sealing(holder).seal(), holder, asked(OTHER, BOB), now=NOW + 601)
     assert explained.reasons == ("principal", "arguments", "expired")
 
@@ -228,7 +215,7 @@ def test_every_change_of_a_token_is_refused_for_the_servers_reason(holder: KeySo
         ("ks1.AQIA{rest}", "key_kind"),
     ],
 )
-def test_what_has_not_the_shape_of_a_token_is_said_without_a_key(holder: KeySource, text: str, reason: str) -> None:
+def test_open_recognises_a_malformed_token_without_a_key(holder: KeySource, text: str, reason: str) -> None:
     token = Sealing(holder).seal()
     changed = text.format(token=token, rest=token[8:])
     assert opening.shown(changed, now=NOW).reasons == explain(changed, holder, asked(), now=NOW).reasons == (reason,)
@@ -265,14 +252,14 @@ def test_a_token_under_another_key_stays_closed(holder: KeySource, tmp_path: Pat
     assert explain(token, holder, asked(), now=NOW).reasons == ("kek_unknown",)
 
 
-def test_a_payload_that_is_no_document_of_claims_is_said(holder: KeySource) -> None:
+def test_open_reports_a_payload_without_claims(holder: KeySource) -> None:
     token = Envelope(Keyring(holder.wrappings, SCOPE, now=lambda: NOW)).seal(b'{"v":2}')
     assert explain(token, holder, asked(), now=NOW).reasons == ("claims",)
 
 
 def test_every_reason_of_the_server_is_explained() -> None:
+    from mcp_functions.seal.claims import ClaimReason as OfClaims  # noqa: PLC0415
     from mcp_functions.seal.data_keys import TokenReason as OfTokens  # noqa: PLC0415 - two enumerations of one name
-    from mcp_functions.seal.request_state import ClaimReason as OfClaims  # noqa: PLC0415
 
     unexplained = {*OfTokens, *OfClaims} - reasons.WHY.keys()
     assert unexplained == {OfTokens.KEK_RETIRED, OfClaims.CODEC}  # neither can be met here: one key, our own codec
@@ -329,7 +316,7 @@ def problem(ran: Ran) -> str:
     return ran.err
 
 
-def test_what_the_harness_sealed_is_explained_where_it_ran(run: Callable[..., Ran], token: str) -> None:
+def test_open_explains_a_token_of_the_harness_in_its_project(run: Callable[..., Ran], token: str) -> None:
     ran = run("--arguments", "{}", "--nobody", token)
     assert (ran.code, ran.err) == (0, "")
     assert "scope         local/greet, stage local, generation 1" in ran.out
@@ -342,14 +329,14 @@ def test_a_token_is_read_from_stdin(run: Callable[..., Ran], token: str) -> None
     assert ran.out.splitlines()[0] == run(token).out.splitlines()[0]
 
 
-def test_a_reason_to_refuse_it_is_said_with_exit_code_1(run: Callable[..., Ran], token: str) -> None:
+def test_open_prints_a_reason_to_refuse_and_exits_with_1(run: Callable[..., Ran], token: str) -> None:
     ran = run("--arguments", '{"city": "Rome"}', "--principal", *ALICE, token)
     assert ran.code == 1
     refused = [line.split(":")[1].strip() for line in ran.out.splitlines() if line.startswith("refused: ")]
     assert refused == ["principal", "arguments"]
 
 
-def test_a_function_that_did_not_leave_it_is_told_who_did(run: Callable[..., Ran], token: str) -> None:
+def test_a_token_of_another_function_names_that_function(run: Callable[..., Ran], token: str) -> None:
     ran = run("--function", "add", token)
     assert ran.code == 1
     assert "scope         local/greet, stage local, generation 1, not that of the request" in ran.out
@@ -359,7 +346,7 @@ def test_a_text_that_is_no_token_needs_no_key(run: Callable[..., Ran]) -> None:
     assert run("hello") == Ran(1, f"refused: prefix: {reasons.WHY['prefix']}\n", "")
 
 
-def test_without_a_key_only_what_everybody_sees_is_said(
+def test_without_a_key_open_shows_only_public_fields(
     run: Callable[..., Ran], token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -408,7 +395,7 @@ def test_with_the_arn_and_the_scope_a_key_of_aws_opens_it(run: Callable[..., Ran
     assert run("--key", arn_of(aws), "--service", "local/greet", token).code == 1  # its stage is not prod
 
 
-def test_a_key_that_is_disabled_is_one_line_with_what_is_needed(run: Callable[..., Ran], token: str, aws: Any) -> None:  # noqa: ANN401
+def test_a_disabled_key_is_one_line_with_the_remedy(run: Callable[..., Ran], token: str, aws: Any) -> None:  # noqa: ANN401
     aws.disable_key(KeyId=arn_of(aws))
     said = problem(run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token))
     assert "kms:DisabledException" in said
@@ -431,7 +418,7 @@ def test_a_key_without_its_scope_is_one_line(run: Callable[..., Ran], token: str
 
 
 @pytest.mark.parametrize("arn", ["alias/mine", "abc", "arn:aws:kms:eu-west-1:111122223333:alias/mine"])
-def test_what_is_no_arn_of_a_key_is_one_line(run: Callable[..., Ran], token: str, arn: str) -> None:
+def test_an_invalid_key_arn_is_one_line(run: Callable[..., Ran], token: str, arn: str) -> None:
     assert "give the ARN of a key" in problem(run("--key", arn, "--service", "local/greet", token))
 
 

@@ -93,7 +93,7 @@ def test_a_dry_run_runs_nothing(client: LambdaClient, harness: Harness) -> None:
         ({"InvocationType": "Sideways"}, "InvalidParameterValueException"),
     ],
 )
-def test_what_cannot_be_invoked_is_refused(client: LambdaClient, how: dict[str, Any], code: str) -> None:
+def test_an_unknown_function_is_refused(client: LambdaClient, how: dict[str, Any], code: str) -> None:
     with pytest.raises(ClientError) as refused:
         client.invoke(FunctionName="local-echo", **how)
     assert refused.value.response["Error"]["Code"] == code
@@ -108,6 +108,6 @@ def test_a_page_cannot_invoke_because_it_cannot_sign(
     assert (answer.status, json.loads(answer.read())["Message"]) == (403, "Missing Authentication Token")
 
 
-def test_nothing_else_of_lambda_is_there(client: LambdaClient) -> None:
+def test_no_other_operation_of_lambda_is_supported(client: LambdaClient) -> None:
     with pytest.raises(ClientError, match="Only Invoke is served here"):
         client.list_functions()

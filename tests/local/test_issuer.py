@@ -1,4 +1,4 @@
-"""The local issuer: whoever asks gets a token, by the rules of OAuth 2.1, and on this machine alone."""
+"""The local issuer gives every caller a token, by the rules of OAuth 2.1, and only on this machine."""
 
 from __future__ import annotations
 
@@ -113,11 +113,11 @@ def verify(jwt: str, jwks: Mapping[str, Any]) -> None:
     public.verify(plain(signature), signed.encode(), padding.PKCS1v15(), SHA256())
 
 
-# --- what it says of itself ---------------------------------------------------------------------------------------
+# --- its metadata -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])
-def test_its_metadata_is_what_the_official_client_reads(path: str, issuer: Issuer) -> None:
+def test_the_official_client_reads_the_metadata(path: str, issuer: Issuer) -> None:
     found = OAuthMetadata.model_validate_json(ask(issuer, "GET", path).body)
     assert (str(found.issuer), str(found.token_endpoint)) == (URL, f"{URL}/token")
     assert found.code_challenge_methods_supported == ["S256"]
@@ -167,7 +167,7 @@ def test_somebody_without_a_name_is_the_local_user(issuer: Issuer) -> None:
     assert "scope" not in said
 
 
-def test_a_registration_is_what_the_official_client_reads(issuer: Issuer) -> None:
+def test_the_official_client_reads_a_registration(issuer: Issuer) -> None:
     asked = {"redirect_uris": [BACK], "client_name": "a client", "token_endpoint_auth_method": "client_secret_basic"}
     response = ask(issuer, "POST", "/register", json.dumps(asked).encode())
     found = OAuthClientInformationFull.model_validate_json(response.body)
@@ -187,7 +187,7 @@ def test_no_code_leaves_this_machine(uri: str, issuer: Issuer) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"redirect_uris": 7}', b'{"redirect_uris": [7]}', b"\xff"])
-def test_a_registration_that_is_none_is_refused(body: bytes, issuer: Issuer) -> None:
+def test_a_malformed_registration_is_refused(body: bytes, issuer: Issuer) -> None:
     response = ask(issuer, "POST", "/register", body)
     assert (response.status, read(response)["error"].startswith("invalid_")) == (400, True)
 
@@ -214,7 +214,7 @@ def test_an_application_may_have_a_scheme_of_its_own(issuer: Issuer) -> None:
         {"redirect_uri": f"{BACK}?more"},
     ],
 )
-def test_who_is_not_registered_is_sent_nowhere(changed: dict[str, str | None], issuer: Issuer) -> None:
+def test_an_unregistered_client_is_not_redirected(changed: dict[str, str | None], issuer: Issuer) -> None:
     response = authorize(issuer, registered(issuer), **changed)
     assert (response.status, read(response)["error"]) == (400, "invalid_request")
 
@@ -229,7 +229,7 @@ def test_who_is_not_registered_is_sent_nowhere(changed: dict[str, str | None], i
         ({"code_challenge_method": None}, "invalid_request"),
     ],
 )
-def test_what_the_issuer_does_not_do_is_told_to_the_client(
+def test_unsupported_requests_are_reported_to_the_client(
     changed: dict[str, str | None], error: str, issuer: Issuer
 ) -> None:
     back = landed(authorize(issuer, registered(issuer), **changed))
@@ -249,14 +249,14 @@ def test_what_the_issuer_does_not_do_is_told_to_the_client(
         {"code_verifier": ""},
     ],
 )
-def test_a_code_is_good_for_who_got_it_and_has_the_verifier(changed: dict[str, str], issuer: Issuer) -> None:
+def test_a_code_is_valid_only_for_its_client_with_the_verifier(changed: dict[str, str], issuer: Issuer) -> None:
     client = registered(issuer)
     code = landed(authorize(issuer, client))["code"]
     response = redeem(issuer, client, code, **changed)
     assert (response.status, read(response)["error"]) == (400, "invalid_grant")
 
 
-def test_a_code_is_good_once_and_for_a_minute(issuer: Issuer, clock: Clock) -> None:
+def test_a_code_is_valid_once_and_for_a_minute(issuer: Issuer, clock: Clock) -> None:
     client = registered(issuer)
     first, late = (landed(authorize(issuer, client))["code"] for _ in range(2))
     assert redeem(issuer, client, first).status == 200
@@ -273,7 +273,7 @@ def test_a_token_for_another_resource_must_be_asked_for_from_the_start(issuer: I
     assert claims(said["access_token"])["aud"] == "https://other.example/mcp"
 
 
-def test_a_refresh_token_is_good_once_and_brings_the_next(issuer: Issuer, clock: Clock) -> None:
+def test_a_refresh_token_is_valid_once_and_returns_the_next(issuer: Issuer, clock: Clock) -> None:
     client = registered(issuer)
     first = signed_in(issuer, client, scope="a b", login_hint="ann")
     asked = {"grant_type": "refresh_token", "client_id": client}
@@ -297,27 +297,27 @@ def test_a_refreshed_token_may_have_fewer_scopes_and_no_more(scope: str, status:
     assert response.status == status
 
 
-def test_a_refresh_token_of_another_client_is_no_good(issuer: Issuer) -> None:
+def test_a_refresh_token_of_another_client_is_refused(issuer: Issuer) -> None:
     refresh = signed_in(issuer, registered(issuer))["refresh_token"]
     response = token(issuer, grant_type="refresh_token", client_id=registered(issuer), refresh_token=refresh)
     assert read(response)["error"] == "invalid_grant"
 
 
 @pytest.mark.parametrize("form", ["", "grant_type=password", "grant_type=a&grant_type=b", "%ff", "a", "grant_type"])
-def test_a_request_for_a_token_that_is_none_is_refused(form: str, issuer: Issuer) -> None:
+def test_a_malformed_token_request_is_refused(form: str, issuer: Issuer) -> None:
     response = ask(issuer, "POST", "/token", form.encode())
     assert response.status == 400
     assert read(response)["error"] in {"invalid_request", "unsupported_grant_type"}
 
 
-def test_nothing_that_holds_a_secret_is_stored(issuer: Issuer) -> None:
+def test_no_response_with_a_secret_may_be_stored(issuer: Issuer) -> None:
     client = registered(issuer)
     authorized = authorize(issuer, client)
     responses = [authorized, redeem(issuer, client, landed(authorized)["code"]), redeem(issuer, client, "no")]
     assert [dict(response.headers)["cache-control"] for response in responses] == ["no-store"] * 3
 
 
-def test_a_client_that_never_stops_registering_fills_nobodys_memory(issuer: Issuer) -> None:
+def test_repeated_registrations_do_not_fill_the_memory(issuer: Issuer) -> None:
     first = registered(issuer)
     for _ in range(1000):
         registered(issuer)

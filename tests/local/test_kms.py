@@ -76,7 +76,7 @@ def kms(shared: Kms) -> Iterator[Kms]:
     shared.client.enable_key(KeyId=shared.api.arn)
 
 
-def test_what_was_sealed_before_a_restart_opens_after_it(tmp_path: Path) -> None:
+def test_a_token_from_before_a_restart_opens_after_it(tmp_path: Path) -> None:
     first = Kms(tmp_path)
     plaintext, blob = first.seal()
     first.stop()
@@ -97,7 +97,7 @@ def test_the_key_is_there_under_its_arn_with_rotation(kms: Kms) -> None:
     assert [key["KeyArn"] for key in kms.client.list_keys()["Keys"]] == [kms.api.arn]
 
 
-def test_what_was_sealed_before_a_rotation_opens_after_it(kms: Kms) -> None:
+def test_a_token_from_before_a_rotation_opens_after_it(kms: Kms) -> None:
     plaintext, blob = kms.seal()
     kms.client.rotate_key_on_demand(KeyId=kms.api.arn)
     assert kms.open(blob) == plaintext
@@ -118,7 +118,7 @@ def test_a_changed_byte_anywhere_is_an_invalid_ciphertext(kms: Kms, at: int, nam
 
 
 @pytest.mark.parametrize("blob", [b"x", b"\xff" * 64, b"x" * 63, b"x" * 6144])
-def test_what_never_was_a_blob_is_an_invalid_ciphertext(kms: Kms, blob: bytes) -> None:
+def test_bytes_that_are_no_blob_are_an_invalid_ciphertext(kms: Kms, blob: bytes) -> None:
     assert kms.refuses(lambda: kms.open(blob)) == "InvalidCiphertextException"
 
 
@@ -222,9 +222,7 @@ def test_the_key_is_kept_for_its_owner_alone_and_out_of_git(tmp_path: Path) -> N
     assert made.material.hex() not in repr(made)
 
 
-def test_of_two_harnesses_that_start_at_once_the_first_ones_key_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_harnesses_that_start_at_once_share_the_first_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = keyfile.load(tmp_path)
     monkeypatch.setattr("pathlib.Path.exists", lambda _: False)
     assert keyfile.load(tmp_path) == first

@@ -1,4 +1,4 @@
-"""`kms`: the harness's KMS alone, where containers reach it; the key is the project's, whoever serves it."""
+"""`kms`: the harness's KMS alone, at an address that containers reach. It serves the project's key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-W", "error", "-m", "mcp_functions.local", "kms", "-
 
 @pytest.fixture
 def kms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Start the command; where it says that it answers, and what it says to export."""
+    """Start the command, and return its address and the variables to export."""
     command = [*COMMAND, *getattr(request, "param", ())]
     serving = subprocess.Popen(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603
     assert serving.stdout
@@ -109,9 +109,7 @@ def test_a_port_in_use_is_one_line(
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "bridge", "172.17.0", "::1", ""])  # noqa: S104 - refused
-def test_every_address_at_once_is_refused_and_so_is_what_is_none(
-    address: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wildcard_and_invalid_addresses_are_refused(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["kms", "--address", address])
     assert ended.value.code == 2

@@ -149,7 +149,7 @@ def test_an_unknown_method_is_refused_in_json(server: Loopback) -> None:
     assert b"application/json" in received
 
 
-def test_what_is_no_http_is_refused(server: Loopback) -> None:
+def test_malformed_http_is_refused(server: Loopback) -> None:
     assert status(exchange(server, b"\x16\x03\x01 hello there you\r\n\r\n")) == 400
 
 
@@ -202,7 +202,7 @@ def test_a_port_in_use_is_a_problem(server: Loopback) -> None:
         Loopback(port=server.port, max_body=1)
 
 
-def test_a_port_that_is_none_is_a_problem() -> None:
+def test_an_invalid_port_is_an_error() -> None:
     with pytest.raises(Problem, match="ports are 0 to 65535"):
         Loopback(port=70000, max_body=1)
 

@@ -32,7 +32,7 @@ def carried(made: str) -> Any:  # noqa: ANN401 - JSON is any value
     return json.loads(json.loads(made)["body"])["params"]["requestState"]
 
 
-def test_the_state_goes_into_the_body_whatever_it_holds() -> None:
+def test_every_state_is_escaped_in_the_body() -> None:
     made = follow(response(ASKS), event())
     assert carried(made) == STATE
     assert json.loads(made) == {**json.loads(event()), "body": json.loads(made)["body"]}
@@ -82,7 +82,7 @@ def test_the_length_that_the_event_states_stays_true() -> None:
         ),
     ],
 )
-def test_a_response_without_a_state_says_why(given: str, said: str) -> None:
+def test_the_error_for_a_response_without_a_state_gives_the_reason(given: str, said: str) -> None:
     with pytest.raises(Problem) as refused:
         follow(given, event())
     assert str(refused.value) == said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -14,21 +13,10 @@ import pytest
 from mcp_functions.local.cli import main
 from mcp_functions.local.demo import clients
 from tests.conformance import node
+from tests.local.conftest import change_tool
 
 ROOT = Path(__file__).parents[2]
 END = "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created. (release 2)"
-
-
-@pytest.fixture
-def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
-    """Copy the project's own functions to where there is no TypeScript client, and a test may change them."""
-    skip = shutil.ignore_patterns("__pycache__")
-    for folder in ("mcp", "update_work_item"):
-        shutil.copytree(ROOT / "functions" / folder, tmp_path / "functions" / folder, ignore=skip)
-    monkeypatch.chdir(tmp_path)
-    assert main(["catalog"]) == 0
-    capsys.readouterr()
-    return tmp_path / "functions"
 
 
 def headings(page: str) -> list[str]:
@@ -38,15 +26,15 @@ def headings(page: str) -> list[str]:
     return [line for line in lines if line.startswith(("Round", "Three days"))]
 
 
-def test_the_typescript_client_finishes_what_the_python_client_began(functions: Path) -> None:
+def test_the_typescript_client_finishes_what_the_python_client_began(demo_functions: Path) -> None:
     found = node.needed()
     for there in (clients.SCRIPT, clients.PACKAGES):
-        (functions.parent / there.parent).mkdir(exist_ok=True, parents=True)
-        (functions.parent / there).symlink_to(ROOT / there)
+        (demo_functions.parent / there.parent).mkdir(exist_ok=True, parents=True)
+        (demo_functions.parent / there).symlink_to(ROOT / there)
     command = [sys.executable, "-m", "mcp_functions.local", "demo", "--pause"]
     path = f"{found.parent}{os.pathsep}{os.environ['PATH']}"
     ran = subprocess.run(  # noqa: S603 - ours
-        command, cwd=functions.parent, env=os.environ | {"PATH": path}, text=True, capture_output=True, check=False
+        command, cwd=demo_functions.parent, env=os.environ | {"PATH": path}, text=True, capture_output=True, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     first, pause, second, third = headings(ran.stdout)
@@ -58,10 +46,10 @@ def test_the_typescript_client_finishes_what_the_python_client_began(functions: 
 
 
 def test_without_a_typescript_client_another_python_process_finishes(
-    functions: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    demo_functions: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("PATH", str(functions))
-    before = (functions / "update_work_item" / "app.py").read_bytes()
+    monkeypatch.setenv("PATH", str(demo_functions))
+    before = (demo_functions / "update_work_item" / "app.py").read_bytes()
     assert main(["demo", "--pause"]) == 0
     page, errors = capsys.readouterr()
     assert errors == ""
@@ -73,8 +61,8 @@ def test_without_a_typescript_client_another_python_process_finishes(
     ]
     assert "The TypeScript client does not take over: Node.js is not installed. A new Python process does." in page
     assert f"result   {END}" in page
-    assert (functions / "update_work_item" / "app.py").read_bytes() == before
-    assert not (functions.parent / ".mcp-functions").exists()
+    assert (demo_functions / "update_work_item" / "app.py").read_bytes() == before
+    assert not (demo_functions.parent / ".mcp-functions").exists()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +72,7 @@ def test_without_a_typescript_client_another_python_process_finishes(
         ("v22.23.3", "it is not installed (npm ci --prefix tests/conformance)"),
     ],
 )
-def test_why_there_is_no_typescript_client_is_said(
+def test_the_demo_states_why_there_is_no_typescript_client(
     version: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "node"
@@ -94,29 +82,28 @@ def test_why_there_is_no_typescript_client_is_said(
     assert clients.typescript(tmp_path) == why
 
 
-def surprise(functions: Path, old: str, new: str, capsys: pytest.CaptureFixture[str]) -> str:
-    app = functions / "update_work_item" / "app.py"
-    text = app.read_text(encoding="utf-8")
-    assert old in text
-    app.write_text(text.replace(old, new), encoding="utf-8")
+def surprise(demo_functions: Path, old: str, new: str, capsys: pytest.CaptureFixture[str]) -> str:
+    change_tool(demo_functions, old, new)
     assert main(["demo", "--pause"]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     return said.removeprefix("mcp-functions: the demo went wrong: ").strip()
 
 
-def test_a_tool_that_does_not_wait_for_days_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = surprise(functions, "timedelta(days=7)", "timedelta(days=2)", capsys)
+def test_a_tool_that_does_not_wait_for_days_is_a_surprise(
+    demo_functions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = surprise(demo_functions, "timedelta(days=7)", "timedelta(days=2)", capsys)
     assert said == "the official Python client failed: -32602 Invalid or expired requestState"
 
 
-def test_a_tool_that_cannot_be_upgraded_is_a_surprise(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = surprise(functions, "duplicate link created.", "a link too.", capsys)
+def test_a_tool_that_cannot_be_upgraded_is_a_surprise(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = surprise(demo_functions, "duplicate link created.", "a link too.", capsys)
     assert said == "update_work_item/app.py cannot be upgraded: 'link created.' must be in it once"
 
 
-def test_a_stale_catalog_is_one_line_with_its_fix(functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (functions / "mcp" / "catalog.json").unlink()
+def test_a_stale_catalog_is_one_line_with_its_fix(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (demo_functions / "mcp" / "catalog.json").unlink()
     assert main(["demo", "--pause"]) == 2
     said = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
     assert capsys.readouterr() == ("", f"mcp-functions: {said}\n")

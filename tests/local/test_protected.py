@@ -66,14 +66,14 @@ def ask(harness: Harness, connect: Callable[[str], HTTPConnection]) -> Ask:
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/echo"])
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
-def test_an_endpoint_wants_a_token(method: str, path: str, ask: Ask, harness: Harness) -> None:
+def test_an_endpoint_requires_a_token(method: str, path: str, ask: Ask, harness: Harness) -> None:
     before = len(harness.invocations)
     assert ask(method, path)[0] == 401
     assert len(harness.invocations) == before
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/echo"])
-def test_a_function_hears_whose_token_it_was(path: str, ask: Ask, issuer: Issuer) -> None:
+def test_a_function_gets_the_principal_of_the_token(path: str, ask: Ask, issuer: Issuer) -> None:
     status, _, event = ask("POST", path, issuer.token(subject="ann", scope="work:read"))
     assert (status, event["routeKey"]) == (200, f"ANY {path}")
     told = event["requestContext"]["authorizer"]["jwt"]
@@ -84,21 +84,21 @@ def test_a_function_hears_whose_token_it_was(path: str, ask: Ask, issuer: Issuer
 
 @pytest.mark.parametrize("path", ["", "/mcp"])
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
-def test_the_metadata_is_the_endpoints_and_wants_none(method: str, path: str, ask: Ask) -> None:
+def test_the_metadata_of_the_endpoint_requires_no_token(method: str, path: str, ask: Ask) -> None:
     route = f"/.well-known/oauth-protected-resource{path}"
     status, _, event = ask(method, route)
     assert (status, event["routeKey"], event["rawPath"]) == (200, f"ANY {route}", route)
     assert "authorizer" not in event["requestContext"]
 
 
-def test_a_preflight_wants_none_either(ask: Ask) -> None:
+def test_a_preflight_requires_no_token(ask: Ask) -> None:
     status, _, event = ask("OPTIONS", "/mcp")
     assert (status, event["routeKey"]) == (200, "OPTIONS /mcp")
     assert ask("OPTIONS", "/mcp/echo")[0] == 401
 
 
 @pytest.mark.parametrize("path", ["/.well-known/oauth-protected-resource/other", "/.well-known/", "/token", "/jwks"])
-def test_nothing_else_is_routed(path: str, ask: Ask, issuer: Issuer) -> None:
+def test_no_other_path_is_routed(path: str, ask: Ask, issuer: Issuer) -> None:
     assert ask("GET", path, issuer.token())[0] == 404
 
 
@@ -108,7 +108,7 @@ def test_a_functions_own_challenge_goes_out_under_another_name(ask: Ask, issuer:
     assert "www-authenticate" not in headers
 
 
-def test_functions_know_what_the_template_would_tell_them(harness: Harness, issuer: Issuer) -> None:
+def test_functions_get_the_variables_of_the_template(harness: Harness, issuer: Issuer) -> None:
     seen = harness.functions["seen"].handler({}, None)
     assert {name: value for name, value in seen.items() if name.startswith(("MCP_AUTH", "MCP_JWT", "MCP_RES"))} == {
         "MCP_AUTH_MODE": "jwt",
@@ -140,9 +140,7 @@ def test_without_it_there_is_no_issuer_and_no_metadata(
         assert connection.getresponse().status == 404
 
 
-def test_serve_says_who_gives_out_tokens_and_brings_one(
-    tmp_path: Path, connect: Callable[[str], HTTPConnection]
-) -> None:
+def test_serve_names_the_issuer_and_prints_a_token(tmp_path: Path, connect: Callable[[str], HTTPConnection]) -> None:
     write_functions(tmp_path / "functions", {"echo/app.py": ECHO})
     command = [sys.executable, "-W", "error", "-m", "mcp_functions.local", "serve", "--port", "0", "--auth", "jwt"]
     with subprocess.Popen(command, cwd=tmp_path, text=True, stdout=subprocess.PIPE) as serving:  # noqa: S603

@@ -1,6 +1,6 @@
-"""`init` writes a project, `new` adds a function to it, and what they write is what this repository itself says.
+"""`init` writes a project, `new` adds a function to it, and both write the same settings as this repository.
 
-`python tests/local/test_scaffold.py` writes the project's template again, after ours has changed.
+`python tests/local/test_scaffold.py` writes the project's template again after this repository's template changed.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_a_new_project_agrees_with_itself(written: Path) -> None:
     assert project.catalog["functions"]["tools"] == {"book_flight": "book_flight"}
 
 
-def test_the_toolkits_version_stands_in_one_place(written: Path) -> None:
+def test_the_toolkits_version_is_written_in_one_place(written: Path) -> None:
     named = [name for name, text in contents(written).items() if re.search(r"mcp-functions *[=<>~]+ *\d", text)]
     assert named == ["layers/dependencies/toolkit.txt"]
     assert f"\nmcp-functions=={version('mcp-functions')}\n" in contents(written)[named[0]]
@@ -123,7 +123,7 @@ def test_no_placeholder_is_left(written: Path) -> None:
         assert not files.PLACEHOLDER.search(text), name
 
 
-def test_the_readme_of_a_project_names_only_what_is_there(written: Path) -> None:
+def test_the_readme_of_a_project_names_only_existing_files(written: Path) -> None:
     readme, makefile = ((written / name).read_text(encoding="utf-8") for name in ("README.md", "Makefile"))
     for target in re.findall(r"(?:`|^)make (\w+)", readme, re.MULTILINE):
         assert f"\n{target}:" in makefile, target
@@ -133,7 +133,7 @@ def test_the_readme_of_a_project_names_only_what_is_there(written: Path) -> None
         assert (written / event).exists(), event
 
 
-def test_what_it_says_names_every_next_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_names_every_next_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", str(tmp_path / "new")]) == 0
     said = capsys.readouterr()
     assert said.err == ""
@@ -224,7 +224,7 @@ def test_the_wheel_that_it_was_installed_from_comes_along(came_from: CameFrom, t
     assert "pip wheel" not in said
 
 
-def test_a_wheel_that_is_gone_is_said(came_from: CameFrom, tmp_path: Path) -> None:
+def test_an_error_names_a_missing_wheel(came_from: CameFrom, tmp_path: Path) -> None:
     came_from(json.dumps({"url": (tmp_path / "gone.whl").as_uri(), "archive_info": {}}))
     with pytest.raises(Problem, match=r"wheel cannot be copied to .*wheels, copy it yourself: FileNotFoundError"):
         init(tmp_path / "own")
@@ -253,7 +253,7 @@ def test_a_toolkit_that_is_not_installed_is_one_line(
     assert not (tmp_path / "own").exists()
 
 
-def test_make_says_what_it_needs_and_passes_on_what_it_is_told(own: Path) -> None:
+def test_make_explains_missing_arguments_and_passes_arguments_on(own: Path) -> None:
     for missing in ([], ["KIND=tool"], ["NAME=track_parcel"]):
         ran = made(own, "new", *missing)
         assert (ran.returncode, "make new KIND=tool NAME=track_parcel" in ran.stderr) == (2, True)
@@ -302,7 +302,7 @@ def test_a_new_function_is_everywhere_it_has_to_be(
     assert changed == {"template.yaml", "functions/mcp/catalog.json"}
 
 
-def test_whoever_subscribes_hears_of_workers_that_failed(own: Path) -> None:
+def test_a_subscriber_is_notified_of_failed_workers(own: Path) -> None:
     for name in ("track_parcel", "find_parcel"):
         new(own, "task", name)
     project = checks.read(own)
@@ -317,7 +317,7 @@ def test_whoever_subscribes_hears_of_workers_that_failed(own: Path) -> None:
         assert own_policy["Statement"] == may  # and no more than its function, else
 
 
-def test_functions_of_all_kinds_pass_their_own_tests_and_their_events_are_what_these_say(own: Path) -> None:
+def test_functions_of_all_kinds_pass_their_tests_which_write_their_events(own: Path) -> None:
     for kind in samples.KINDS:
         new(own, kind, f"my_{kind}")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -325,7 +325,7 @@ def test_functions_of_all_kinds_pass_their_own_tests_and_their_events_are_what_t
     assert ran.returncode == 0, ran.stdout
 
 
-def test_what_is_written_is_linted_and_formatted(own: Path) -> None:
+def test_the_generated_files_are_linted_and_formatted(own: Path) -> None:
     for kind in samples.KINDS:
         new(own, kind, f"my_{kind}")
     for command in (["format", "--check"], ["check", "--select=E,F,W,I,B,UP,PTH,SIM"]):
@@ -335,7 +335,7 @@ def test_what_is_written_is_linted_and_formatted(own: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["task", "single_use"])
-def test_a_tool_that_became_one_that_keeps_something_is_told_the_command_that_prints_what_it_needs(
+def test_checks_name_the_command_for_a_tool_that_begins_to_store_data(
     kind: str, own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     new(own, "tool", "track_parcel")
@@ -350,11 +350,11 @@ def test_a_tool_that_became_one_that_keeps_something_is_told_the_command_that_pr
     text = path.read_text(encoding="utf-8")
     old = blocks.block(samples.sample("tool", "track_parcel"))
     assert old in text
-    path.write_text(text.replace(old, printed), encoding="utf-8")  # as somebody pastes it
+    path.write_text(text.replace(old, printed), encoding="utf-8")  # as a user pastes it
     assert checks.complaints(checks.read(own)) == []
 
 
-def test_what_somebody_wrote_into_the_template_stays_there(own: Path) -> None:
+def test_a_users_changes_to_the_template_are_kept(own: Path) -> None:
     path = own / "template.yaml"
     fix(path, "      Timeout: 29\n", "      Timeout: 29 # seconds, I say\n")
     fix(
@@ -425,7 +425,7 @@ def test_a_name_that_cannot_be_is_one_line_and_nothing_is_written(
     assert contents(own) == before
 
 
-def test_two_names_that_would_be_one_resource_are_told_apart(own: Path) -> None:
+def test_two_names_with_the_same_resource_id_are_refused(own: Path) -> None:
     new(own, "tool", "part_1")
     with pytest.raises(Problem, match=r"template\.yaml has a Part1 already: choose another name than part1"):
         new(own, "tool", "part1")
@@ -499,7 +499,7 @@ def test_a_template_in_another_hand_is_changed_right_or_not_at_all(
 # ---- by hand
 
 
-def test_a_function_added_by_hand_is_a_folder_and_a_block_and_what_is_missing_is_said(own: Path) -> None:
+def test_checks_name_the_missing_parts_of_a_function_added_by_hand(own: Path) -> None:
     app = samples.sample("tool", "by_hand").files["functions/by_hand/app.py"]
     (own / "functions/by_hand").mkdir()
     (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
@@ -528,7 +528,7 @@ def test_a_function_added_by_hand_is_a_folder_and_a_block_and_what_is_missing_is
     assert checks.complaints(checks.read(own)) == []
 
 
-def test_a_function_that_begins_to_ask_is_told_which_statement_it_needs(own: Path) -> None:
+def test_checks_name_the_statement_that_a_function_with_a_question_needs(own: Path) -> None:
     new(own, "resource", "note")
     app = '''
 from pydantic import BaseModel
@@ -554,7 +554,7 @@ handler = serve(note)
     assert checks.complaints(checks.read(own)) == []
 
 
-def test_what_a_project_has_beside_its_functions_is_its_own_affair(own: Path) -> None:
+def test_checks_ignore_other_resources_of_a_project(own: Path) -> None:
     fix(
         own / "template.yaml",
         "  # ---- The key that",
@@ -594,19 +594,19 @@ def test_an_open_route_is_named(own: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Resources: 3\n", "Resources: {\n", "- a\n", "\x00"])
-def test_a_template_that_is_none_is_one_line(text: str, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_template_is_one_line(text: str, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (own / "template.yaml").write_text(text, encoding="utf-8")
     assert refused(capsys, "new", "tool", "x").startswith("template.yaml is no template: ")
 
 
-# ---- One truth: what is written into a project is what this repository says
+# ---- A new project agrees with this repository
 
 
 def test_every_block_of_our_template_is_the_block_that_new_writes() -> None:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     project = checks.read(ROOT)
     for folder, (logical_id, _) in project.functions.items():
-        # ours tells somebody of workers that fail, and says so; pay_invoice reads a secret
+        # only this repository's template notifies of failed workers and lets pay_invoice read a secret
         if folder not in {"mcp", "pay_invoice", *project.tasks}:
             remark = text.partition(f"\n  {logical_id}: # ")[2].partition("\n")[0]
             needs = "keep" if folder in project.keeping else "seal" if folder in project.asking else ""
@@ -615,7 +615,7 @@ def test_every_block_of_our_template_is_the_block_that_new_writes() -> None:
 
 
 def derived() -> str:
-    """Make the project's template of ours: one function, and one layer."""
+    """Derive the project's template from this repository's: one function and one layer."""
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     start = text.index("\n  # ---- The functions:")
     functions = text[start : text.index("\n  # ---- The key", start)]
@@ -641,7 +641,7 @@ def test_the_template_of_a_project_is_ours_with_one_function_and_one_layer() -> 
     assert own == derived(), "template.yaml has changed: python tests/local/test_scaffold.py"
 
 
-def test_the_layer_of_a_project_ships_what_ours_ships() -> None:
+def test_the_layer_of_a_project_has_the_same_content_as_this_repositorys() -> None:
     ours = (ROOT / "layers/dependencies/requirements.txt").read_text(encoding="utf-8")
     assert (files.HERE / "layer.txt").read_text(encoding="utf-8") == ours
 

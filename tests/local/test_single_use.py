@@ -109,7 +109,7 @@ handler = serve(pay)
 
 
 @pytest.mark.parametrize("runtime", [False, True], ids=["in process", "runtime"])
-def test_the_bucket_of_the_harness_is_there_for_who_names_one(
+def test_the_harness_has_a_bucket_for_a_function_that_names_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, runtime: bool
 ) -> None:
     if runtime:

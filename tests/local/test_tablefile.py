@@ -1,7 +1,4 @@
-"""The table of the harness in a file: what a restart finds, whenever the harness was killed.
-
-No `from __future__ import annotations` here: nothing needs it.
-"""
+"""The table of the harness in a file: a restart reads it, whenever the harness was killed."""
 
 import json
 import re
@@ -79,7 +76,7 @@ def put(table: StoredTable, what: dict[str, Any], **more: Any) -> None:  # noqa:
     table("PutItem", {"TableName": NAME, "Item": what, **more})
 
 
-def test_what_was_written_is_there_after_a_restart_and_what_was_deleted_is_not(tmp_path: Path) -> None:
+def test_a_restart_keeps_written_items_and_not_deleted_ones(tmp_path: Path) -> None:
     file, table = opened(tmp_path)
     for key, text in (("a", "one"), ("a", "two"), ("b", "one"), ("c", "one")):
         put(table, item(key, text))
@@ -90,7 +87,7 @@ def test_what_was_written_is_there_after_a_restart_and_what_was_deleted_is_not(t
     file.close()
 
 
-def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
+def test_a_refused_write_is_not_stored(tmp_path: Path) -> None:
     file, table = opened(tmp_path)
     put(table, item("a", "first"))
     absent = {
@@ -106,7 +103,7 @@ def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
     file.close()
 
 
-def test_what_has_expired_is_dropped_and_the_file_gets_small_again(tmp_path: Path) -> None:
+def test_expired_items_are_removed_and_the_file_shrinks(tmp_path: Path) -> None:
     file, table = opened(tmp_path)
     put(table, item("kept"))
     put(table, item("author's", expires=None))
@@ -134,7 +131,9 @@ def test_a_harness_that_is_killed_while_it_writes_leaves_every_item_whole(tmp_pa
             kept = {one["key"]["S"]: int(one["n"]["N"]) for one in file.items() if len(one["text"]["S"]) == 30_000}
             assert len(kept) == len(list(file.items()))
         for number in range(max(0, last - 49), last + 1):
-            assert kept[f"k{number % 50}"] >= number  # what was confirmed, or the next, which was not
+            assert (
+                kept[f"k{number % 50}"] >= number
+            )  # the last confirmed write, or the next one, which was not confirmed
 
 
 def test_two_harnesses_may_write_at_once(tmp_path: Path) -> None:
@@ -168,7 +167,7 @@ def test_only_the_owner_reads_the_file(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
 
 
-def test_a_damaged_file_is_a_problem_that_says_what_to_do(tmp_path: Path) -> None:
+def test_a_damaged_file_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no database at all" * 100)
     with pytest.raises(Problem, match=r"table\.sqlite cannot be used .*: delete it; questions and tasks"):
         TableFile(tmp_path, now=NOW)
@@ -217,7 +216,7 @@ def test_a_task_survives_a_restart_of_the_harness(tmp_path: Path) -> None:
 
     def asked(task: Mapping[str, Any]) -> None:
         if task["status"] == "input_required":
-            raise TimeoutError  # whoever is asked goes for lunch
+            raise TimeoutError  # the user takes a break before answering
 
     with Harness(directory, state_dir=state_dir) as harness:
         client = TaskClient(f"{harness.url}/asks", told=asked)

@@ -27,7 +27,7 @@ class Name(BaseModel):
 
 @tool(task="allowed")
 def greet(*, first: Annotated[Name, Ask("Who are you?")], elicit: Elicit) -> str:
-    """Greet somebody."""
+    """Greet a person."""
     if first.name == "nobody":
         raise RuntimeError(first.name)
     return f"Hello {first.name} {elicit('last', 'And then?', Name).name}"
@@ -60,7 +60,7 @@ def test_a_client_that_knows_tasks_sees_a_call_to_its_end(url: str) -> None:
     assert "input_required" in told
 
 
-def test_a_task_whose_tool_crashes_has_a_result_and_what_nobody_answers_is_an_error(url: str) -> None:
+def test_a_crashed_task_has_a_result_and_an_unanswered_question_is_an_error(url: str) -> None:
     client = TaskClient(url, sleep=lambda _seconds: None)
     assert client.run("greet", {}, called("nobody"))["isError"] is True
     with pytest.raises(Refused, match="this client has no answer to first"):

@@ -1,6 +1,6 @@
-"""What is told of a request: one line, who writes it, and what operators count in it.
+"""The log line of a request: its fields, the loggers that write it, and the metrics that operators derive from it.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import io
@@ -87,7 +87,7 @@ def note(owner: str) -> str:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[dict[str, Any]]]]:
-    """Says what was told so far, as fields, with message and level among them."""
+    """Return the fields of the lines so far, with message and level among them."""
     plain = logging.LogRecord("", 0, "", 0, "", (), None).__dict__.keys()
     with caplog.at_level(logging.INFO, "mcp_functions"):
 
@@ -147,26 +147,26 @@ def test_a_conversation_can_be_followed_through_its_lines(lines: Lines) -> None:
     assert (first["cold_start"], second["cold_start"]) == (True, False)
 
 
-def test_the_flow_of_a_line_is_a_digest_of_what_the_audit_calls_it(lines: Lines) -> None:
+def test_the_flow_of_a_line_is_a_digest_of_the_audits_flow(lines: Lines) -> None:
     told: list[Any] = []
     Conversation(serve(book, audit=told.append)).call(city="Lisbon")
     (line,) = lines()
     assert line["flow"] == observability.digest(told[0].flow) != told[0].flow
 
 
-def test_a_round_that_ends_without_a_question_is_shed(lines: Lines) -> None:
+def test_a_round_that_ends_without_a_question_is_logged_as_shed(lines: Lines) -> None:
     _went_on.clear()
     Conversation(serve(work)).call(hours=3).go_on()
     assert [line["outcome"] for line in lines()] == ["shed", "complete"]
 
 
-def test_a_tool_that_failed_is_told_from_a_request_that_did(lines: Lines) -> None:
+def test_the_line_distinguishes_a_failed_tool_from_a_failed_request(lines: Lines) -> None:
     Conversation(serve(add)).call(a="no number")
     (line,) = lines()
     assert (line["outcome"], line["tool_error"], line["at"]) == ("complete", True, "INFO")
 
 
-def test_a_state_that_opened_is_named_when_it_is_refused(lines: Lines) -> None:
+def test_the_line_names_the_flow_of_a_refused_state_that_opened(lines: Lines) -> None:
     talk = Conversation(serve(book)).call(city="Lisbon")
     sent = talk.rounds[0][0]
     message = json.loads(sent["body"])
@@ -179,7 +179,7 @@ def test_a_state_that_opened_is_named_when_it_is_refused(lines: Lines) -> None:
     assert second["jti"]
 
 
-def test_of_a_state_that_did_not_open_nothing_is_told_but_why(lines: Lines) -> None:
+def test_the_line_of_a_state_that_did_not_open_has_only_the_reason(lines: Lines) -> None:
     Conversation(serve(book)).call(city="Lisbon").tamper(lambda token: token[:-8] + "AAAAAAAA")
     line = lines()[1]
     assert line["reason"] == "tag"
@@ -197,7 +197,7 @@ def test_of_a_state_that_did_not_open_nothing_is_told_but_why(lines: Lines) -> N
         ("hunter2/call", {}),
     ],
 )
-def test_whatever_a_client_makes_up_is_unknown(lines: Lines, method: str, params: dict[str, Any]) -> None:
+def test_an_invented_name_is_logged_as_unknown(lines: Lines, method: str, params: dict[str, Any]) -> None:
     send(serve(add, brief, note), method, params)
     (line,) = lines()
     assert (line["method"] if "hunter2" in method else line["handler"]) == "unknown"
@@ -210,7 +210,7 @@ def test_an_older_client_is_seen_by_the_method_that_it_begins_with(lines: Lines)
     assert (line["method"], line["outcome"]) == ("initialize", "refused")
 
 
-def test_a_resource_is_told_by_its_name_and_never_by_the_uri(lines: Lines) -> None:
+def test_a_resource_is_logged_by_its_name_and_never_by_its_uri(lines: Lines) -> None:
     send(serve(note), "resources/read", {"uri": "notes://hunter2"})
     (line,) = lines()
     assert line["handler"] == "note"
@@ -218,7 +218,7 @@ def test_a_resource_is_told_by_its_name_and_never_by_the_uri(lines: Lines) -> No
 
 
 @pytest.mark.parametrize("name", ["", "hunter2 hunter2", "x" * 65, "a\nb", 7, None])
-def test_an_id_that_looks_like_none_is_left_out(lines: Lines, name: object) -> None:
+def test_a_malformed_id_is_left_out(lines: Lines, name: object) -> None:
     send(serve(add), "tools/list", context={"requestId": name})
     assert "correlation_id" not in lines()[0]
 
@@ -238,7 +238,7 @@ def test_an_id_that_looks_like_none_is_left_out(lines: Lines, name: object) -> N
         ),
     ],
 )
-def test_what_http_alone_decides_is_a_line_too(
+def test_a_response_of_the_http_layer_is_a_line_too(
     lines: Lines, options: dict[str, Any], said: str, method: str | None
 ) -> None:
     with deployed(MCP_ALLOWED_ORIGINS="http://x.example"):
@@ -270,7 +270,7 @@ def test_a_notification_is_a_line_too(lines: Lines) -> None:
     assert (line["method"], line["outcome"], line["status"]) == ("notifications/cancelled", "complete", 202)
 
 
-def test_a_crash_tells_type_and_frames_and_not_a_word_of_its_text(lines: Lines) -> None:
+def test_the_line_of_a_crash_has_type_and_frames_and_no_text(lines: Lines) -> None:
     send(serve(broken), "tools/call", {"name": "broken", "arguments": {"a": 7}})
     (line,) = lines()
     assert (line["outcome"], line["reason"], line["status"], line["at"]) == ("crashed", "LookupError", 200, "ERROR")
@@ -278,7 +278,7 @@ def test_a_crash_tells_type_and_frames_and_not_a_word_of_its_text(lines: Lines) 
     assert "hunter2" not in str(line)
 
 
-def test_a_state_that_is_too_large_is_told_to_the_author(lines: Lines) -> None:
+def test_the_log_names_a_state_that_is_too_large(lines: Lines) -> None:
     Conversation(serve(hoard)).call()
     (line,) = lines()
     assert (line["outcome"], line["tool_error"], line["at"]) == ("complete", True, "ERROR")
@@ -286,7 +286,7 @@ def test_a_state_that_is_too_large_is_told_to_the_author(lines: Lines) -> None:
 
 
 class SealFactory:
-    """A KMS that fails as it is told."""
+    """A KMS that raises a given error."""
 
     id = "vault"
 
@@ -312,7 +312,7 @@ class SealFactory:
         (OSError("hunter2"), "wrapping:OSError", 503),
     ],
 )
-def test_what_kms_refuses_is_told_and_counted(lines: Lines, failure: Exception, reason: str, status: int) -> None:
+def test_a_refusal_of_kms_is_logged_and_counted(lines: Lines, failure: Exception, reason: str, status: int) -> None:
     Conversation(serve(book, wrapping=[SealFactory(failure)])).call(city="Lisbon")
     (line,) = lines()
     assert (line["outcome"], line["reason"], line["status"], line["at"]) == ("failed", reason, status, "ERROR")
@@ -350,7 +350,7 @@ def test_only_the_first_request_of_an_environment_is_cold(lines: Lines) -> None:
     assert [line["cold_start"] for line in lines()] == [True, False, False, True]
 
 
-def test_nobody_waited_for_an_environment_that_was_there_before(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provisioned_environment_is_not_a_cold_start(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_LAMBDA_INITIALIZATION_TYPE", "provisioned-concurrency")
     send(serve(add), "tools/list")
     assert lines()[0]["cold_start"] is False
@@ -373,12 +373,12 @@ def test_nobody_waited_for_an_environment_that_was_there_before(lines: Lines, mo
         ({"hunter2": 1}, None),
     ],
 )
-def test_the_clients_trace_is_told_if_it_is_one(lines: Lines, traceparent: object, told: str | None) -> None:
+def test_a_valid_trace_of_the_client_is_logged(lines: Lines, traceparent: object, told: str | None) -> None:
     send(serve(add), "tools/list", meta={"traceparent": traceparent})
     assert lines()[0].get("trace_id") == told
 
 
-def test_without_one_the_trace_is_that_of_x_ray(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_client_trace_the_line_has_the_trace_of_x_ray(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
     root = "1-5759e988-bd862e3fe1be46a994272793"
     monkeypatch.setenv("_X_AMZN_TRACE_ID", f"Root={root};Parent=3995c3f42cd8ad8;Sampled=1")
     send(serve(add), "tools/list")
@@ -390,7 +390,7 @@ def test_without_one_the_trace_is_that_of_x_ray(lines: Lines, monkeypatch: pytes
 
 
 class Invoke:
-    """Lambda's Invoke API, before one function; keeps what it was given."""
+    """Lambda's Invoke API for one function; it keeps the events."""
 
     def __init__(self, function: LambdaFunction) -> None:
         self.function, self.events = function, list[Any]()
@@ -432,7 +432,7 @@ def test_a_call_is_a_line_at_the_endpoint_and_one_at_the_function_under_the_same
         ("tools/list", {}, None),
     ],
 )
-def test_the_endpoint_names_what_its_catalog_names(
+def test_the_endpoint_logs_the_names_of_its_catalog(
     lines: Lines, method: str, params: dict[str, Any], name: str | None
 ) -> None:
     @resource("rules://house")
@@ -445,7 +445,7 @@ def test_the_endpoint_names_what_its_catalog_names(
     assert "hunter2" not in str(lines())
 
 
-def test_the_endpoint_says_how_long_it_waited_in_vain(lines: Lines) -> None:
+def test_the_endpoint_logs_how_long_it_waited_for_a_failed_call(lines: Lines) -> None:
     endpoint, invoke = door(add)
     invoke.function = LambdaFunction(lambda _name: Endpoint(Settings(stack="x"), lambda _request: None))  # type: ignore[arg-type, return-value]
     del invoke.function  # so that invoking fails, as an outage would
@@ -486,9 +486,7 @@ sys.stderr.write(json.dumps({"status": statuses, "loaded": sorted(loaded), "late
 
 
 @pytest.mark.parametrize(("level", "told"), [("INFO", 2), ("WARNING", 0)])
-def test_lambdas_own_formatter_writes_the_lines_and_nothing_is_imported_for_it(
-    tmp_path: Path, level: str, told: int
-) -> None:
+def test_lambdas_formatter_writes_the_lines_without_another_import(tmp_path: Path, level: str, told: int) -> None:
     (tmp_path / "app.py").write_text(SHOP, encoding="utf-8")
     event = wire.event(wire.message("tools/call", {"name": "add", "arguments": {"a": 1}}))
     ran = subprocess.run(  # noqa: S603 - ourselves
@@ -507,7 +505,7 @@ def test_lambdas_own_formatter_writes_the_lines_and_nothing_is_imported_for_it(
 
 
 class Output:
-    """A Powertools Logger of a service of its own, and what it wrote."""
+    """A Powertools Logger and the lines that it wrote."""
 
     def __init__(self) -> None:
         self._to = io.StringIO()
@@ -545,7 +543,10 @@ def test_a_logger_of_logging_writes_the_line_too(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.INFO, "shop"):
         send(serve(add, logger=logging.getLogger("shop")), "tools/list")
     told = [(record.name, hasattr(record, "outcome")) for record in caplog.records]
-    assert told == [("mcp_functions", False), ("shop", True)]  # AuthMode none is no word on this request
+    assert told == [
+        ("mcp_functions", False),
+        ("shop", True),
+    ]  # the line that warns of AuthMode none belongs to no request
 
 
 def test_the_endpoints_line_goes_through_the_authors_logger(tmp_path: Path) -> None:
@@ -556,7 +557,7 @@ def test_the_endpoints_line_goes_through_the_authors_logger(tmp_path: Path) -> N
     assert [(line["method"], line["outcome"]) for line in out.lines] == [("tools/list", "complete")]
 
 
-def test_what_an_author_logs_in_a_request_has_its_correlation_id_and_what_comes_later_has_not() -> None:
+def test_an_authors_lines_have_the_correlation_id_only_during_the_request() -> None:
     out = Output()
     out.logger.append_keys(order=7)
 
@@ -575,7 +576,7 @@ def test_what_an_author_logs_in_a_request_has_its_correlation_id_and_what_comes_
     assert [line["message"] for line in out.lines][::2] == ["mine", "mine", "mine", "between requests"]
 
 
-def test_a_correlation_id_of_the_authors_own_is_there_again_after_a_request() -> None:
+def test_an_authors_correlation_id_is_restored_after_a_request() -> None:
     out = Output()
     out.logger.set_correlation_id("batch-7")
     send(serve(add, logger=out.logger), "tools/list", context={"requestId": "J="})
@@ -593,13 +594,13 @@ class Broken:
         return fail
 
 
-def test_a_logger_that_raises_costs_nobody_an_answer() -> None:
+def test_a_logger_that_raises_does_not_fail_the_request() -> None:
     function = serve(add, logger=Broken())
     context = {"requestId": "J="}
     assert send(function, "tools/call", {"name": "add", "arguments": {"a": 1}}, context=context)["statusCode"] == 200
 
 
-def test_a_conversation_hears_what_went_wrong_whoever_writes_the_line() -> None:
+def test_a_conversation_gets_the_exception_whichever_logger_writes_the_line() -> None:
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     talk = Conversation(serve(book, wrapping=wrapping, logger=Output().logger)).call(city="Lisbon")
     with pytest.raises(AssertionError, match="kms:AccessDeniedException"):
@@ -656,9 +657,7 @@ def test_only_the_first_of_three_is_a_cold_start(counts: Counts) -> None:
         lambda function: send(function, "hunter2/call"),
     ],
 )
-def test_what_a_client_does_wrong_is_refused_and_no_more(
-    counts: Counts, request_: Callable[[LambdaFunction], object]
-) -> None:
+def test_a_clients_error_counts_only_as_refused(counts: Counts, request_: Callable[[LambdaFunction], object]) -> None:
     assert counts(add, requests=request_) == {"Refused": 1, "ColdStarts": 1}
 
 
@@ -666,7 +665,7 @@ def test_a_crash_counts_as_one_and_as_failed(counts: Counts) -> None:
     assert counts(broken, requests=calling("broken", a=1)) == {"Crashed": 1, "Failed": 1, "ColdStarts": 1}
 
 
-def test_a_denial_of_kms_is_the_operators_business(counts: Counts) -> None:
+def test_a_denial_of_kms_counts_as_a_misconfiguration(counts: Counts) -> None:
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
     assert told == {"Misconfigured": 1, "KmsFailures": 1, "Failed": 1, "ColdStarts": 1}
@@ -725,12 +724,12 @@ def refuse(*_asked: object, **_more: object) -> None:
     raise Busy("used_busy")  # noqa: EM101 - an enumerated word
 
 
-def test_what_clients_cause_pages_nobody(counts: Counts) -> None:
+def test_errors_of_clients_trigger_no_alarm(counts: Counts) -> None:
     assert paging() & counts(book, requests=forged).keys() == set()
     assert paging() & counts(pay, requests=claimed_twice).keys() == set()
 
 
-def test_what_the_server_does_wrong_pages_somebody(counts: Counts) -> None:
+def test_errors_of_the_server_trigger_an_alarm(counts: Counts) -> None:
     assert paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Failed"}
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)

@@ -1,9 +1,9 @@
-"""Every way to fail, with a secret in it: no log, no output and no wrong response holds one.
+"""Failures with a secret in them: no log, no output and no error response contains it.
 
 `tests/support/planted.py` searches while these run, as it does for the whole suite. These tests make sure that there is
 something to find, and that it would be found.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import asyncio
@@ -230,7 +230,7 @@ def test_a_secret_in_the_notes_would_be_found_though_no_level_lets_the_line_thro
     assert [leak.partition(":")[0] for leak in leaking()] == ["the line of a request"]
 
 
-def test_what_is_unspeakable_would_be_found_in_a_response(leaking: Callable[[], list[str]]) -> None:
+def test_an_unspeakable_secret_would_be_found_in_a_response(leaking: Callable[[], list[str]]) -> None:
     @tool
     def tell() -> str:
         return UNSPEAKABLE
@@ -252,13 +252,13 @@ def test_a_test_that_lets_a_secret_out_fails(leaking: Callable[[], list[str]]) -
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_whatever_an_authors_code_does_wrong(how: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_function_leaks_no_secret(how: str, caplog: pytest.LogCaptureFixture) -> None:
     talk = Conversation(serve(fail)).call(how=f"{how} {SECRET}")
     assert (talk.status, talk.result["isError"]) == (200, True)
     assert "ERROR" in written(caplog)
 
 
-def test_a_recorded_step_that_does_not_fit_any_more(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_recorded_step_of_another_type_leaks_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     def price() -> Kept:
         return Kept(secret=UNSPEAKABLE)
 
@@ -279,11 +279,11 @@ def test_a_recorded_step_that_does_not_fit_any_more(caplog: pytest.LogCaptureFix
     assert "does not fit what … says it returns" in written(caplog)
 
 
-def test_what_fails_in_a_task() -> None:
+def test_a_failing_task_leaks_no_secret() -> None:
     assert Conversation(serve(fail_in_a_task)).call(how=SECRET).result["isError"] is True
 
 
-def test_a_result_that_was_not_promised(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_result_of_the_wrong_type_leaks_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     assert Conversation(serve(promise)).call(how=SECRET).result["isError"] is True
     assert "something else than its signature promises" in written(caplog)
 
@@ -299,11 +299,11 @@ def test_a_result_that_was_not_promised(caplog: pytest.LogCaptureFixture) -> Non
         ),
     ],
 )
-def test_what_fails_in_prompts_resources_and_completers(method: str, params: dict[str, Any]) -> None:
+def test_failing_prompts_resources_and_completers_leak_no_secret(method: str, params: dict[str, Any]) -> None:
     assert json.loads(send(serve(brief, note), method, params)["body"])["error"]["code"] == -32603
 
 
-def test_an_audit_that_fails() -> None:
+def test_a_failing_audit_leaks_no_secret() -> None:
     def audit(_record: object) -> None:
         raise OSError(UNSPEAKABLE)
 
@@ -341,7 +341,7 @@ def test_an_audit_that_fails() -> None:
         ("tools/list", {}, {"x-amzn-oidc-identity": SECRET, "authorization": f"Bearer {SECRET}"}),
     ],
 )
-def test_whatever_a_client_sends(method: str, params: dict[str, Any], headers: dict[str, str]) -> None:
+def test_invalid_requests_leak_no_secret(method: str, params: dict[str, Any], headers: dict[str, str]) -> None:
     assert send(serve(sized, keeps, brief, note), method, params, headers=headers)["statusCode"]
 
 
@@ -356,19 +356,19 @@ def test_whatever_a_client_sends(method: str, params: dict[str, Any], headers: d
         f"\ud800{SECRET}",
     ],
 )
-def test_a_body_that_is_no_request(body: str) -> None:
+def test_a_malformed_body_leaks_no_secret(body: str) -> None:
     assert serve(sized)(wire.event(body), wire.Context())["statusCode"] in {202, 400}
 
 
 @pytest.mark.parametrize(
     "answer", [{"name": f"no {SECRET}"}, {"name": [SECRET]}, {SECRET: SECRET}, {"name": f"no {SECRET}", "more": SECRET}]
 )
-def test_an_answer_that_does_not_fit(answer: dict[str, Any]) -> None:
+def test_an_invalid_answer_leaks_no_secret(answer: dict[str, Any]) -> None:
     talk = Conversation(serve(fail)).call(how=SECRET).accept(name=answer)
     assert talk.asked == ["name"]
 
 
-def test_states_of_others_of_other_arguments_and_of_other_times() -> None:
+def test_states_of_other_callers_arguments_and_times_leak_no_secret() -> None:
     function = serve(fail)
     alice = Principal("https://issuer.example", f"{UNSPEAKABLE}-alice", "client")
     with deployed(
@@ -387,7 +387,7 @@ def test_states_of_others_of_other_arguments_and_of_other_times() -> None:
         {"token_use": UNSPEAKABLE, "sub": ""}, {"sub": None}, {"scope": UNSPEAKABLE}, {"azp": UNSPEAKABLE},
     ],
 )  # fmt: skip
-def test_tokens_for_somebody_else(claims: dict[str, Any]) -> None:
+def test_tokens_for_another_audience_leak_no_secret(claims: dict[str, Any]) -> None:
     @tool(scopes=["work:write"])
     def close() -> str:
         return "closed"
@@ -404,7 +404,7 @@ def test_tokens_for_somebody_else(claims: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("mode", ["iam", "jwt"])
-def test_a_route_without_its_authorizer(mode: str) -> None:
+def test_a_route_without_its_authorizer_leaks_no_secret(mode: str) -> None:
     context = {"authorizer": {"lambda": {UNSPEAKABLE: UNSPEAKABLE}}, "identity": {"user": UNSPEAKABLE}}
     with deployed(
         MCP_AUTH_MODE=mode,
@@ -444,7 +444,7 @@ class SealFactory:
         OSError(UNSPEAKABLE), LookupError(UNSPEAKABLE), TemporarilyUnavailable("kms:ThrottlingException"),
     ],
 )  # fmt: skip
-def test_a_kms_that_fails(failure: Exception) -> None:
+def test_a_failing_kms_leaks_no_secret(failure: Exception) -> None:
     vault = SealFactory(failure)
     function = serve(fail, wrapping=[vault])
     talk = Conversation(function).call(how=SECRET)
@@ -452,7 +452,7 @@ def test_a_kms_that_fails(failure: Exception) -> None:
     assert Conversation(function.fresh()).call(how=SECRET).status in {500, 503}
 
 
-def test_a_codec_that_fails() -> None:
+def test_a_failing_codec_leaks_no_secret() -> None:
     class Codec:
         def seal(self, payload: bytes, /) -> str:
             if SECRET.encode() in payload:
@@ -491,7 +491,7 @@ class Invoke:
         OSError(UNSPEAKABLE),
     ],
 )  # fmt: skip
-def test_a_function_behind_the_endpoint_that_fails(answer: object) -> None:
+def test_a_failing_function_behind_the_endpoint_leaks_no_secret(answer: object) -> None:
     found = Settings(stack="local", auth_mode="none")
     door = FrontDoor(catalog.build([sized], "sized"), found, lambda: Invoke(answer), None)
     endpoint = LambdaFunction(lambda _name: Endpoint(found, door.answer))
@@ -506,7 +506,7 @@ RESULT = "planted-result"
 
 @tool
 def remember(how: str, *, step: Step) -> str:
-    """Remember."""
+    """Store a note."""
     if how == "raise":
         raise LookupError(UNSPEAKABLE)
     return str(step("kept", kept_once, how=how))
@@ -531,7 +531,7 @@ def as_deployed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return variables
 
 
-def test_what_powertools_may_record_is_off_in_the_template(
+def test_the_template_turns_powertools_recording_off(
     as_deployed: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace, logger = powertools.traced(monkeypatch), powertools.logger()
@@ -546,7 +546,7 @@ def test_what_powertools_may_record_is_off_in_the_template(
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_an_event_is_logged_only_for_who_asks(
+def test_an_event_is_logged_only_if_powertools_is_configured_so(
     as_deployed: dict[str, str],  # noqa: ARG001 - its variables
     *,
     asked: bool,
@@ -628,7 +628,7 @@ handler = logger.inject_lambda_context(serve(fail, logger=logger))
 
 
 @pytest.mark.parametrize("more", ["", POWERTOOLS], ids=["lambda", "powertools"])
-def test_the_logs_of_the_real_runtime_hold_none(tmp_path: Path, more: str) -> None:
+def test_the_logs_of_the_real_runtime_hold_no_secret(tmp_path: Path, more: str) -> None:
     modes.needed()
     (tmp_path / "functions/fail").mkdir(parents=True)
     (tmp_path / "functions/fail/app.py").write_text(APP + more, encoding="utf-8")

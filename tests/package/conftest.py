@@ -31,9 +31,9 @@ PATIENCE = 120  # seconds
 
 @pytest.fixture(scope="session")
 def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """Run moto's server in a process of its own; its URL and what it says.
+    """Run moto's server in another process, and return its URL and its output.
 
-    It takes the bucket out of a template's URL by the word "localhost", so that is what it is called.
+    The host is "localhost", because moto looks for this word to find the bucket in the URL of a template.
     """
     if not SAM_BIN.exists() and not os.environ.get("CI"):
         pytest.skip("no .venv-sam: make package prepares it")

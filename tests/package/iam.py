@@ -1,4 +1,4 @@
-"""Who may do what, answered by an IAM simulator that nobody here wrote (simulate.mjs)."""
+"""Permissions, evaluated by an independent IAM simulator (simulate.mjs)."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Stack:
-    """What `sam deploy` left behind.
+    """The result of `sam deploy`.
 
     Attributes:
         url: of moto.
-        template: as it was translated.
-        skipped: types of resources that moto says it does not know.
+        template: the translated template.
+        skipped: the types of resources that moto does not support.
 
     """
 

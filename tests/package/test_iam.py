@@ -26,7 +26,7 @@ FRONT_DOOR = "mcp"
 API = "the API"  # its role
 HANDLERS = {folder: importlib.import_module(f"functions.{folder}.app").handler.handlers for folder in FOLDERS}
 # The endpoint seals and keeps what clients of 2025 carry, under its own name like everybody.
-ASKING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.asks for one in made))]
+ASKING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.needs_state for one in made))]
 KEEPING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.needs_table for one in made))]
 WORKING = [folder for folder, made in HANDLERS.items() if any(getattr(one, "task", None) for one in made)]
 WORKERS = {f"{folder}_worker": folder for folder in WORKING}  # the same code under another role
@@ -155,7 +155,7 @@ def test_a_role_names_no_action_but_these(folder: str, deployed: Deployed) -> No
 
 
 @pytest.mark.parametrize("folder", KEEPING)
-def test_a_function_that_keeps_something_may_do_so_under_its_own_name_only(folder: str, deployed: Deployed) -> None:
+def test_a_function_may_store_items_only_under_its_own_name(folder: str, deployed: Deployed) -> None:
     own = f"{NAME}/{folder}/task/-/1"
     ((*found,),) = deployed.account.allows(deployed.item(folder, "dynamodb:*", own))
     assert sorted(found) == ITEMS
@@ -165,7 +165,7 @@ def test_a_function_that_keeps_something_may_do_so_under_its_own_name_only(folde
 
 
 @pytest.mark.parametrize(("worker", "folder"), WORKERS.items())
-def test_a_worker_may_do_what_its_function_may_and_tell_of_failures(
+def test_a_worker_has_its_functions_permissions_and_may_report_failures(
     worker: str, folder: str, deployed: Deployed
 ) -> None:
     own = [*(deployed.kms(folder, action, **context(folder)) for action in SEALS)]
@@ -260,7 +260,7 @@ def test_not_even_an_administrator_can_use_the_key_for_anything_but_request_stat
     assert deployed.account.allows_any(*asked) == []
 
 
-def test_an_administrator_of_the_account_can_open_states_and_nobody_of_another(deployed: Deployed) -> None:
+def test_only_an_administrator_of_the_account_can_open_states(deployed: Deployed) -> None:
     asked = [deployed.kms(who, "kms:Decrypt", **context("ticket")) for who in (ADMIN, STRANGER)]
     assert [question.principal for question in deployed.account.allows_any(*asked)] == [ADMIN], "docs: the threat model"
 
@@ -283,7 +283,7 @@ def test_the_role_of_the_api_is_for_api_gateway_alone(deployed: Deployed) -> Non
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_nobody_else_may_invoke_a_function(folder: str, deployed: Deployed) -> None:
+def test_no_other_principal_may_invoke_a_function(folder: str, deployed: Deployed) -> None:
     services = ["apigateway.amazonaws.com", "events.amazonaws.com", STRANGER]
     others = [role for name, role in deployed.roles.items() if name not in {API, FRONT_DOOR}]
     asked = [Question(who, "lambda:InvokeFunction", deployed.function(folder)) for who in services + others]

@@ -1,4 +1,4 @@
-"""What was deployed is what the template says, resource by resource; what moto cannot deploy is named."""
+"""The deployed resources match the template one by one; the test names those that moto cannot deploy."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def test_the_stack_is_complete(stack: Stack) -> None:
     assert stack.physical.keys() == wanted
 
 
-def test_what_moto_skips_is_known(stack: Stack) -> None:
+def test_the_resources_that_moto_skips_are_known(stack: Stack) -> None:
     assert stack.skipped == SKIPPED
 
 
-def test_what_moto_leaves_out_of_functions_and_roles_is_known(stack: Stack) -> None:
+def test_the_properties_that_moto_omits_are_known(stack: Stack) -> None:
     found = stack.client("lambda").get_function_configuration(FunctionName=f"{NAME}-add")
     assert found["Layers"] == [], "so test_a_function_runs_as_the_template_says reads them in the template"
     attached = stack.client("iam").list_attached_role_policies(RoleName=stack.physical["AddRole"])
@@ -76,7 +76,7 @@ def test_every_resource_is_of_a_type_that_is_looked_at(stack: Stack) -> None:
     }
 
 
-def test_nobody_watches_unless_somebody_is_told(stack: Stack) -> None:
+def test_alarms_exist_only_with_a_recipient(stack: Stack) -> None:
     assert {resource["Type"] for _, resource in stack.resources()}.isdisjoint(WATCHING)
 
 
@@ -214,7 +214,7 @@ def test_the_key_outlives_the_stack(stack: Stack) -> None:
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
 
-# ---- Roles and permissions; what they amount to is asked in test_iam.py
+# ---- Roles and permissions; test_iam.py evaluates them
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -228,7 +228,7 @@ def test_a_role_holds_its_functions_policies_and_may_write_logs(folder: str, sta
     assert sorted(there) == sorted(one["PolicyName"] for one in written.get("Policies", []))
 
 
-def test_no_function_has_a_policy_of_its_own(stack: Stack) -> None:
+def test_no_function_has_a_resource_policy(stack: Stack) -> None:
     lambdas = stack.client("lambda")
     for folder in FOLDERS:
         with pytest.raises(lambdas.exceptions.ResourceNotFoundException):
@@ -260,7 +260,7 @@ def test_every_route_to_a_function_carries_the_authorizer(mode: str, kind: str, 
 
 
 def is_open(route_key: str) -> bool:
-    """Say whether nobody needs a token for a route: metadata, and what a browser asks before a call."""
+    """Return whether a route needs no token: metadata and preflight requests."""
     method, path = route_key.split(" ")
     return method == "OPTIONS" or path.startswith("/.well-known/oauth-protected-resource")
 

@@ -1,6 +1,6 @@
-"""What each path may cost, in counts: modules, files, passes over JSON, calls of KMS. Each in a fresh interpreter.
+"""Budgets of each path: modules, files, passes over JSON, and KMS calls. Each path runs in a fresh interpreter.
 
-A failing test names the module that crept in, and who imported it, up to whoever began.
+A failing test names the unexpected module and the chain of modules that imported it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ import pydantic
 import pytest
 
 from tests.support import wire
+from tests.support.http_servers import listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ RECORDS = {"dataclasses"}  # are the author's
 LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {
-    "aws", "aws.clients", "aws.connection", "aws.credentials", "aws.errors", "aws.signing", "aws.endpoints",
+    "aws", "aws.clients", "aws.connection", "aws.errors", "aws.signing", "aws.endpoints",
 }  # fmt: skip
 EVERY = {
     "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",
@@ -53,8 +53,8 @@ ASKING = TOOL | CALLS | {
     "dispatch.conversations", "dispatch.seal_factory", "handlers.injection", "protocol.content_blocks",
     "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation", "rounds.input_requests",
     "rounds.questions", "rounds.record", "rounds.round", "schemas.class_types", "schemas.forms", "schemas.limits",
-    "schemas.record_types", "seal", "seal.budgets", "seal.canonical_json", "seal.data_keys", "seal.envelope",
-    "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets",
+    "schemas.record_types", "seal", "seal.budgets", "seal.canonical_json", "seal.claims", "seal.codec_adapter",
+    "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets",
 }  # fmt: skip
 KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
 OWN = {
@@ -118,7 +118,7 @@ ANSWERS = {
 }
 
 
-# What keeps something: an empty table, which takes whatever it is given.
+# Functions that store something, in an empty table that accepts every item.
 WORK = {"name": "work", "arguments": {"a": 2}}
 CALL = wire.message("tools/call", WORK, capabilities=wire.WITH_TASKS)
 FIRST, GO_ON = (wire.message("tools/call", {**WORK, **more}) for more in ({}, {"requestState": "STATE"}))
@@ -127,7 +127,7 @@ KEPT = {"once": ["GetItem", "PutItem", "PutItem"], "task": ["GetItem", "PutItem"
 
 
 class Aws:
-    """KMS, Lambda and an empty table, as far as these paths go; counts what it was asked."""
+    """KMS, Lambda and an empty table, as far as these paths need them. It records the operations."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -154,19 +154,15 @@ class Aws:
             def log_message(self, *_args: object) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Connection)
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
+        self.connection = Connection
+        self.host = ""
 
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[Aws]:
     running = Aws()
-    yield running
-    running.server.shutdown()
-    running.thread.join()
-    running.server.server_close()
+    with listening(running.connection) as running.host:
+        yield running
 
 
 @cache
@@ -175,7 +171,7 @@ def took(kind: str, url: str) -> dict[str, Any]:
     environ = {
         **{name: value for name, value in os.environ.items() if name in {"PATH", "SYSTEMROOT"}},
         "PYTHONPATH": os.pathsep.join([str(ROOT / "layers" / "shared"), str(Path(pydantic.__file__).parent.parent)]),
-        "HOME": os.devnull,  # files of configuration of whoever runs this would bring boto3
+        "HOME": os.devnull,  # the developer's AWS configuration files would make the toolkit import boto3
         "MCP_STACK": "shop",
         "MCP_AUTH_MODE": "none",
         "MCP_KMS_KEYS": ARN,
@@ -207,11 +203,11 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def told(kind: str, aws: Aws) -> dict[str, Any]:
-    return took(kind, f"http://127.0.0.1:{aws.server.server_port}")
+    return took(kind, f"http://{aws.host}")
 
 
 def blamed(told: dict[str, Any], name: str) -> str:
-    """Say who imported a module, and who imported that, up to whoever began."""
+    """Return the chain of modules that imported a module, up to the first."""
     chain, importers = [name], told["importers"]
     while (importer := importers.get(chain[-1])) and importer not in chain:
         chain.append(importer)
@@ -222,12 +218,12 @@ def test_the_path_leads_to_an_answer(kind: str, told: dict[str, Any]) -> None:
     assert ANSWERS[kind] in told["answers"][-1]["body"]
 
 
-def test_nothing_is_loaded_that_the_path_does_not_need(kind: str, told: dict[str, Any]) -> None:
+def test_a_path_loads_only_the_modules_that_it_needs(kind: str, told: dict[str, Any]) -> None:
     crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in FORBIDDEN[kind])]
     assert not crept, [blamed(told, name) for name in crept]
 
 
-def test_of_our_own_modules_just_these_are_loaded(kind: str, told: dict[str, Any]) -> None:
+def test_a_path_loads_exactly_these_modules_of_the_package(kind: str, told: dict[str, Any]) -> None:
     own = {name.removeprefix("mcp_functions.") for name in told["loaded"] if name.startswith("mcp_functions.")}
     crept = sorted(own - OWN[kind])
     assert not crept, [blamed(told, f"mcp_functions.{name}") for name in crept]
@@ -238,7 +234,7 @@ def test_all_modules_together_stay_within_bounds(kind: str, told: dict[str, Any]
     assert len(told["loaded"]) <= MOST[kind], [blamed(told, name) for name in told["loaded"]]
 
 
-def test_what_the_first_event_needs_was_loaded_at_init(kind: str, told: dict[str, Any]) -> None:
+def test_the_modules_of_the_first_event_are_loaded_at_init(kind: str, told: dict[str, Any]) -> None:
     homes = {"mcp_functions", "cryptography", "ssl", "http"}
     late = [name for name in told["late"] if name.partition(".")[0] in homes]
     assert not late, [blamed(told, name) for name in late]
@@ -283,15 +279,15 @@ def test_a_warm_answer_opens_no_file(kind: str, told: dict[str, Any]) -> None:
 def test_a_conversation_in_one_container_asks_kms_once(aws: Aws) -> None:
     took.cache_clear()
     aws.asked.clear()
-    told = took("asking", f"http://127.0.0.1:{aws.server.server_port}")
+    told = took("asking", f"http://{aws.host}")
     assert ANSWERS["asking"] in told["answers"][-1]["body"]
     assert aws.asked == ["GenerateDataKey"]
 
 
 @pytest.mark.parametrize("kind", KEEPERS)
-def test_who_keeps_something_asks_the_table_without_boto3(kind: str, aws: Aws) -> None:
+def test_a_function_with_a_table_calls_it_without_boto3(kind: str, aws: Aws) -> None:
     aws.asked.clear()
-    told = took(kind, f"http://127.0.0.1:{aws.server.server_port}")
+    told = took(kind, f"http://{aws.host}")
     assert {answer["statusCode"] for answer in told["answers"]} == {200}, told["answers"]
     crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in NEVER - PYDANTICS)]
     assert not crept, [blamed(told, name) for name in crept]
@@ -302,7 +298,7 @@ def test_who_keeps_something_asks_the_table_without_boto3(kind: str, aws: Aws) -
     assert asked[: len(KEPT[kind])] == KEPT[kind]
 
 
-def test_of_the_samples_one_needs_pydantic() -> None:
+def test_only_one_sample_needs_pydantic() -> None:
     def needs_pydantic(app: Path) -> bool:
         code = "import runpy, sys; runpy.run_path(sys.argv[1]); sys.exit('pydantic_core' in sys.modules)"
         path = os.pathsep.join([str(ROOT / "layers" / "shared"), str(Path(pydantic.__file__).parent.parent)])

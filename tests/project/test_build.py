@@ -1,7 +1,7 @@
-"""What `sam deploy` would send: the template is linted, built, translated, and what was built is looked into.
+"""The package of `sam deploy`: the template is linted, built and translated, and the tests inspect the build.
 
-SAM lives in an environment of its own (.venv-sam, made by `make test-all`). It runs with nothing else on its PATH than
-the system's own tools. Layers are built uncompiled, except where a test brings an interpreter to compile them with.
+SAM has its own environment (.venv-sam, made by `make test-all`) and a PATH with only the system's tools. Layers are
+built without compiling, unless a test supplies an interpreter for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEVELOPERS_ONLY = {"attack", "local", "testing"}
 
 # e_machine of an ELF file: for which processor a compiled module is
 MACHINES = {"x86_64": 62, "arm64": 183}
-UNCHECKED_HASH = 0b01  # PEP 552's flags of a .pyc: known by a hash, which nobody checks
+UNCHECKED_HASH = 0b01  # the flags of a .pyc with an unchecked hash (PEP 552)
 
 pytestmark = pytest.mark.skipif(
     not SAM_BIN.exists() and not os.environ.get("CI"), reason="no .venv-sam: make test-all prepares it"
@@ -37,7 +37,7 @@ TRANSLATE = ROOT / "scripts" / "translate.py"  # as CloudFormation's SAM transfo
 
 
 def run(*command: str | Path, path: str = "", uncompiled: str = "1") -> str:
-    """Run a program of SAM's environment in the project; its output, and with a failure all it said."""
+    """Run a program of SAM's environment in the project, and return its output. An error shows all output."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     ours |= {
         "AWS_DEFAULT_REGION": "us-east-1",
@@ -73,7 +73,7 @@ def translated(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sources(directory: Path) -> dict[str, bytes]:
-    """Relative path -> content, of what somebody wrote."""
+    """Map the relative path of each source file to its content."""
     found = ((path.relative_to(directory), path) for path in sorted(directory.rglob("*")) if path.is_file())
     return {str(name): path.read_bytes() for name, path in found if "__pycache__" not in name.parts}
 
@@ -90,7 +90,7 @@ def test_the_template_is_valid() -> None:
     assert "is a valid SAM Template" in run("sam", "validate")  # `make lint` lints it, and what it becomes
 
 
-def test_a_runtime_that_does_not_exist_is_found_in_what_the_template_becomes(translated: Path, tmp_path: Path) -> None:
+def test_the_linter_finds_an_unknown_runtime_in_the_translated_template(translated: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.json"  # linting the SAM template alone would let this pass
     wrong.write_text(translated.read_text(encoding="utf-8").replace("python3.13", "python3.99"), encoding="utf-8")
     with pytest.raises(pytest.fail.Exception, match="E3030"):
@@ -114,7 +114,7 @@ def test_a_parameter_alone_publishes_nothing_and_the_description_does(tmp_path: 
     assert versions(raised).isdisjoint(before)
 
 
-def test_nothing_is_deployed_that_the_template_does_not_show(translated: Path) -> None:
+def test_only_resources_of_the_template_are_deployed(translated: Path) -> None:
     resources: dict[str, Any] = json.loads(translated.read_text(encoding="utf-8"))["Resources"]
     kinds = [resource["Type"] for resource in resources.values()]
     functions, workers = len(list((ROOT / "functions").glob("*/app.py"))), 1
@@ -217,13 +217,13 @@ def test_modules_ship_compiled_and_their_hashes_are_not_checked(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("layer", ["SharedLayer", "DependenciesLayer"])
-def test_a_build_without_an_interpreter_that_runs_fails_and_says_how_to_get_one(tmp_path: Path, layer: str) -> None:
+def test_a_build_without_an_interpreter_fails_and_names_the_remedy(tmp_path: Path, layer: str) -> None:
     shim = _interpreter(tmp_path, "exit 127")
     with pytest.raises(pytest.fail.Exception, match=r"uv python install 3\.13.*pyenv install 3\.13.*UNCOMPILED=1"):
         build(tmp_path, layer, path=shim, uncompiled="")
 
 
-def test_a_layer_ships_uncompiled_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_a_layer_ships_uncompiled_on_request(tmp_path: Path) -> None:
     layer = build(tmp_path, "SharedLayer", path=_interpreter(tmp_path, "exit 127"), uncompiled="1") / "SharedLayer"
     assert list(layer.rglob("*.py"))
     assert not list(layer.rglob("*.pyc"))

@@ -74,7 +74,7 @@ class Machine:
 
 
 def build(directory: Path) -> Path:
-    """Build the toolkit's wheel from a copy of what it is made of: setuptools leaves things behind where it works."""
+    """Build the toolkit's wheel from a copy of its sources, because setuptools leaves files behind."""
     for name in BUILT_FROM:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
@@ -144,26 +144,26 @@ def own(machine: Machine, written: Path, tmp_path: Path) -> Path:
     return project
 
 
-def test_the_wheel_holds_the_package_and_what_init_writes_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_only_the_package_and_the_files_of_init(wheel: Path) -> None:
     package = ROOT / "layers/shared/mcp_functions"
     with zipfile.ZipFile(wheel) as opened:
         held = {name for name in opened.namelist() if ".dist-info/" not in name}
     assert held == {f"mcp_functions/{name}" for name in sources(package)}
 
 
-def test_nothing_of_the_clone_is_in_reach(machine: Machine, own: Path) -> None:
+def test_a_project_cannot_import_from_the_clone(machine: Machine, own: Path) -> None:
     code = "import importlib.util as u, mcp_functions; print(mcp_functions.__file__, u.find_spec('tests.support'))"
     assert machine.run(own, own / ".venv/bin/python", "-c", code).split() == [
         str(machine.site / "mcp_functions/__init__.py"),
         "None",
     ]
-    ours = sources(own).items()  # but for its environment, which prepare() made out of the one that runs this test
+    ours = sources(own).items()  # except its environment, which prepare() derived from the one that runs this test
     written = {name: text for name, text in ours if not name.startswith(".venv/") and not name.endswith(".whl")}
     assert "template.yaml" in written
     assert [name for name, text in written.items() if str(ROOT) in text.decode()] == []
 
 
-def test_the_wheel_comes_along(wheel: Path, own: Path) -> None:
+def test_a_project_contains_the_wheel(wheel: Path, own: Path) -> None:
     assert (own / "layers/dependencies/wheels" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
@@ -171,14 +171,14 @@ def test_a_new_project_passes_its_tests(machine: Machine, own: Path) -> None:
     assert re.search(r" \d+ passed in ", machine.make(own, "test"))
 
 
-def test_in_the_demo_a_client_asks_whoever_sits_at_the_terminal(machine: Machine, own: Path) -> None:
+def test_the_demos_client_asks_the_user_at_the_terminal(machine: Machine, own: Path) -> None:
     said = machine.make(own, "demo", told="aisle\n")
     assert "Where would you like to sit on the way to Lisbon?\n  seat (window | aisle): " in said
     assert "Booked: Lisbon, aisle seat." in said
     assert said.endswith("2 rounds, 2 invocations, and nothing kept on the server between them.\n")
 
 
-def test_functions_are_added_by_hand_and_by_new_and_reached(machine: Machine, own: Path) -> None:
+def test_functions_added_by_hand_and_by_new_are_reachable(machine: Machine, own: Path) -> None:
     (own / "functions/by_hand").mkdir()
     app = (own / "functions/book_flight/app.py").read_text(encoding="utf-8").replace("book_flight", "by_hand")
     (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
@@ -236,7 +236,7 @@ def test_make_sets_its_environment_up_with_the_toolkit_that_is_pinned(machine: M
     assert f"\npydantic=={said[1]}\n" in shipped
 
 
-def test_a_test_says_so_while_another_toolkit_is_tested_than_is_shipped(machine: Machine, own: Path) -> None:
+def test_a_test_fails_while_the_tested_toolkit_differs_from_the_shipped_one(machine: Machine, own: Path) -> None:
     pin = own / "layers/dependencies/toolkit.txt"
     pin.write_text(f"mcp-functions=={NEXT}\n", encoding="utf-8")
     (own / ".venv/.dev").touch()
@@ -254,7 +254,7 @@ def built(machine: Machine, sam: Path, upgraded: Path, tmp_path_factory: pytest.
     return project
 
 
-def test_what_sam_builds_is_each_folder_and_a_lean_layer_with_the_toolkit_that_is_pinned(built: Path) -> None:
+def test_sam_builds_each_folder_and_a_lean_layer_with_the_pinned_toolkit(built: Path) -> None:
     artifacts = built / ".aws-sam/build"
     for logical_id, folder in {"Mcp": "mcp", "BookFlight": "book_flight", "MyResource": "my_resource"}.items():
         assert sources(artifacts / logical_id) == sources(built / "functions" / folder)

@@ -69,7 +69,7 @@ TOOL, TEST, CLIENT = re.findall(r"```python\n(.*?)```", FRONT.text, re.DOTALL)
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a project of one's own, and add the functions of the README as its reader would."""
+    """Write a new project, and add the functions of the README as its reader would."""
     root = tmp_path_factory.mktemp("reader") / "my-server"
     assert main(["init", str(root)]) == 0
     (root / "functions/book_flight/app.py").write_text(TOOL, encoding="utf-8")
@@ -206,7 +206,7 @@ def test_an_authors_line_and_the_toolkits_have_one_correlation_id() -> None:
     assert "A-1" not in json.dumps(ours)
 
 
-def test_open_says_what_a_state_holds(
+def test_open_shows_the_content_of_a_state(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = shlex.split(section("Looking into a state").code("sh"))

@@ -1,7 +1,7 @@
-"""functions/, template.yaml and catalog.json say the same, and nothing in the template may more than it needs.
+"""functions/, template.yaml and catalog.json agree, and every permission in the template is needed.
 
-The claims are `mcp_functions.local.checks`'s, so that a project of one's own can make them too. The project as it is
-earns no complaint; the same project with a slip in it earns the line that names the slip.
+`mcp_functions.local.checks` makes these checks, so that authors' projects can run them too. This repository passes
+them. With a mistake in the template, the checks print the line that names the mistake.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def test_the_project_as_it_is_earns_no_complaint(claim: Callable[[Project], Iter
 
 PERMISSION = {"Type": "AWS::Lambda::Permission"}
 
-# ---- Slips: where in template.yaml (a resource, or its property), what stands there instead, and the complaint
+# ---- Mistakes: the place in template.yaml (a resource or its property), the wrong value, and the message
 
 ABSENT = object()
 NEWEST_WORKER = {
@@ -225,19 +225,19 @@ def test_the_catalog_is_fresh(project: Project) -> None:
 # ---- The rest of the template
 
 
-def test_whatever_a_linter_is_told_to_skip_has_a_reason() -> None:
+def test_every_skipped_lint_rule_has_a_reason() -> None:
     skipped = (ROOT / ".checkov.yaml").read_text(encoding="utf-8").partition("skip-check:\n")[2].splitlines()
     assert [line for line in skipped if not re.fullmatch(r"  - CKV_\w+ # \w.{20,}", line)] == []
 
 
-def test_the_api_is_closed_unless_somebody_opens_it(project: Project) -> None:
+def test_the_api_is_closed_by_default(project: Project) -> None:
     assert project.template["Parameters"]["AuthMode"]["Default"] == "iam"
     assert project.template["Conditions"]["UsesIam"] == {"Fn::Equals": [{"Ref": "AuthMode"}, "iam"]}
     assert project.template["Conditions"]["UsesJwt"] == {"Fn::Equals": [{"Ref": "AuthMode"}, "jwt"]}
     assert project.template["Resources"]["JwtAuthorizer"]["Condition"] == "UsesJwt"
 
 
-def test_what_is_open_is_open_only_where_somebody_asked_for_it(project: Project) -> None:
+def test_every_open_route_is_open_on_request_only(project: Project) -> None:
     conditions = project.template["Conditions"]
     assert conditions["HasOrigins"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "AllowedOrigins"}, ""]}]}
     routes = {name: one for name, one in project.template["Resources"].items() if one["Type"].endswith("::Route")}
@@ -255,7 +255,7 @@ def test_the_key_rotates_and_outlives_the_stack(project: Project) -> None:
     key = project.template["Resources"]["RequestStateKey"]
     assert key["Properties"]["EnableKeyRotation"] is True
     assert key["Properties"]["PendingWindowInDays"] == LONGEST_WINDOW
-    # on create: nobody holds a state yet of a stack that was never made
+    # on create: no client holds a state of a stack that did not exist
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
 
@@ -274,7 +274,7 @@ def test_each_variable_of_an_invocation_has_a_default_that_a_new_account_can_bea
     assert {name: parameters[name]["Default"] for name in nothing} == nothing
 
 
-def test_what_costs_money_says_how_much(project: Project) -> None:
+def test_a_parameter_that_costs_money_states_its_price(project: Project) -> None:
     parameters = project.template["Parameters"]
     assert {name for name, one in parameters.items() if "USD" in one["Description"]} == {
         "AlarmTopic",
@@ -287,14 +287,14 @@ def test_what_costs_money_says_how_much(project: Project) -> None:
     assert "1 USD a month" in project.template["Description"]
 
 
-def test_alarms_and_dashboard_are_there_only_for_somebody_who_is_told(project: Project) -> None:
+def test_alarms_and_dashboard_exist_only_with_a_recipient(project: Project) -> None:
     watching = ("AWS::CloudWatch::", "AWS::Logs::MetricFilter")
     resources = project.template["Resources"].values()
     watchers = [resource for resource in resources if resource["Type"].startswith(watching)]
     assert {resource.get("Condition") for resource in watchers} == {"HasAlarms"}
     alarms = project.of_type("AWS::CloudWatch::Alarm")
     filters = project.of_type("AWS::Logs::MetricFilter")
-    ours = {"Fn::Sub": "mcp-functions/${AWS::StackName}"}  # each stack has a namespace of its own
+    ours = {"Fn::Sub": "mcp-functions/${AWS::StackName}"}  # each stack has its own namespace
     counted = {(one, str(each["MetricNamespace"])) for one, each in _metrics(filters.values())}
     assert {(one["MetricName"], str(one["Namespace"])) for one in alarms.values()} == {
         ("Errors", "AWS/Lambda"),
@@ -313,7 +313,7 @@ def _metrics(filters: Iterable[dict[str, Any]]) -> Iterator[tuple[str, dict[str,
         yield metric["MetricName"], metric
 
 
-def test_a_bucket_is_there_only_for_who_asks_and_forgets_and_is_closed(project: Project) -> None:
+def test_a_bucket_is_optional_private_and_deletes_old_objects(project: Project) -> None:
     assert project.template["Conditions"]["HasOwnBlobs"] == {"Fn::Equals": [{"Ref": "BlobBucket"}, "new"]}
     bucket = project.template["Resources"]["Blobs"]
     assert (bucket["Condition"], bucket["DeletionPolicy"]) == ("HasOwnBlobs", "RetainExceptOnCreate")
@@ -322,7 +322,7 @@ def test_a_bucket_is_there_only_for_who_asks_and_forgets_and_is_closed(project: 
     assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
 
 
-def test_the_access_log_is_json_and_tells_neither_what_was_said_nor_by_whom(project: Project) -> None:
+def test_the_access_log_is_json_without_content_or_callers(project: Project) -> None:
     written = project.of_type("AWS::ApiGatewayV2::Stage")["DefaultStage"]["AccessLogSettings"]["Format"]["Fn::Sub"]
     assert set(json.loads(written)) >= {"service", "time", "route", "status", "integration_status", "ms"}
     told = set(re.findall(r"\$context\.([\w.]+)", written))
@@ -371,7 +371,7 @@ def _variables(block: dict[str, Any]) -> dict[str, Any]:
 # ---- The layer, and what functions may need
 
 
-def test_the_layer_ships_what_the_package_needs_and_what_was_tested() -> None:
+def test_the_layer_ships_the_packages_tested_dependencies() -> None:
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = {wanted.name: wanted for wanted in map(Requirement, metadata["dependencies"])}
     tested = {wanted.name: wanted for wanted in map(Requirement, metadata["optional-dependencies"]["dev"])}
@@ -384,7 +384,7 @@ def test_the_layer_ships_what_the_package_needs_and_what_was_tested() -> None:
         assert wanted == tested[wanted.name], f"the dev extra tests {tested[wanted.name]}, the layer ships {wanted}"
 
 
-def test_what_the_package_imports_is_what_it_declares() -> None:
+def test_the_package_declares_its_imports() -> None:
     package = ROOT / "layers/shared/mcp_functions"
     shipped = [path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in DEVELOPERS_ONLY]
     imported = {name for path in shipped for name in _imported(path.read_text(encoding="utf-8"))}
@@ -396,7 +396,7 @@ def test_what_the_package_imports_is_what_it_declares() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(FUNCTIONS.glob("*/app.py")), ids=lambda path: path.parent.name)
-def test_a_function_is_short_and_needs_only_what_its_layers_bring(path: Path) -> None:
+def test_a_function_is_short_and_imports_only_from_its_layers(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     assert len(source.splitlines()) <= MAX_LINES, f"{path.parent.name}: more than {MAX_LINES} lines are not one story"
     allowed = {"aws_lambda_powertools", "mcp_functions", "pydantic"} | sys.stdlib_module_names

@@ -1,7 +1,7 @@
-"""The public words keep an author's types: said with `assert_type`, and judged by both type checkers.
+"""The public names keep an author's types: `assert_type` states them, and both type checkers verify them.
 
-A checker reads tests/project/typing/ and runs nothing of it. Its mistakes.py holds what authors get wrong: a checker
-must see every line that is marked, and no other.
+A checker reads tests/project/typing/ without running it. mistakes.py holds common mistakes of authors: a checker must
+report every marked line and no other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STRICT = {"typeCheckingMode": "strict", "pythonVersion": "3.11", "extraPaths": [
 
 
 class Complaint(NamedTuple):
-    """What a checker says: about which file, which line, and by which of its rules."""
+    """A message of a checker: its file, line and rule."""
 
     file: str
     line: int
@@ -103,7 +103,7 @@ def test_pyright_sees_every_mistake_and_no_other(pyright: list[Complaint]) -> No
     assert {complaint.line for complaint in pyright} == marked().keys()
 
 
-def test_every_public_word_is_shown_to_the_type_checkers() -> None:
+def test_the_type_checkers_see_every_public_name() -> None:
     shown = "\n".join(file.read_text(encoding="utf-8") for file in RIGHT)
     unshown = {word for word in mcp_functions.__all__ if not re.search(rf"\b{word}\b", shown)}
     assert unshown == set()

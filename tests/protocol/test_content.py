@@ -92,7 +92,7 @@ def test_a_message_may_be_a_string() -> None:
     assert PromptMessage("user", "hi").wire() == {"role": "user", "content": {"type": "text", "text": "hi"}}
 
 
-def test_a_result_says_whether_it_failed_and_holds_structure_only_if_there_is_some() -> None:
+def test_a_result_has_an_error_flag_and_structured_content_only_if_given() -> None:
     assert call_tool_result(CallToolResult()) == {"content": [], "isError": False}
     assert call_tool_result(CallToolResult(["no"], is_error=True)) == {
         "content": [{"type": "text", "text": "no"}],
@@ -108,7 +108,7 @@ def test_one_string_is_one_block() -> None:
     assert call_tool_result(CallToolResult("abc"))["content"] == [{"type": "text", "text": "abc"}]
 
 
-def test_a_result_carries_its_meta() -> None:
+def test_a_result_has_its_meta() -> None:
     assert call_tool_result(CallToolResult("x", meta={"com.example/k": 1}))["_meta"] == {"com.example/k": 1}
 
 

@@ -1,6 +1,6 @@
-"""What an author brings from the official SDK is taken for what it is; what can be no result is refused by name.
+"""Functions may return types of the official SDK. Values that can be no result are refused with an error naming them.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import base64
@@ -154,7 +154,7 @@ def test_a_whole_result_of_the_official_sdk_is_the_result() -> None:
     assert result["_meta"]["example.com/k"] == 1
 
 
-def test_a_whole_result_of_the_official_sdk_keeps_what_the_signature_promises() -> None:
+def test_a_whole_result_of_the_official_sdk_must_match_the_return_type() -> None:
     class Total(BaseModel):
         total: int
 
@@ -172,12 +172,12 @@ class Elder(BaseModel, extra="allow"):
 
 
 def elder(name: str, **fields: object) -> Any:  # noqa: ANN401 - a model
-    """Make a value of a model of the official SDK 1.x: camelCase names, members that nobody defined are kept."""
+    """Make a value of a model of the official SDK 1.x, which has camelCase names and keeps undefined members."""
     kind = type(name, (Elder,), {"__module__": "mcp.types", "__annotations__": dict.fromkeys(fields, Any)})
     return kind(**fields)
 
 
-def test_the_models_of_the_first_sdk_are_taken_too() -> None:
+def test_models_of_the_official_sdk_1_are_accepted_too() -> None:
     image = elder("ImageContent", type="image", data=DATA, mimeType="image/png", annotations=None)
     whole = elder("CallToolResult", content=[image], structuredContent=None, isError=True, meta=None)
     assert call([image, "a"])["content"] == [PICTURE, text("a")]
@@ -192,7 +192,7 @@ def test_the_models_of_the_first_sdk_are_taken_too() -> None:
         tool(annotations=misspelt)(describe_nothing)
 
 
-def test_fastmcp_s_helpers_are_taken_by_what_they_can_be_turned_into() -> None:
+def test_helpers_of_fastmcp_are_accepted_by_their_conversions() -> None:
     def helper(name: str, **members: object) -> Any:  # noqa: ANN401 - a stand-in for a class of FastMCP
         return type(name, (), {"__module__": "fastmcp.utilities.types", **members})()
 
@@ -220,13 +220,13 @@ class TextContent(BaseModel):
     "value",
     [TextContent(text="hi"), [TextContent(text="hi")], {"type": "text", "text": "hi"}, {"content": [text("hi")]}],
 )
-def test_an_authors_own_model_or_dict_is_a_value_whatever_its_fields_are_named(value: object) -> None:
+def test_an_authors_model_or_dict_is_a_value_whatever_its_fields_are_named(value: object) -> None:
     result = call(value, type(value) if isinstance(value, BaseModel) else ...)
     assert result["structuredContent"] in (text("hi"), [text("hi")], {"content": [text("hi")]})
     assert result["content"][0]["text"] != "hi"
 
 
-def test_an_authors_own_class_with_a_method_named_wire_is_no_content() -> None:
+def test_an_authors_class_with_a_method_named_wire_is_no_content() -> None:
     class Bank:
         def wire(self) -> dict[str, Any]:
             return {"type": "text", "text": "sent"}
@@ -258,7 +258,7 @@ def test_messages_of_the_official_sdk_are_messages_of_a_prompt() -> None:
     assert (result["description"], len(result["messages"])) == ("Says hi", 1)
 
 
-def test_contents_of_the_official_sdk_are_what_a_resource_holds() -> None:
+def test_a_resource_may_return_contents_of_the_official_sdk() -> None:
     held = sdk.TextResourceContents(uri="a://c", text="hi", mime_type="text/plain")
     expected = {"uri": "a://c", "mimeType": "text/plain", "text": "hi"}
     values: list[tuple[object, list[dict[str, Any]]]] = [
@@ -295,14 +295,14 @@ def reading(value: object) -> Handler[..., Any]:
         reading(Text("hunter2")),
     ],
 )
-def test_a_type_of_the_protocol_stands_only_where_the_protocol_has_it(handler: Handler[..., Any]) -> None:
+def test_a_type_of_the_protocol_is_accepted_only_in_its_place(handler: Handler[..., Any]) -> None:
     with pytest.raises(DeveloperError) as caught:
         handler.call({"uri": "a://b"}, None)
     assert "hunter2" not in str(caught.value)
 
 
 class Dull:
-    """An object of a class that nobody knows."""
+    """An object of an unknown class."""
 
     def __repr__(self) -> str:
         return "hunter2"
@@ -359,14 +359,14 @@ LOOPED.append(LOOPED)
         pytest.param(10**5000, "int with NaN, Infinity or too many digits", id="digits"),
     ],
 )
-def test_what_can_be_no_result_is_refused_with_what_it_was_and_what_may_be(value: object, words: str) -> None:
+def test_an_unsupported_result_is_refused_with_its_type_and_the_supported_ones(value: object, words: str) -> None:
     with pytest.raises(DeveloperError, match=words) as caught:
         returning(value).call({}, None)
     assert "hunter2" not in str(caught.value)
     assert DATA not in str(caught.value)
 
 
-def test_a_coroutine_that_nobody_awaited_is_named() -> None:
+def test_an_error_names_a_coroutine_that_was_not_awaited() -> None:
     left = later()
     try:
         with pytest.raises(DeveloperError, match="list that holds a coroutine that nobody awaited"):
@@ -387,7 +387,7 @@ def test_a_coroutine_that_nobody_awaited_is_named() -> None:
         (sdk.Tool(name="a", input_schema={"type": "object", "default": None}), None),
     ],
 )
-def test_what_pydantic_can_turn_into_json_is_structured_content(value: object, plain: object) -> None:
+def test_every_value_that_pydantic_serializes_is_structured_content(value: object, plain: object) -> None:
     plain = plain or {"name": "a", "inputSchema": {"type": "object", "default": None}}
     assert call(value)["structuredContent"] == plain
 
@@ -442,7 +442,7 @@ SHOT = Image(PNG, "image/png")
         (sdk.CallToolResult | str, "a", [text("a")], ...),
     ],
 )
-def test_lists_and_unions_are_what_the_return_annotation_promises(
+def test_lists_and_unions_follow_the_return_annotation(
     annotation: object,
     value: object,
     content: list[dict[str, Any]],
@@ -496,7 +496,7 @@ def test_a_client_of_2025_gets_the_same_content() -> None:
 
 @tool
 def plain() -> str:
-    """Say nothing."""
+    """Return an empty text."""
     return ""
 
 
@@ -523,13 +523,13 @@ HINTS = {
         },
     ],
 )
-def test_hints_are_a_dict_or_a_model_and_stand_in_the_list(annotations: Any) -> None:  # noqa: ANN401
+def test_hints_are_a_dict_or_a_model_and_appear_in_the_list(annotations: Any) -> None:  # noqa: ANN401
     handler = tool(annotations=annotations)(plain.function)
     (entry,) = send(handler, "tools/list", {})["tools"]
     assert entry["annotations"] == HINTS
 
 
-def test_icons_and_annotations_of_the_official_sdk_stand_in_the_list() -> None:
+def test_icons_and_annotations_of_the_official_sdk_appear_in_the_list() -> None:
     icon = sdk.Icon(src="https://x.example/i.png", mime_type="image/png", sizes=["48x48", "any"], theme="dark")
     marked = sdk.Annotations(audience=["user"], priority=1, last_modified="2026-07-28T12:00:00Z")
     expected = icon.model_dump(by_alias=True)
@@ -581,7 +581,7 @@ def test_icons_and_annotations_of_the_official_sdk_stand_in_the_list() -> None:
         ({"description": b"x"}, "title and description are text"),
     ],
 )
-def test_what_a_decorator_says_wrongly_is_refused_where_it_stands(options: dict[str, Any], complaint: str) -> None:
+def test_an_invalid_option_of_a_decorator_is_refused_at_its_line(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(TypeError, match=complaint) as caught:
         tool(**options)(plain.function)
     assert f"{Path(__file__).name}:" in str(caught.value)
@@ -598,7 +598,7 @@ def test_what_a_decorator_says_wrongly_is_refused_where_it_stands(options: dict[
         ({"readOnlyHint": True}, "it says 'readOnlyHint', which is not known; known are: audience, priority"),
     ],
 )
-def test_a_resources_annotations_are_refused_likewise(annotations: Any, complaint: str) -> None:  # noqa: ANN401
+def test_invalid_annotations_of_a_resource_are_refused_too(annotations: Any, complaint: str) -> None:  # noqa: ANN401
     with pytest.raises(TypeError, match=complaint):
         resource("a://b", annotations=annotations)(plain.function)
 

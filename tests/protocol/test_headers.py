@@ -1,6 +1,6 @@
 """Headers repeat the body, and the order of the checks is the specification's.
 
-No `from __future__ import annotations` here: the tool below is read as an author writes it.
+No `from __future__ import annotations` here, because most authors' modules have none.
 """
 
 import base64
@@ -38,7 +38,7 @@ def admit(message: Any, **changed: str | None) -> None:  # noqa: ANN401 - a mess
         ("no/such/method", {"name": "x"}),
     ],
 )
-def test_a_request_whose_headers_say_what_it_says_is_admitted(method: str, params: dict[str, Any]) -> None:
+def test_a_request_with_matching_headers_is_admitted(method: str, params: dict[str, Any]) -> None:
     admit(wire.message(method, params))
 
 
@@ -60,7 +60,7 @@ def test_a_missing_header_is_named(name: str) -> None:
         ("mcp_name", ""),
     ],
 )
-def test_a_header_that_says_something_else_is_refused(name: str, value: str) -> None:
+def test_a_header_that_differs_from_the_body_is_refused(name: str, value: str) -> None:
     with pytest.raises(HeaderMismatch, match="does not say what the body says"):
         admit(wire.message("tools/call", CALL), **{name: value})
 
@@ -73,7 +73,7 @@ def test_other_methods_have_no_name_to_repeat() -> None:
     admit(wire.message("tools/list", {"name": "x"}), mcp_name="whatever")
 
 
-def test_a_name_that_is_no_string_is_left_to_the_method() -> None:
+def test_the_method_judges_a_name_that_is_no_string() -> None:
     admit(wire.message("tools/call", {"name": 7}))
 
 
@@ -91,7 +91,7 @@ def test_a_name_that_is_no_string_is_left_to_the_method() -> None:
         ),
     ],
 )
-def test_what_meta_lacks_is_said_before_any_header_is_read(meta: Any, text: str) -> None:  # noqa: ANN401
+def test_missing_members_of_meta_are_reported_before_headers_are_read(meta: Any, text: str) -> None:  # noqa: ANN401
     named = {wire.PREFIX + key: value for key, value in meta.items()} if isinstance(meta, dict) else meta
     with pytest.raises(InvalidParams) as caught:
         headers.admit({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"_meta": named}}, {})
@@ -104,7 +104,7 @@ def test_client_info_is_not_required() -> None:
     admit(message)
 
 
-def test_a_revision_we_do_not_speak_is_named_with_those_we_do() -> None:
+def test_an_unsupported_revision_is_refused_with_the_supported_ones() -> None:
     with pytest.raises(UnsupportedProtocolVersion) as caught:
         admit(wire.message("tools/list", version="v999"))
     assert caught.value.data == {"supported": ["2026-07-28"], "requested": "v999"}
@@ -200,7 +200,7 @@ def test_a_property_or_an_example_of_that_name_is_no_annotation() -> None:
     assert headers.declared({"type": "object", "properties": properties}) == {}
 
 
-def test_parameters_that_say_what_the_arguments_say_are_admitted() -> None:
+def test_header_parameters_that_match_the_arguments_are_admitted() -> None:
     arguments = {"region": "żory", "limit": 42, "dry": True, "where": {"zone": "b"}, "free": "x"}
     sent = {
         "mcp-param-region": wire.header("żory"),
@@ -234,7 +234,9 @@ def test_integers_are_compared_as_numbers(written: str) -> None:
         ({"where": "not an object"}, {"mcp-param-zone": "b"}),
     ],
 )
-def test_parameters_that_say_something_else_are_refused(arguments: dict[str, Any], sent: dict[str, str]) -> None:
+def test_header_parameters_that_differ_from_the_arguments_are_refused(
+    arguments: dict[str, Any], sent: dict[str, str]
+) -> None:
     with pytest.raises(HeaderMismatch, match=r"^The header mcp-param-"):
         headers.check_parameters(headers.declared(SCHEMA), arguments, sent)
 
@@ -309,7 +311,7 @@ def answer(placement: str, body: Any, named: dict[str, str]) -> tuple[int, Any]:
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @given(sent(), st.data())
-def test_a_header_that_contradicts_the_body_is_refused_whatever_era_the_body_is_of(
+def test_a_header_that_contradicts_the_body_is_refused_in_every_revision(
     placement: str, request_: tuple[Any, dict[str, str], dict[str, str]], data: st.DataObject
 ) -> None:
     body, needed, repeated = request_
@@ -330,7 +332,7 @@ def headers_differ(one: str, other: str) -> bool:
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @given(sent(), st.data())
-def test_a_header_that_agrees_is_never_the_reason_of_a_refusal_and_earlier_clients_need_none(
+def test_a_matching_header_is_never_refused_and_earlier_clients_need_none(
     placement: str, request_: tuple[Any, dict[str, str], dict[str, str]], data: st.DataObject
 ) -> None:
     body, needed, repeated = request_

@@ -109,7 +109,7 @@ def test_a_response_is_refused(member: str) -> None:
     "body",
     ["1", '"x"', "null", "true", "{}", '{"jsonrpc":"2.0"}', '{"method":"x"}', '{"jsonrpc":2.0,"method":"x"}'],
 )
-def test_other_json_is_no_request(body: str) -> None:
+def test_other_json_is_not_a_request(body: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse(body)
     assert caught.value.id is None
@@ -147,13 +147,13 @@ def test_a_refusal_names_the_id_if_there_is_one(body: str) -> None:
         b'{"a":"\xed\xa0\x80"}',
     ],
 )
-def test_what_is_not_json_in_utf_8_is_a_parse_error(body: bytes) -> None:
+def test_text_that_is_not_json_in_utf_8_is_a_parse_error(body: bytes) -> None:
     with pytest.raises(ParseError):
         json_reader.loads(body)
 
 
 @pytest.mark.parametrize("body", ['{"a":1,"a":1}', '{"b":{"a":1,"a":2}}', r'{"a":1,"\u0061":2}', '[{"a":1,"a":2}]'])
-def test_a_key_that_comes_twice_is_refused(body: str) -> None:
+def test_a_repeated_key_is_refused(body: str) -> None:
     with pytest.raises(ParseError, match="twice"):
         json_reader.loads(body)
 
@@ -233,13 +233,13 @@ def test_a_whole_pair_and_an_escaped_backslash_are_text(text: str, value: str) -
     assert json_reader.loads(text) == value
 
 
-def test_a_parse_error_says_nothing_of_the_text() -> None:
+def test_a_parse_error_omits_the_text() -> None:
     with pytest.raises(ParseError) as caught:
         json_reader.loads('{"password": hunter2}')
     assert "hunter2" not in f"{caught.value} {caught.value.reason} {caught.value.__cause__}"
 
 
-def test_what_is_written_is_one_line_without_blanks() -> None:
+def test_a_written_message_is_one_line_without_blanks() -> None:
     assert json_writer.dumps({"a": [1, "ż\n"], "b": None}) == '{"a":[1,"ż\\n"],"b":null}'
 
 
@@ -266,7 +266,7 @@ def test_a_member_that_was_written_before_is_written_as_if_anew(members: Any, na
 
 
 @given(values)
-def test_what_is_written_is_read_back(value: object) -> None:
+def test_a_written_message_is_read_back_unchanged(value: object) -> None:
     assert json_reader.loads(json_writer.dumps(value)) == value
 
 
@@ -304,7 +304,7 @@ def strictly(text: str) -> object:
 @example(r'{"a":{"b":1,"c":2},"a":"::"}')
 @example('{"a":":","a":":"}')
 @example('[{"a":1,"b":":"},{"a":{"b":1}}]')
-def test_what_is_read_is_what_a_reader_that_guesses_nothing_reads(text: str) -> None:
+def test_the_reader_agrees_with_a_strict_second_reader(text: str) -> None:
     try:
         expected = strictly(text)
     except ValueError:
@@ -315,7 +315,7 @@ def test_what_is_read_is_what_a_reader_that_guesses_nothing_reads(text: str) -> 
 
 
 @pytest.mark.parametrize("text", [r'{"a":1,"\u0061":"\u003a"}', '{"a":":","a":2}', '{"a":1,"b":{"a":":","a":1}}'])
-def test_a_key_that_comes_twice_is_found_whatever_stands_beside_it(text: str) -> None:
+def test_a_repeated_key_is_found_anywhere(text: str) -> None:
     with pytest.raises(ParseError, match="twice"):
         json_reader.loads(f'["x:",{text}]')
 

@@ -1,4 +1,4 @@
-"""What an author returns is what the method's result says."""
+"""The return value of a function becomes the result of its method."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_whole_result_is_passed_on() -> None:
 @pytest.mark.parametrize(
     "value", [object(), {"hunter2": object()}, [print], float("nan"), {1: {"x": float("inf")}}, b"hunter2"]
 )
-def test_what_json_cannot_carry_is_the_developers_error_and_is_not_quoted(value: Any) -> None:  # noqa: ANN401
+def test_a_value_that_json_cannot_hold_is_the_developers_error_and_is_not_quoted(value: Any) -> None:  # noqa: ANN401
     with pytest.raises(DeveloperError, match=r"^JSON cannot carry what the function returned ") as caught:
         results.call_tool_result(value)
     assert type(value).__name__ in str(caught.value)
@@ -178,6 +178,6 @@ def test_a_resource_does_not_hold_content_for_a_model(value: Any) -> None:  # no
         results.read_resource_contents(value, "a://b", None)
 
 
-def test_a_resource_holds_nothing_that_json_cannot_carry() -> None:
+def test_a_resource_that_json_cannot_hold_is_refused() -> None:
     with pytest.raises(DeveloperError, match="JSON cannot carry"):
         results.read_resource_contents({"a": object()}, "a://b", None)

@@ -32,7 +32,7 @@ def test_more_of_rfc_6570_is_refused(template: str) -> None:
         uri_templates.list_variables(template)
 
 
-def test_a_variable_stands_once() -> None:
+def test_a_variable_may_appear_only_once() -> None:
     with pytest.raises(ValueError, match="uses a variable twice"):
         uri_templates.list_variables("a://{x}/{+x}")
 
@@ -74,14 +74,14 @@ def test_bytes_that_are_not_utf_8_name_nothing() -> None:
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
-def test_what_is_expanded_is_matched_back(one: str, two: str) -> None:
+def test_an_expanded_value_is_matched_back(one: str, two: str) -> None:
     uri = f"a://{quote(one, safe='', errors='surrogatepass')}/b/{quote(two, safe='', errors='surrogatepass')}"
     found = uri_templates.match("a://{one}/b/{two}", uri)
     assert found == {"one": one, "two": two}
 
 
 @given(st.text(min_size=1))
-def test_what_is_expanded_with_a_plus_is_matched_back(path: str) -> None:
+def test_a_value_expanded_with_a_plus_is_matched_back(path: str) -> None:
     uri = f"file:///{quote(path, safe=RESERVED)}"
     assert uri_templates.match("file:///{+path}", uri) == {"path": path}
 
@@ -104,14 +104,14 @@ templates = st.lists(st.sampled_from(["{a}", "{+b}", "{c}", "{+d}", "/", "-", "x
     templates.filter(lambda text: all(text.count(variable) < 2 for variable in "abcd")),
     st.text(st.sampled_from("/-x"), max_size=12),
 )
-def test_it_is_read_as_a_regular_expression_would_read_it(template: str, uri: str) -> None:
+def test_a_template_matches_like_a_regular_expression(template: str, uri: str) -> None:
     assert uri_templates.match(template, uri) == by_backtracking(template, uri)
 
 
 @pytest.mark.parametrize("template", ["x://{a}-{b}-{c}end", "x://{+a}/{+b}/{+c}/{+d}end", "x://{a}{b}{c}{d}end"])
-def test_what_a_match_costs_grows_with_the_length_of_the_uri_and_no_faster(template: str) -> None:
+def test_the_cost_of_a_match_grows_linearly_with_the_uri(template: str) -> None:
     def cost(length: int) -> int:
-        """Count the lines that run: a regular expression took seconds for a thousand characters of such a URI."""
+        """Count the lines that run. A regular expression needed seconds for such a URI of a thousand characters."""
         lines = 0
 
         def count(*_arguments: Any) -> Any:  # noqa: ANN401 - a trace function traces with itself

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from mcp_functions import AuditRecord, Elicit, ListRoots, Question, Sample, prompt, serve, tool
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.request_state import principal_digest
+from mcp_functions.seal.claims import principal_digest
 from mcp_functions.testing import Conversation
 
 
@@ -26,7 +26,7 @@ YES = {"ok": True}
 
 
 class Ledger(list[AuditRecord]):
-    """What an author's audit function was told."""
+    """The records that an author's audit function received."""
 
     def write(self, record: AuditRecord) -> None:
         self.append(record)
@@ -48,7 +48,7 @@ def transfer(euros: int, *, elicit: Elicit) -> str:
     return f"{euros} to {to}: {elicit('consent', f'Send {euros} EUR to {to}?', Ok).ok}"
 
 
-def test_every_round_tells_what_it_asked_and_how_the_one_before_was_answered(ledger: Ledger) -> None:
+def test_each_rounds_record_names_its_questions_and_the_previous_answers(ledger: Ledger) -> None:
     talk = Conversation(serve(transfer, audit=ledger.write)).call(euros=7)
     assert talk.accept(to={"name": "Ann"}).accept(consent=YES).text == "7 to Ann: True"
     assert ledger.told == [
@@ -61,21 +61,21 @@ def test_every_round_tells_what_it_asked_and_how_the_one_before_was_answered(led
     assert {record.principal for record in ledger} == {None}
 
 
-def test_every_conversation_has_a_name_of_its_own(ledger: Ledger) -> None:
+def test_every_conversation_has_another_flow(ledger: Ledger) -> None:
     function = serve(transfer, audit=ledger.write)
     for _ in range(2):
         Conversation(function).call(euros=7)
     assert len({record.flow for record in ledger}) == 2
 
 
-def test_it_tells_who_calls_by_the_digest_that_the_state_has(ledger: Ledger) -> None:
+def test_a_record_names_the_caller_by_the_digest_in_the_state(ledger: Ledger) -> None:
     alice = Principal("https://issuer.example", "alice", "client")
     Conversation(serve(transfer, audit=ledger.write), principal=alice).call(euros=7)
     assert ledger[0].principal == principal_digest(alice)
     assert "alice" not in str(ledger)
 
 
-def test_it_tells_a_decline_also_where_that_is_an_error(ledger: Ledger) -> None:
+def test_a_declined_question_is_recorded_even_where_it_is_an_error(ledger: Ledger) -> None:
     @prompt
     def brief(*, elicit: Elicit) -> str:
         return elicit("audience", "For whom?", Name).name
@@ -90,7 +90,7 @@ def test_it_tells_a_decline_also_where_that_is_an_error(ledger: Ledger) -> None:
     ]
 
 
-def test_it_tells_an_answer_that_did_not_fit_from_one_that_did(ledger: Ledger) -> None:
+def test_a_record_distinguishes_an_invalid_answer_from_a_valid_one(ledger: Ledger) -> None:
     talk = Conversation(serve(transfer, audit=ledger.write)).call(euros=7).accept(to={})
     assert ledger.told[1] == (2, talk.messages, {"to": "invalid"})
     assert "Please answer again" in ledger[1].asked["to"]
@@ -98,14 +98,14 @@ def test_it_tells_an_answer_that_did_not_fit_from_one_that_did(ledger: Ledger) -
     assert ledger.told[2][2] == {"to": "invalid"}
 
 
-def test_it_tells_no_answer_that_does_not_count(ledger: Ledger) -> None:
+def test_a_record_omits_answers_that_do_not_count(ledger: Ledger) -> None:
     talk = Conversation(serve(transfer, audit=ledger.write)).call(euros=7)
     talk.answer(consent={"action": "accept", "content": YES})
     talk.accept(to={"name": "Ann"}).accept(to={"name": "Eve"}, consent=YES)
     assert [answered for _round, _asked, answered in ledger.told] == [{}, {}, {"to": "accept"}, {"consent": "accept"}]
 
 
-def test_it_never_tells_what_was_answered(ledger: Ledger) -> None:
+def test_a_record_never_holds_the_content_of_an_answer(ledger: Ledger) -> None:
     talk = Conversation(serve(transfer, audit=ledger.write)).call(euros=7)
     talk.accept(to={"name": "a well-kept name", "more": "a secret"}).decline()
     told = str([(record.answered, record.flow, record.handler) for record in ledger])
@@ -113,12 +113,12 @@ def test_it_never_tells_what_was_answered(ledger: Ledger) -> None:
     assert "secret" not in str(ledger)
 
 
-def test_a_round_that_is_repeated_is_told_again_under_the_same_name_and_number(ledger: Ledger) -> None:
+def test_a_repeated_round_is_recorded_again_with_the_same_flow_and_number(ledger: Ledger) -> None:
     Conversation(serve(transfer, audit=ledger.write)).call(euros=7).accept(to={"name": "Ann"}).retry()
     assert ledger[1] == ledger[2]
 
 
-def test_models_clients_and_pages_are_told_too(ledger: Ledger) -> None:
+def test_questions_to_models_clients_and_pages_are_recorded_too(ledger: Ledger) -> None:
     @tool
     def various(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
         elicit.url("page", "Please sign in", "https://example.com/")
@@ -136,12 +136,12 @@ def test_models_clients_and_pages_are_told_too(ledger: Ledger) -> None:
     ]
 
 
-def test_what_is_not_sent_is_not_told(ledger: Ledger) -> None:
+def test_a_question_that_is_not_sent_is_not_recorded(ledger: Ledger) -> None:
     assert Conversation(serve(transfer, audit=ledger.write), capabilities={}).call(euros=7).error["code"] == -32021
     assert ledger.told == [(1, {}, {})]
 
 
-def test_functions_that_never_ask_have_nothing_to_tell(ledger: Ledger) -> None:
+def test_functions_that_never_ask_make_no_records(ledger: Ledger) -> None:
     @tool
     def add(a: int, b: int) -> int:
         return a + b
@@ -150,7 +150,7 @@ def test_functions_that_never_ask_have_nothing_to_tell(ledger: Ledger) -> None:
     assert ledger == []
 
 
-def test_a_function_that_fails_is_told_with_the_answers_it_had(ledger: Ledger) -> None:
+def test_a_failed_function_is_recorded_with_its_answers(ledger: Ledger) -> None:
     @tool
     def breaks(*, elicit: Elicit) -> str:
         message = elicit("name", "Who?", Name).name
@@ -160,7 +160,7 @@ def test_a_function_that_fails_is_told_with_the_answers_it_had(ledger: Ledger) -
     assert ledger.told[1] == (2, {}, {"name": "accept"})
 
 
-def test_what_cannot_be_written_down_does_not_happen(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_question_whose_record_fails_is_not_sent(caplog: pytest.LogCaptureFixture) -> None:
     def full(_record: AuditRecord) -> None:
         message = "the ledger is full of secrets"
         raise OSError(message)

@@ -64,7 +64,7 @@ def test_more_work_than_a_round_has_time_for_completes(
     assert max(worked) <= LAMBDA - MARGIN_SECONDS
 
 
-def test_four_minutes_are_too_long_for_a_function_that_did_not_say_so(harness: Harness, clock: Clock) -> None:
+def test_a_function_without_a_declaration_may_not_take_four_minutes(harness: Harness, clock: Clock) -> None:
     result = Person().call_tool(f"{harness.url}/slow", "slow", {"parts": 40, "seconds": 6})
     assert result.is_error
     assert text(result) == (
@@ -146,7 +146,7 @@ def test_the_gateways_time_counts_from_when_it_got_the_request(hours: Hours, lat
     [int(NOW), 0, -1, int((NOW - 61) * 1000), int((NOW + 1) * 1000), "1785000000000", None, NOW * 1000],
     ids=["seconds, as SAM local writes", "nothing", "nonsense", "old", "ahead", "text", "null", "a fraction"],
 )
-def test_a_time_that_cannot_be_this_requests_is_ignored(hours: Hours, began: object) -> None:
+def test_an_implausible_request_time_is_ignored(hours: Hours, began: object) -> None:
     first_round(served(hours, parts(hours, 6, 6, 6, 6, 6)), began=began, remaining=900)
     assert hours.done == [0, 1, 2, 3]  # thirty seconds from now on
 
@@ -156,7 +156,7 @@ def test_the_longest_step_counts_not_the_last(hours: Hours) -> None:
     assert hours.done == [0, 1, 2]
 
 
-def test_a_declared_duration_counts_instead(hours: Hours) -> None:
+def test_a_declared_duration_replaces_the_measured_one(hours: Hours) -> None:
     @tool
     def declared(*, step: Step) -> str:
         step("long", hours.work, 0, 15)
@@ -181,13 +181,13 @@ def test_a_round_that_is_ended_remembers_the_longest_step(hours: Hours) -> None:
     assert (talk.done, hours.done) == (False, [0, 1])
 
 
-def test_a_clock_that_is_set_back_does_not_make_room(hours: Hours) -> None:
+def test_a_clock_that_is_set_back_gives_no_extra_time(hours: Hours) -> None:
     talk = Conversation(served(hours, parts(hours, 6, -3600, 6, 6, 6, 6, 6))).call()
     assert talk.done
     assert hours.done == [0, 1, 2, 3, 4, 5, 6]
 
 
-def test_a_repeated_round_does_its_own_part_again_and_no_other(hours: Hours) -> None:
+def test_a_repeated_round_runs_only_its_own_steps_again(hours: Hours) -> None:
     talk = Conversation(served(hours, parts(hours, *[6] * 10))).call().answer()
     assert hours.done == [0, 1, 2, 3, 4, 5, 6, 7]
     assert talk.retry().answer().text == str(list(range(10)))
@@ -212,7 +212,7 @@ def test_two_rounds_in_a_row_may_end_without_a_question(hours: Hours) -> None:
 
 
 @pytest.mark.parametrize("sheds", [0, 1, 2, 5])
-def test_one_more_is_a_tool_error_that_names_the_setting(hours: Hours, sheds: int) -> None:
+def test_one_round_too_many_without_a_question_is_a_tool_error(hours: Hours, sheds: int) -> None:
     talk = Conversation(served(hours, parts(hours, *[20] * 9, max_sheds=sheds))).call()
     for _ in range(sheds):
         assert not talk.done
@@ -221,7 +221,7 @@ def test_one_more_is_a_tool_error_that_names_the_setting(hours: Hours, sheds: in
     assert "max_sheds" in talk.text
 
 
-def test_a_question_in_between_begins_a_new_row(hours: Hours) -> None:
+def test_a_question_resets_the_count_of_rounds_without_one(hours: Hours) -> None:
     @tool
     def asks_in_between(*, elicit: Elicit, step: Step) -> str:
         for n in range(6):
@@ -236,7 +236,7 @@ def test_a_question_in_between_begins_a_new_row(hours: Hours) -> None:
     assert hours.done == [0, 1, 2, 3, 4, 5]
 
 
-def test_no_except_can_hide_that_it_takes_too_long(hours: Hours) -> None:
+def test_no_except_clause_hides_that_a_function_takes_too_long(hours: Hours) -> None:
     @tool(max_sheds=1)
     def careless(*, step: Step) -> str:
         found = []
@@ -264,7 +264,7 @@ def test_a_prompt_that_takes_too_long_is_an_error(hours: Hours) -> None:
 # By hand.
 
 
-def test_a_round_may_be_ended_by_hand(hours: Hours) -> None:
+def test_an_author_may_end_a_round(hours: Hours) -> None:
     @tool
     def by_hand(*, step: Step) -> str:
         first = step("first", hours.work, 1, 0)
@@ -280,7 +280,7 @@ def test_a_round_may_be_ended_by_hand(hours: Hours) -> None:
     assert hours.done == [1, 2]
 
 
-def test_a_round_that_has_done_nothing_may_not_be_ended_by_hand(hours: Hours, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_author_may_not_end_a_round_without_a_new_step(hours: Hours, caplog: pytest.LogCaptureFixture) -> None:
     @tool
     def idle(*, step: Step) -> str:
         step.shed()
@@ -290,10 +290,10 @@ def test_a_round_that_has_done_nothing_may_not_be_ended_by_hand(hours: Hours, ca
     assert caplog.messages[-1].startswith(f"failed: {expected} at ")
 
 
-# What a conversation needs on the way.
+# Whole conversations.
 
 
-def test_work_in_parts_goes_on_in_any_process(hours: Hours) -> None:
+def test_work_in_parts_continues_in_any_process(hours: Hours) -> None:
     handler = parts(hours, *[6] * 10)
     talk = Conversation(served(hours, handler)).call()
     while not talk.done:
@@ -302,7 +302,7 @@ def test_work_in_parts_goes_on_in_any_process(hours: Hours) -> None:
     assert hours.done == list(range(10))
 
 
-def test_what_the_event_says_is_what_the_conversation_says(hours: Hours) -> None:
+def test_the_recorded_event_matches_the_conversation(hours: Hours) -> None:
     """The helper's events come at the function's own time, unless a test brings another."""
     talk = Conversation(served(hours, parts(hours, 6))).call()
     assert talk.rounds[0][0]["requestContext"]["timeEpoch"] == NOW * 1000

@@ -40,9 +40,10 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.protocol.errors import DeveloperError, InputRequired
-from mcp_functions.rounds.questions import MAX_REWORDINGS
+from mcp_functions.protocol.errors import InputRequired
+from mcp_functions.rounds.questions import MAX_MESSAGE_CHANGES
 from mcp_functions.testing import Conversation
+from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,69 +69,57 @@ SAID = {"role": "assistant", "content": {"type": "text", "text": "sunny"}, "mode
 ROOTS = {"roots": [{"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}]}
 
 
-def talk_to(handler: Handler[..., Any], **options: Any) -> Conversation:  # noqa: ANN401 - of Conversation
-    return Conversation(serve(handler), **options)
-
-
-@pytest.fixture
-def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
-    """Says what a test tells the author of a tool that broke a rule; the client and the log are told less."""
-
-    def blamed(talk: Conversation) -> str:
-        assert talk.status == 200
-        assert talk.text == f"The tool {talk.function} failed unexpectedly. The server's log says why."
-        assert isinstance(talk.raised, DeveloperError)
-        assert caplog.messages[-1].startswith(f"failed: {talk.raised.rule} at ")
-        return str(talk.raised)
-
-    return blamed
-
-
 # Questions that break a rule.
 
 
-def test_who_takes_the_form_for_the_message_is_told_what_a_form_is(blamed: Callable[[Conversation], str]) -> None:
+def test_an_author_who_swaps_form_and_message_gets_an_error_that_explains_forms(
+    author_error: Callable[[Conversation], str],
+) -> None:
     @tool
     def swapped(*, elicit: Elicit) -> str:
         return elicit("guest", Name, "Who?").name  # type: ignore[arg-type]
 
-    assert blamed(talk_to(swapped).call()).startswith("guest: a form is a dataclass, a TypedDict, a pydantic model")
+    assert author_error(talk_to(swapped).call()).startswith(
+        "guest: a form is a dataclass, a TypedDict, a pydantic model"
+    )
 
 
-def test_two_questions_under_one_key_are_refused_by_name(blamed: Callable[[Conversation], str]) -> None:
+def test_two_questions_under_one_key_are_refused_by_name(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def forgetful(*, elicit: Elicit) -> list[str]:
         return [elicit("guest", f"Who is guest {n}?", Name).name for n in range(3)]
 
     talk = talk_to(forgetful).call().accept(guest=ANN)
-    assert blamed(talk) == "two different questions under the key 'guest': give each question a key of its own"
+    assert author_error(talk) == "two different questions under the key 'guest': give each question a key of its own"
 
 
-def test_one_question_with_two_forms_is_two_questions(blamed: Callable[[Conversation], str]) -> None:
+def test_one_question_with_two_forms_is_two_questions(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def forgetful(*, elicit: Elicit) -> str:
         return elicit("it", "Well?", Name).name + str(elicit("it", "Well?", Ok).ok)
 
-    assert "two different questions under the key 'it'" in blamed(talk_to(forgetful).call().accept(it=ANN))
+    assert "two different questions under the key 'it'" in author_error(talk_to(forgetful).call().accept(it=ANN))
 
 
-def test_two_of_one_key_together_are_refused_at_once(blamed: Callable[[Conversation], str]) -> None:
+def test_two_questions_with_one_key_in_one_call_are_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def forgetful(*, elicit: Elicit) -> str:
         return str(elicit.together(Question("it", "Who?", Name), Question("it", "Where?", Name)))
 
-    assert "two different questions under the key 'it'" in blamed(talk_to(forgetful).call())
+    assert "two different questions under the key 'it'" in author_error(talk_to(forgetful).call())
 
 
-def test_a_declared_question_and_one_of_the_function_share_the_keys(blamed: Callable[[Conversation], str]) -> None:
+def test_a_declared_question_and_an_inline_question_may_not_have_the_same_key(
+    author_error: Callable[[Conversation], str],
+) -> None:
     @tool
     def forgetful(*, it: Annotated[Name, Ask("Who?")], elicit: Elicit) -> str:
         return it.name + elicit("it", "Who else?", Name).name
 
-    assert "two different questions under the key 'it'" in blamed(talk_to(forgetful).call().accept(it=ANN))
+    assert "two different questions under the key 'it'" in author_error(talk_to(forgetful).call().accept(it=ANN))
 
 
-def test_a_question_that_changes_in_every_round_is_refused_by_name(blamed: Callable[[Conversation], str]) -> None:
+def test_a_question_that_changes_in_every_round_is_refused_by_name(author_error: Callable[[Conversation], str]) -> None:
     clock = Counter[str]()
 
     @tool
@@ -139,9 +128,9 @@ def test_a_question_that_changes_in_every_round_is_refused_by_name(blamed: Calla
         return elicit("consent", f"It is 12:0{clock['it']}. Go on?", Ok).model_dump_json()
 
     talk = talk_to(ticking).call()
-    for _ in range(MAX_REWORDINGS):
+    for _ in range(MAX_MESSAGE_CHANGES):
         assert talk.accept(consent=YES).asked == ["consent"]
-    assert blamed(talk.accept(consent=YES)) == (
+    assert author_error(talk.accept(consent=YES)) == (
         "the question 'consent' says something else in every round, so no answer ever belongs to it: "
         "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
     )
@@ -149,7 +138,7 @@ def test_a_question_that_changes_in_every_round_is_refused_by_name(blamed: Calla
 
 @pytest.mark.parametrize("place", ["alone", "in a step", "after an answer", "in a task of its own"])
 def test_a_signal_that_the_function_raises_itself_is_refused_by_name(
-    place: str, blamed: Callable[[Conversation], str], caplog: pytest.LogCaptureFixture
+    place: str, author_error: Callable[[Conversation], str], caplog: pytest.LogCaptureFixture
 ) -> None:
     def raise_signal() -> str:
         raise InputRequired
@@ -176,12 +165,14 @@ def test_a_signal_that_the_function_raises_itself_is_refused_by_name(
     talk = talk_to(tool(name="raising")(functions[place])).call()
     if not talk.done:
         talk.accept(name=ANN)
-    assert blamed(talk) == "a function raised InputRequired by hand; to ask, it takes a capability after *"
+    assert author_error(talk) == "a function raised InputRequired by hand; to ask, it takes a capability after *"
     assert f"{__file__}:" in caplog.messages[-1]
 
 
 @pytest.mark.parametrize("ask", ["question", "message", "url", "sample", "roots", "low level"])
-def test_a_key_or_message_that_is_no_text_is_refused(ask: str, blamed: Callable[[Conversation], str]) -> None:
+def test_a_key_or_message_that_is_not_a_string_is_refused(
+    ask: str, author_error: Callable[[Conversation], str]
+) -> None:
     """JSON writes the key 3 as "3": no answer to the question would ever be found."""
     three: Any = 3
 
@@ -206,7 +197,7 @@ def test_a_key_or_message_that_is_no_text_is_refused(ask: str, blamed: Callable[
 
     what = "message" if ask == "message" else "key"
     talk = talk_to(low if ask == "low level" else numbering).call()
-    assert blamed(talk) == f"a question's {what} is text, and not of type int"
+    assert author_error(talk) == f"a question's {what} is text, and not of type int"
 
 
 CHANGING = "a question's key must be the same in every round: the answer to '"
@@ -214,7 +205,7 @@ CHANGING = "a question's key must be the same in every round: the answer to '"
 
 @pytest.mark.parametrize("stable", [True, False], ids=["behind a question that stays", "the only question"])
 def test_a_key_that_changes_in_every_round_is_refused_by_name(
-    blamed: Callable[[Conversation], str], *, stable: bool
+    author_error: Callable[[Conversation], str], *, stable: bool
 ) -> None:
     @tool
     def drawing(*, elicit: Elicit) -> str:
@@ -226,7 +217,7 @@ def test_a_key_that_changes_in_every_round_is_refused_by_name(
         talk.accept(name=ANN)
     (first,) = talk.asked
     (second,) = talk.accept(**{first: YES}).asked
-    reason = blamed(talk.accept(**{second: YES}))
+    reason = author_error(talk.accept(**{second: YES}))
     assert reason.startswith(f"{CHANGING}{second}' was never read, and '")
     assert reason.endswith(
         "asks the same again; make keys from the arguments, answers and recorded values (step, step.uuid()), not at "
@@ -235,8 +226,8 @@ def test_a_key_that_changes_in_every_round_is_refused_by_name(
 
 
 @pytest.mark.parametrize("ask", ["url", "sample", "roots", "together", "async", "careless", "declined"])
-def test_whatever_is_asked_under_a_key_that_changes_is_refused_by_name(
-    ask: str, blamed: Callable[[Conversation], str]
+def test_any_kind_of_question_with_a_changing_key_is_refused_by_name(
+    ask: str, author_error: Callable[[Conversation], str]
 ) -> None:
     @tool
     async def clocked(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
@@ -272,7 +263,7 @@ def test_whatever_is_asked_under_a_key_that_changes_is_refused_by_name(
     for _ in range(2):
         assert not talk.done
         talk.answer(**{key: responses.get(ask, accepted(name="Ann")) for key in talk.asked})
-    assert blamed(talk).startswith(f"{CHANGING}q2")
+    assert author_error(talk).startswith(f"{CHANGING}q2")
 
 
 def test_a_key_may_change_once_and_again_when_its_answer_was_read() -> None:
@@ -293,7 +284,7 @@ def test_a_key_may_change_once_and_again_when_its_answer_was_read() -> None:
     assert talk.accept(newest=ANN).asked == ["after-newest"]
 
 
-def test_versions_that_take_turns_may_have_other_keys_for_the_same_loop() -> None:
+def test_alternating_versions_may_use_different_keys_for_the_same_loop() -> None:
     def version(prefix: str) -> Handler[..., Any]:
         @tool
         def listed(*, elicit: Elicit) -> list[str]:
@@ -309,7 +300,7 @@ def test_versions_that_take_turns_may_have_other_keys_for_the_same_loop() -> Non
     assert talk.result["structuredContent"] == ["Ann"] * 3
 
 
-def test_a_question_for_each_price_of_an_hour_is_asked_under_a_key_for_each() -> None:
+def test_questions_for_a_changing_price_may_have_a_key_for_each_price() -> None:
     prices = iter(range(420, 430))
 
     @tool
@@ -323,7 +314,7 @@ def test_a_question_for_each_price_of_an_hour_is_asked_under_a_key_for_each() ->
         talk.accept(**{f"consent-{price}": YES})
 
 
-def test_loops_gathers_and_branches_may_say_the_same_under_many_keys() -> None:
+def test_loops_gathers_and_branches_may_use_one_message_with_many_keys() -> None:
     @tool
     async def many(*, elicit: Elicit) -> int:
         async def confirm(key: str) -> bool:
@@ -345,7 +336,7 @@ def test_loops_gathers_and_branches_may_say_the_same_under_many_keys() -> None:
     assert talk.text == "8"
 
 
-def test_the_low_level_may_have_a_new_key_for_each_round() -> None:
+def test_a_low_level_function_may_use_a_new_key_in_each_round() -> None:
     @tool
     def insists(*, answers: InputResponses) -> str | InputRequiredResult:
         if len(answers) == 5:
@@ -358,7 +349,7 @@ def test_the_low_level_may_have_a_new_key_for_each_round() -> None:
     assert talk.text == "5 answers"
 
 
-def test_a_price_may_change_and_the_answer_counts_for_the_price_it_was_given_to() -> None:
+def test_an_answer_counts_only_for_the_price_in_its_question() -> None:
     price = [420]
 
     @tool
@@ -374,8 +365,8 @@ def test_a_price_may_change_and_the_answer_counts_for_the_price_it_was_given_to(
     assert talk.retry().text == "420: True"
 
 
-def test_a_loop_that_waits_for_another_answer_ends_with_a_word_to_its_author(
-    blamed: Callable[[Conversation], str],
+def test_a_loop_that_repeats_a_question_ends_with_an_error_for_its_author(
+    author_error: Callable[[Conversation], str],
 ) -> None:
     @tool
     def waiting(*, elicit: Elicit) -> str:
@@ -384,13 +375,13 @@ def test_a_loop_that_waits_for_another_answer_ends_with_a_word_to_its_author(
         return "sure"
 
     assert talk_to(waiting).call().accept(sure=YES).text == "sure"
-    assert blamed(talk_to(waiting).call().accept(sure=NO)) == (
+    assert author_error(talk_to(waiting).call().accept(sure=NO)) == (
         "the question 'sure' is asked over and over in one round, but an answer stays as it is: "
         "give it a key of its own each time round a loop"
     )
 
 
-def test_a_helper_may_ask_the_same_for_a_thousand_rows() -> None:
+def test_a_helper_may_ask_one_question_for_a_thousand_rows() -> None:
     @tool
     def convert(*, elicit: Elicit) -> int:
         return sum(len(elicit("currency", "Which currency?", Name).name) for _row in range(1000))
@@ -399,9 +390,9 @@ def test_a_helper_may_ask_the_same_for_a_thousand_rows() -> None:
 
 
 @pytest.mark.parametrize("form", [object(), dict, Any, 7])
-def test_a_form_that_is_none_is_refused_even_by_those_who_catch_everything(
+def test_an_invalid_form_is_refused_even_if_the_function_catches_everything(
     form: Any,  # noqa: ANN401 - that is what is tried
-    blamed: Callable[[Conversation], str],
+    author_error: Callable[[Conversation], str],
 ) -> None:
     @tool
     def careless(*, elicit: Elicit) -> str:
@@ -409,11 +400,11 @@ def test_a_form_that_is_none_is_refused_even_by_those_who_catch_everything(
             return str(elicit("it", "Well?", form))
         return "well"
 
-    assert blamed(talk_to(careless).call()).startswith("it: a form ")
+    assert author_error(talk_to(careless).call()).startswith("it: a form ")
 
 
-def test_a_page_that_no_browser_opens_is_refused_even_by_those_who_catch_everything(
-    blamed: Callable[[Conversation], str],
+def test_an_invalid_page_url_is_refused_even_if_the_function_catches_everything(
+    author_error: Callable[[Conversation], str],
 ) -> None:
     @tool
     def careless(*, elicit: Elicit) -> str:
@@ -421,10 +412,10 @@ def test_a_page_that_no_browser_opens_is_refused_even_by_those_who_catch_everyth
             elicit.url("page", "Open it", "javascript:alert(1)")
         return "opened"
 
-    assert "https://" in blamed(talk_to(careless).call())
+    assert "https://" in author_error(talk_to(careless).call())
 
 
-def test_a_rule_broken_in_an_async_task_is_told_too(blamed: Callable[[Conversation], str]) -> None:
+def test_a_broken_rule_in_an_async_task_is_reported_too(author_error: Callable[[Conversation], str]) -> None:
     @tool
     async def forgetful(*, elicit: Elicit) -> str:
         async def ask(n: int) -> str:
@@ -435,7 +426,7 @@ def test_a_rule_broken_in_an_async_task_is_told_too(blamed: Callable[[Conversati
                 group.create_task(ask(n))
         return "done"
 
-    assert "under the key 'guest'" in blamed(talk_to(forgetful).call())
+    assert "under the key 'guest'" in author_error(talk_to(forgetful).call())
 
 
 # Forms that need no pydantic.
@@ -504,7 +495,11 @@ def test_an_answer_has_the_type_of_its_form(form: Any, content: dict[str, Any], 
         (Room, {"beds": "two"}, "beds must be an integer"),
     ],
 )
-def test_an_answer_that_is_not_of_its_type_is_asked_for_again(form: Any, content: dict[str, Any], reason: str) -> None:  # noqa: ANN401
+def test_a_question_with_an_answer_of_the_wrong_type_is_asked_again(
+    form: Any,  # noqa: ANN401
+    content: dict[str, Any],
+    reason: str,
+) -> None:
     @tool
     def ask(*, elicit: Elicit) -> str:
         return repr(elicit("it", "It?", form))
@@ -517,7 +512,7 @@ def test_an_answer_that_is_not_of_its_type_is_asked_for_again(form: Any, content
     ("key", "camel_case", "name"),
     [("write_off", False, "write_off"), ("write_off", True, "writeOff"), ("guest no. 1", False, "guest_no_1")],
 )
-def test_one_value_is_a_property_named_by_its_key(key: str, name: str, *, camel_case: bool) -> None:
+def test_a_form_of_one_value_has_a_property_named_by_its_key(key: str, name: str, *, camel_case: bool) -> None:
     @tool(camel_case=camel_case)
     def ask(*, elicit: Elicit) -> str:
         return repr(elicit(key, "Sure?", bool))
@@ -564,7 +559,7 @@ def test_a_signature_declares_one_value_with_its_titles() -> None:
         (None, "the form came back without content"),
     ],
 )
-def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason(content: object, reason: str) -> None:
+def test_a_question_with_an_invalid_answer_is_asked_again_with_the_reason(content: object, reason: str) -> None:
     talk = talk_to(planned).call().answer(trip={"action": "accept", "content": content})
     assert talk.messages == {"trip": f"Where to? (Please answer again: {reason}.)"}
     assert talk.accept(trip={"city": "Lisbon"}).text == "Lisbon in May"
@@ -578,7 +573,7 @@ def planned(*, elicit: Elicit) -> str:
 
 
 @pytest.mark.parametrize("response", [{}, {"action": "perhaps"}, {"action": None}, {"content": {"city": "Lisbon"}}])
-def test_an_answer_without_a_known_action_is_asked_for_again(response: dict[str, Any]) -> None:
+def test_a_question_with_an_unknown_action_is_asked_again(response: dict[str, Any]) -> None:
     talk = talk_to(planned).call().answer(trip=response)
     assert talk.messages["trip"].endswith("(Please answer again: the answer was not accept, decline or cancel.)")
 
@@ -588,7 +583,7 @@ def test_the_reason_never_quotes_the_answer() -> None:
     assert "hunter2" not in talk.messages["trip"]
 
 
-def test_the_third_try_is_as_good_as_the_first() -> None:
+def test_a_valid_third_answer_counts_like_a_first() -> None:
     talk = talk_to(planned).call()
     for _ in range(4):
         talk.accept(trip={})
@@ -596,7 +591,7 @@ def test_the_third_try_is_as_good_as_the_first() -> None:
     assert talk.accept(trip={"city": "Lisbon"}).text == "Lisbon in May"
 
 
-def test_keys_that_nobody_asked_for_are_ignored_and_not_carried_along() -> None:
+def test_unknown_keys_in_an_answer_are_ignored_and_not_stored() -> None:
     @tool
     def two(*, elicit: Elicit) -> str:
         return elicit("a", "A?", Name).name + elicit("b", "B?", Name).name
@@ -606,7 +601,7 @@ def test_keys_that_nobody_asked_for_are_ignored_and_not_carried_along() -> None:
     assert large.accept(b={"name": "Bob"}).text == "AnnBob"
 
 
-def test_an_authors_own_validator_asks_again_too() -> None:
+def test_an_answer_that_an_authors_validator_rejects_is_asked_again() -> None:
     class Even(BaseModel):
         number: int
 
@@ -641,7 +636,7 @@ def renamed(*, elicit: Elicit) -> str:
         return f"cancelled {cancelled.key}"
 
 
-def test_no_and_never_mind_are_two_exceptions() -> None:
+def test_decline_and_cancel_raise_different_exceptions() -> None:
     assert talk_to(renamed).call().decline().text == "declined name"
     assert talk_to(renamed).call().cancel().text == "cancelled name"
     assert talk_to(renamed).call().answer().asked == ["name"]
@@ -651,14 +646,14 @@ def test_no_and_never_mind_are_two_exceptions() -> None:
     assert issubclass(Cancelled, NotAnswered)
 
 
-def test_left_alone_they_are_results_that_a_model_understands() -> None:
+def test_uncaught_decline_and_cancel_become_results_for_the_model() -> None:
     talk = talk_to(planned).call().decline()
     assert (talk.text, talk.result["isError"]) == ("The user declined to answer: Where to?", True)
     talk = talk_to(planned).call().cancel()
     assert (talk.text, talk.result["isError"]) == ("The user dismissed without answering: Where to?", True)
 
 
-def test_an_outcome_is_something_to_match_on() -> None:
+def test_an_author_may_match_on_an_outcome() -> None:
     @tool
     def matched(*, elicit: Elicit) -> str:
         match elicit.outcome("name", "Which name?", Name):
@@ -675,7 +670,7 @@ def test_an_outcome_is_something_to_match_on() -> None:
     assert talk_to(matched).call().answer().asked == ["name"]
 
 
-def test_a_no_is_not_asked_about_again() -> None:
+def test_a_declined_question_is_not_asked_again() -> None:
     @tool
     def asks(*, elicit: Elicit) -> str:
         first = elicit.outcome("first", "First?", Ok)
@@ -713,7 +708,7 @@ def test_several_things_are_asked_in_one_round() -> None:
     assert talk.text == "Ann True 2 sunny"
 
 
-def test_what_is_answered_in_part_is_asked_in_part() -> None:
+def test_only_the_unanswered_questions_are_asked_again() -> None:
     talk = talk_to(several).call().answer(weather=SAID, ok=accepted(ok="perhaps"))
     assert talk.asked == ["name", "ok", "roots"]
     assert "Please answer again" in talk.messages["ok"]
@@ -721,14 +716,14 @@ def test_what_is_answered_in_part_is_asked_in_part() -> None:
     assert talk.accept(name=ANN, ok=YES).text == "Ann True 2 sunny"
 
 
-def test_a_no_to_one_of_several_waits_for_the_answers_to_the_others() -> None:
+def test_a_declined_question_raises_after_the_other_questions_are_answered() -> None:
     talk = talk_to(several).call().answer(name={"action": "decline"}, weather=SAID)
     assert talk.asked == ["ok", "roots"]
     talk.answer(ok={"action": "cancel"}, roots=ROOTS)
     assert talk.text == "The user declined to answer: Who?"  # the first of them in the author's order
 
 
-def test_as_many_as_an_author_likes_also_none() -> None:
+def test_an_author_may_ask_any_number_of_questions_together() -> None:
     @tool
     def listed(count: int, *, elicit: Elicit) -> list[str]:
         asked = [Question(f"guest-{n}", f"Guest {n}?", Name) for n in range(count)]
@@ -773,7 +768,7 @@ def test_a_declared_question_may_be_declined_if_none_is_one_of_its_types() -> No
 # Pages.
 
 
-def test_a_page_is_asked_for_as_long_as_its_author_is_not_content() -> None:
+def test_a_page_is_asked_again_until_its_author_accepts_the_outcome() -> None:
     signed_in: list[str] = []
 
     @tool
@@ -835,14 +830,14 @@ def test_the_client_and_its_model_are_asked_like_a_user() -> None:
 
 
 @pytest.mark.parametrize("bad", [{}, {"roots": {}}, {"roots": [{}]}, {"roots": ["file:///a"]}, {"action": "accept"}])
-def test_what_is_no_list_of_roots_is_asked_for_again(bad: dict[str, Any]) -> None:
+def test_a_malformed_list_of_roots_is_asked_again(bad: dict[str, Any]) -> None:
     talk = talk_to(described).call().answer(roots=bad)
     assert talk.asked == ["roots"]
     assert talk.answer(roots=ROOTS).asked == ["said"]
 
 
 @pytest.mark.parametrize("bad", [{}, {"role": "system"}, {**SAID, "content": "sunny"}, {"action": "decline"}])
-def test_what_is_no_message_is_asked_for_again(bad: dict[str, Any]) -> None:
+def test_a_malformed_sampling_result_is_asked_again(bad: dict[str, Any]) -> None:
     talk = talk_to(described).call().answer(roots=ROOTS)
     assert talk.answer(said=bad).asked == ["said"]
     assert talk.answer(said=SAID).done
@@ -857,7 +852,7 @@ def test_what_is_no_message_is_asked_for_again(bad: dict[str, Any]) -> None:
         ({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}, "TTTT"),
     ],
 )
-def test_an_author_may_see_what_a_client_can(capabilities: dict[str, Any], can: str) -> None:
+def test_an_author_may_read_the_clients_capabilities(capabilities: dict[str, Any], can: str) -> None:
     @tool
     def sees(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
         possible = (elicit.possible, elicit.url_possible, sample.possible, list_roots.possible)
@@ -866,7 +861,7 @@ def test_an_author_may_see_what_a_client_can(capabilities: dict[str, Any], can: 
     assert talk_to(sees, capabilities=capabilities).call().text == can
 
 
-def test_who_changes_what_a_model_or_a_client_said_changes_no_record() -> None:
+def test_changing_a_sampling_result_or_roots_changes_no_record() -> None:
     seen: list[str] = []
 
     @tool
@@ -935,7 +930,7 @@ def test_finally_runs_in_every_round() -> None:
 
 
 @pytest.mark.parametrize("caught", [Exception, BaseException])
-def test_no_except_can_keep_a_question_from_being_asked(caught: type[BaseException]) -> None:
+def test_no_except_clause_suppresses_a_question(caught: type[BaseException]) -> None:
     @tool
     def careless(*, elicit: Elicit) -> str:
         try:
@@ -962,7 +957,7 @@ class Rollback:
 
 
 @pytest.mark.parametrize("error", [OSError("connection lost"), ToolError("No."), ValueError()], ids=repr)
-def test_what_goes_wrong_behind_a_question_does_not_keep_it_from_being_asked(error: Exception) -> None:
+def test_an_error_after_a_question_does_not_suppress_it(error: Exception) -> None:
     @tool
     def transaction(*, elicit: Elicit) -> str:
         with Rollback(error):
@@ -1027,7 +1022,7 @@ def test_an_async_handler_asks_without_awaiting() -> None:
 
 
 @pytest.mark.parametrize("group", [True, False], ids=["a task group", "gather"])
-def test_what_tasks_ask_is_asked_in_one_round(*, group: bool) -> None:
+def test_questions_of_tasks_are_asked_in_one_round(*, group: bool) -> None:
     @tool
     async def tasks(*, elicit: Elicit) -> list[str]:
         if not group:
@@ -1042,7 +1037,7 @@ def test_what_tasks_ask_is_asked_in_one_round(*, group: bool) -> None:
     assert talk.accept(a=ANN).result["structuredContent"] == ["Ann", "Bob"]
 
 
-def test_a_no_in_a_task_is_a_tool_error() -> None:
+def test_a_declined_question_in_a_task_is_a_tool_error() -> None:
     @tool
     async def tasks(*, elicit: Elicit) -> str:
         async with asyncio.TaskGroup() as running:
@@ -1074,7 +1069,7 @@ def test_a_tool_error_in_a_task_is_a_tool_error_and_in_a_prompt_an_error() -> No
     assert (talk_to(tasks).call().text, talk_to(brief).get().error["message"]) == ("No.", "No.")
 
 
-def test_a_question_goes_before_what_else_went_wrong_in_the_round_that_asks_it() -> None:
+def test_a_question_takes_precedence_over_other_errors_of_its_round() -> None:
     @tool
     async def tasks(*, elicit: Elicit) -> str:
         async def fails_when_cancelled() -> None:
@@ -1094,7 +1089,7 @@ def test_a_question_goes_before_what_else_went_wrong_in_the_round_that_asks_it()
     assert talk_to(tasks).call().asked == ["a"]
 
 
-def test_what_fails_in_a_task_without_a_question_is_a_crash(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_in_a_task_without_a_question_is_a_crash(caplog: pytest.LogCaptureFixture) -> None:
     async def fails() -> None:
         message = "a secret text"
         raise OSError(message)
@@ -1110,7 +1105,7 @@ def test_what_fails_in_a_task_without_a_question_is_a_crash(caplog: pytest.LogCa
     assert "a secret text" not in talk.text + caplog.text
 
 
-def test_a_question_in_a_worker_thread_of_an_async_handler() -> None:
+def test_a_worker_thread_of_an_async_handler_may_ask() -> None:
     @tool
     async def threaded(*, elicit: Elicit) -> str:
         return (await asyncio.to_thread(elicit, "name", "Who?", Name)).name
@@ -1118,10 +1113,10 @@ def test_a_question_in_a_worker_thread_of_an_async_handler() -> None:
     assert talk_to(threaded).call().accept(name=ANN).text == "Ann"
 
 
-# What an answer is worth.
+# Answers count only for their own question.
 
 
-def test_a_first_request_that_brings_answers_is_asked_all_the_same() -> None:
+def test_answers_in_a_first_request_do_not_replace_its_questions() -> None:
     talk = talk_to(planned)
     talk.call()
     cold = Conversation(serve(planned))
@@ -1142,7 +1137,7 @@ def test_an_answer_reaches_the_question_it_was_given_to_and_no_other() -> None:
     assert talk.text == "one two"
 
 
-def test_dates_and_choices_arrive_as_what_they_are() -> None:
+def test_dates_and_choices_arrive_with_their_types() -> None:
     class When(BaseModel):
         at: datetime
         rooms: list[Literal["red", "green"]] = Field(default=[], max_length=2)
@@ -1170,7 +1165,7 @@ def asking(words: str, form: type[BaseModel] = Name, *, then: str = "") -> Handl
     return asks
 
 
-def test_versions_that_take_turns_each_find_the_answer_to_their_own_words() -> None:
+def test_alternating_versions_each_find_the_answer_to_their_own_message() -> None:
     versions = [serve(asking(words, then="And?")) for words in ("Who?", "Who are you?")]
     talk = Conversation(versions[0]).call()
     given = {"Who?": {"name": "Ann"}, "Who are you?": {"name": "I am Ann"}}
@@ -1184,7 +1179,7 @@ def test_versions_that_take_turns_each_find_the_answer_to_their_own_words() -> N
     assert talk.upgrade(versions[1]).accept(more={"name": "."}).text == "Who are you? I am Ann."
 
 
-def test_a_version_that_asks_for_less_is_content_with_what_is_there() -> None:
+def test_a_version_with_a_smaller_form_accepts_the_stored_answer() -> None:
     @tool(name="asks")
     def asks_nothing() -> str:
         return "nothing to ask"
@@ -1193,7 +1188,7 @@ def test_a_version_that_asks_for_less_is_content_with_what_is_there() -> None:
     assert talk.upgrade(serve(asks_nothing)).accept(name=ANN).text == "nothing to ask"
 
 
-def test_another_form_in_the_same_words_is_another_question() -> None:
+def test_another_form_with_the_same_message_is_another_question() -> None:
     class Full(Name):
         surname: str
 
@@ -1203,7 +1198,7 @@ def test_another_form_in_the_same_words_is_another_question() -> None:
     assert talk.accept(name={"name": "Ann", "surname": "Lee"}).text == "Who? Ann."
 
 
-def test_an_answer_that_a_stricter_version_does_not_accept_is_asked_for_again() -> None:
+def test_a_stricter_version_asks_again_for_an_answer_that_it_rejects() -> None:
     class Known(Name):
         @field_validator("name")
         @classmethod

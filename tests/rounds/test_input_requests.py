@@ -1,4 +1,4 @@
-"""What may be asked of a client, what it must have declared for that, and what pins an answer to its question."""
+"""Input requests: shapes, required capabilities, and the fingerprint that binds an answer to its question."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_fingerprint_is_22_url_safe_characters() -> None:
     assert fingerprint_.replace("-", "").replace("_", "").isalnum()
 
 
-def test_every_question_has_a_fingerprint_of_its_own() -> None:
+def test_every_kind_of_question_has_its_expected_fingerprint() -> None:
     again = [
         ElicitRequest("Who? ", Name).wire(),
         ElicitRequest("Who?", Name).wire(camel_case=True),
@@ -134,7 +134,7 @@ class Offices(BaseModel):
     street: Literal["Mühlgasse", 'ß"\\'] = "Mühlgasse"
 
 
-def test_a_fingerprint_stays_what_states_under_way_hold() -> None:
+def test_a_fingerprint_stays_the_same_for_states_in_flight() -> None:
     assert fingerprint(ElicitRequest("Wohin? → Zürich", Offices).wire()) == "STa3AdogeQe_6RNudM5nkQ"
 
 
@@ -160,7 +160,7 @@ def test_different_questions_have_different_fingerprints(one: dict[str, Any], ot
     assert (fingerprint(requests[0]) == fingerprint(requests[1])) is same
 
 
-def test_a_form_asked_again_says_why_and_asks_the_same() -> None:
+def test_a_form_asked_again_states_the_reason_and_keeps_its_schema() -> None:
     again: Any = repeat_request(FORM, "first_name should be a string")
     assert again["params"]["message"] == "Who? (Please answer again: first_name should be a string.)"
     assert again["params"]["requestedSchema"] == FORM["params"]["requestedSchema"]  # type: ignore[typeddict-item]
@@ -168,7 +168,7 @@ def test_a_form_asked_again_says_why_and_asks_the_same() -> None:
 
 
 @pytest.mark.parametrize("request_", [PAGE, SAMPLE, ROOTS])
-def test_other_requests_are_asked_again_as_they_were(request_: Any) -> None:  # noqa: ANN401
+def test_other_requests_are_repeated_unchanged(request_: Any) -> None:  # noqa: ANN401
     assert repeat_request(request_, "no") == request_
 
 
@@ -187,7 +187,7 @@ def test_other_requests_are_asked_again_as_they_were(request_: Any) -> None:  # 
         (ROOTS, {"roots": {"listChanged": True}}),
     ],
 )
-def test_what_is_declared_may_be_asked(request_: Any, declared: dict[str, Any]) -> None:  # noqa: ANN401
+def test_a_declared_capability_may_be_used(request_: Any, declared: dict[str, Any]) -> None:  # noqa: ANN401
     assert missing_capabilities([request_], declared) == {}
 
 
@@ -206,7 +206,7 @@ def test_what_is_declared_may_be_asked(request_: Any, declared: dict[str, Any]) 
         (ROOTS, {"elicitation": {}}, {"roots": {}}),
     ],
 )
-def test_what_is_not_declared_is_named_as_an_object(
+def test_a_missing_capability_is_named_as_an_object(
     request_: Any,  # noqa: ANN401
     declared: dict[str, Any],
     lacking: dict[str, Any],
@@ -231,7 +231,7 @@ def together(declared: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 @example(EVERY, {})
 @given(subsets, declarations)
-def test_a_client_that_declares_what_was_named_may_be_asked_everything(
+def test_a_client_that_declares_the_missing_capabilities_may_get_every_question(
     asked: list[Any], declared: dict[str, Any]
 ) -> None:
     named = missing_capabilities(asked, declared)
@@ -240,5 +240,5 @@ def test_a_client_that_declares_what_was_named_may_be_asked_everything(
     assert missing_capabilities(asked, together(declared, named)) == {}
 
 
-def test_nothing_asked_needs_nothing() -> None:
+def test_no_question_needs_no_capability() -> None:
     assert missing_capabilities([], {}) == {}

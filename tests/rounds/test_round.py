@@ -50,7 +50,7 @@ def ask(round_: Round, key: str, words: str, *, once: bool = False) -> Any:  # n
 
 @dataclass
 class Turn:
-    """What one round did."""
+    """The outcome of one round."""
 
     opened: dict[str, str]  # key -> words that are now with the client
     delivered: dict[str, str]  # key -> answer that the handler was given
@@ -129,12 +129,14 @@ def test_an_answer_is_only_delivered_to_the_question_it_was_asked_for(
         for key, answer in turn.delivered.items():
             quality, sent_in = answer.split(":")
             assert quality == "good"
-            assert 0 < int(sent_in) <= number  # never with the first request: nobody had asked
+            assert (
+                0 < int(sent_in) <= number
+            )  # the first request brings no answer, because the server has asked nothing yet
             assert turns[int(sent_in) - 1][1].opened[key] == words[key]
 
 
 @given(groups, replies)
-def test_nothing_answered_is_lost_or_replaced(groups: list[list[str]], replies: list[dict[str, str]]) -> None:
+def test_no_answer_is_lost_or_replaced(groups: list[list[str]], replies: list[dict[str, str]]) -> None:
     turns = hold(Talk(groups), replies, [{}] * 9)
     accepted: dict[str, str] = {}
     for number, (_words, turn) in enumerate(turns):
@@ -148,7 +150,7 @@ def test_nothing_answered_is_lost_or_replaced(groups: list[list[str]], replies: 
 
 
 @given(groups, replies)
-def test_a_round_that_brings_nothing_changes_nothing(groups: list[list[str]], replies: list[dict[str, str]]) -> None:
+def test_a_round_without_answers_changes_nothing(groups: list[list[str]], replies: list[dict[str, str]]) -> None:
     talk = Talk(groups)
     (words, last) = hold(talk, replies, [{}] * 9)[-1]
     if last.finished:
@@ -159,7 +161,7 @@ def test_a_round_that_brings_nothing_changes_nothing(groups: list[list[str]], re
 
 
 @given(groups)
-def test_answering_what_is_asked_always_ends(groups: list[list[str]]) -> None:
+def test_a_client_that_answers_every_question_reaches_the_end(groups: list[list[str]]) -> None:
     talk, words = Talk(groups), {key: key for key in KEYS}
     turn = talk.turn({}, words)
     for _group in groups:
@@ -192,14 +194,14 @@ def test_the_first_round_ends_with_the_first_question() -> None:
     assert round_.record.answered_keys() == []
 
 
-def test_an_answer_comes_back_from_the_same_call() -> None:
+def test_the_call_that_asked_returns_the_answer() -> None:
     round_ = follow(opened("Who?"), {"Who?": said("Ann")})
     assert ask(round_, "Who?", "Who?") == "Ann"
     assert ask(round_, "Who?", "Who?") == "Ann"
     assert round_.requests == {}
 
 
-def test_an_answer_to_other_words_is_asked_again() -> None:
+def test_an_answer_to_another_message_is_asked_again() -> None:
     round_ = follow(opened("who"), {"who": said("Ann")})
     with pytest.raises(InputRequired):
         ask(round_, "who", "Who are you?")
@@ -208,7 +210,7 @@ def test_an_answer_to_other_words_is_asked_again() -> None:
     assert ask(later, "who", "Who are you?") == "Bo"
 
 
-def test_an_answer_that_nobody_asked_for_answers_nothing() -> None:
+def test_an_answer_without_a_question_answers_nothing() -> None:
     round_ = Round(RoundRequest(responses={"name": said("Ann")}))
     with pytest.raises(InputRequired):
         ask(round_, "name", "Who?")
@@ -222,7 +224,7 @@ def test_a_later_answer_does_not_replace_an_accepted_one() -> None:
         second.ask(WireQuestion("a", question("a"), read), WireQuestion("b", question("b"), read))
     third = follow(second, {"a": said("Eve"), "b": said("yes")})
     assert ask(third, "a", "a") == "Ann"
-    # not even if the state said that the question was open once more
+    # even if the state lists the question as open again
     forced = Round(
         RoundRequest(responses={"a": said("Eve")}), second.next_record(), opened("a").questions.open_fingerprints()
     )
@@ -267,14 +269,14 @@ def test_except_exception_cannot_swallow_the_signal() -> None:
         careless(Round())
 
 
-def test_not_even_a_bare_except_can_undo_the_end_of_a_round() -> None:
+def test_a_bare_except_cannot_undo_the_end_of_a_round() -> None:
     round_ = Round()
     with contextlib.suppress(BaseException):
         ask(round_, "name", "Who?")
     assert round_.ended
 
 
-def test_a_broken_rule_is_remembered_too() -> None:
+def test_a_broken_rule_ends_the_round_even_if_it_is_caught() -> None:
     round_ = Round()
     for words in ("Who?", "Who else?"):
         with contextlib.suppress(BaseException):
@@ -292,7 +294,7 @@ def test_questions_asked_together_are_open_together() -> None:
     assert round_.requests == {"a": question("A?"), "b": question("B?")}
 
 
-def test_of_questions_asked_together_only_the_open_ones_are_asked_again() -> None:
+def test_only_the_open_questions_of_a_group_are_asked_again() -> None:
     together = [WireQuestion("a", question("a"), read), WireQuestion("b", question("b"), read)]
     round_ = follow(opened("a", "b"), {"b": said("yes")})
     with pytest.raises(InputRequired):
@@ -313,7 +315,7 @@ def test_the_outcome_of_one_question_waits_for_the_answers_to_the_others() -> No
         follow(opened("a", "b"), {"a": said("x"), "b": said("y")}).ask(*together)
 
 
-def test_an_answer_good_for_one_reading_holds_in_every_round_but_not_twice_in_one() -> None:
+def test_an_answer_for_one_reading_holds_in_every_round_but_only_once_in_each() -> None:
     first = follow(opened("page"), {"page": said("yes")})
     assert ask(first, "page", "page", once=True) == "yes"
     later = follow(first)
@@ -362,7 +364,7 @@ WHO, OTHERWISE = fingerprint(question("Who?")), fingerprint(question("Who is it?
         "the answer does not fit",
     ],
 )
-def test_a_key_changes_in_every_round_if_what_was_just_answered_is_asked_anew_under_a_key_that_nobody_knows(
+def test_a_key_changes_in_every_round_if_an_answered_question_gets_an_unknown_key(
     answers: dict[str, Any], asked: dict[str, str], response: str, asks: list[tuple[str, str]], *, refused: bool
 ) -> None:
     record = {"answers": answers, "lost_answers": 1}  # the last round did the same
@@ -375,7 +377,7 @@ def test_a_key_changes_in_every_round_if_what_was_just_answered_is_asked_anew_un
     assert ("lost_answers" in round_.next_record()) is refused
 
 
-def test_where_two_versions_of_a_function_take_turns_each_finds_the_answer_to_its_own_words() -> None:
+def test_two_alternating_versions_each_find_the_answer_to_their_own_message() -> None:
     old = opened("name")
     new = follow(old, {"name": said("Ann")})
     with pytest.raises(InputRequired):
@@ -389,18 +391,18 @@ def test_where_two_versions_of_a_function_take_turns_each_finds_the_answer_to_it
 
 
 class Draft(BaseModel):
-    """What a function of the low level keeps."""
+    """The state of a low-level function."""
 
     step: int = 0
 
 
 class Name(BaseModel):
-    """What it asks."""
+    """The form of its question."""
 
     name: str
 
 
-def test_the_low_level_leaves_its_questions_and_its_state() -> None:
+def test_a_low_level_function_returns_its_questions_and_its_state() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.require(
@@ -411,7 +413,7 @@ def test_the_low_level_leaves_its_questions_and_its_state() -> None:
     assert follow(round_).record.previous_state == '{"step":1}'
 
 
-def test_the_low_level_may_go_on_without_a_question() -> None:
+def test_a_low_level_function_may_continue_without_a_question() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=Draft(step=2)))
@@ -419,7 +421,7 @@ def test_the_low_level_may_go_on_without_a_question() -> None:
     assert follow(round_).record.previous_state == '{"step":2}'
 
 
-def test_the_low_level_may_ask_without_a_state() -> None:
+def test_a_low_level_function_may_ask_without_a_state() -> None:
     first = Round()
     with pytest.raises(InputRequired):
         first.require(InputRequiredResult(request_state=Draft(step=1)))
@@ -434,7 +436,7 @@ def test_a_result_that_requires_nothing_is_the_developers_error() -> None:
         Round().require(InputRequiredResult())
 
 
-def test_proven_answers_are_told_from_the_clients_own_words() -> None:
+def test_proven_answers_are_separate_from_unproven_ones() -> None:
     fingerprint_ = fingerprint(ListRootsRequest().wire())
     round_ = Round(RoundRequest(responses={"roots": {"roots": []}, "other": said("x")}), asked={"roots": fingerprint_})
     assert round_.record.answered_keys() == ["roots"]
@@ -442,7 +444,7 @@ def test_proven_answers_are_told_from_the_clients_own_words() -> None:
     assert round_.unproven_responses == {"other": said("x")}
 
 
-def test_what_is_asked_anew_is_answered_anew() -> None:
+def test_a_question_of_a_later_round_needs_its_own_answer() -> None:
     round_ = Round()
     for uri in ("file:///a", "file:///b"):
         with pytest.raises(InputRequired):
@@ -451,5 +453,5 @@ def test_what_is_asked_anew_is_answered_anew() -> None:
         assert round_.record.last_answer("roots") == {"roots": [{"uri": uri}]}
 
 
-def test_a_round_knows_of_no_state_in_the_first_round() -> None:
+def test_the_first_round_has_no_state() -> None:
     assert Round().record.previous_state is None

@@ -27,8 +27,9 @@ from pydantic import BaseModel, Field
 from mcp_functions import Elicit, Step, ToolError, prompt, resource, serve, tool
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
 from mcp_functions.rounds.round import Round, RoundRequest
-from mcp_functions.rounds.steps import MAX_BYTES
+from mcp_functions.rounds.step_call import MAX_BYTES
 from mcp_functions.testing import Conversation
+from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ class Ok(BaseModel):
 
 
 class Bank:
-    """Somebody outside who must not act twice, and remembers under which key it did."""
+    """An external service that must not act twice and records the key of each payment."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
@@ -63,28 +64,10 @@ def bank() -> Bank:
     return Bank()
 
 
-@pytest.fixture
-def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
-    """Says what a test tells the author of a tool that broke a rule; the client and the log are told less."""
-
-    def blamed(talk: Conversation) -> str:
-        assert talk.status == 200
-        assert talk.text == f"The tool {talk.function} failed unexpectedly. The server's log says why."
-        assert isinstance(talk.raised, DeveloperError)
-        assert caplog.messages[-1].startswith(f"failed: {talk.raised.rule} at ")
-        return str(talk.raised)
-
-    return blamed
-
-
-def talk_to(handler: Handler[..., Any]) -> Conversation:
-    return Conversation(serve(handler))
-
-
 # Once.
 
 
-def test_a_step_is_done_in_one_round_and_read_in_the_others(did: Counter[str]) -> None:
+def test_a_step_runs_in_one_round_and_is_read_in_the_others(did: Counter[str]) -> None:
     def reserve(city: str) -> str:
         did[city] += 1
         return f"a seat to {city}"
@@ -101,7 +84,7 @@ def test_a_step_is_done_in_one_round_and_read_in_the_others(did: Counter[str]) -
     assert did == {"Lisbon": 1}
 
 
-def test_what_a_step_returned_travels_sealed() -> None:
+def test_the_result_of_a_step_travels_sealed() -> None:
     @tool
     def keeps(*, elicit: Elicit, step: Step) -> str:
         return step("secret", lambda: "the treasure is below the oak") + str(elicit("ok", "Ok?", Ok).ok)
@@ -111,7 +94,7 @@ def test_what_a_step_returned_travels_sealed() -> None:
     assert talk.accept(ok=YES).text == "the treasure is below the oakTrue"
 
 
-def test_each_call_of_a_step_has_its_key_so_loops_have_one_for_each_turn(did: Counter[str]) -> None:
+def test_a_loop_uses_another_key_for_each_step(did: Counter[str]) -> None:
     def fetch(page: int) -> int:
         did[str(page)] += 1
         return page * page
@@ -220,9 +203,7 @@ def anything() -> Any:  # noqa: ANN401 - that is what is tried
     ],
     ids=["a dataclass", "a list", "an annotation that says nothing", "a lambda"],
 )
-def test_who_changes_a_result_changes_no_record(
-    function: Callable[[], object], taken: Callable[[Any], list[str]]
-) -> None:
+def test_changing_a_result_changes_no_record(function: Callable[[], object], taken: Callable[[Any], list[str]]) -> None:
     seen: list[list[str]] = []
 
     @tool
@@ -239,7 +220,7 @@ def test_who_changes_a_result_changes_no_record(
     assert seen == [["bread"]] * 6
 
 
-def test_a_function_that_holds_on_to_what_it_returned_changes_no_record() -> None:
+def test_changing_a_returned_object_later_changes_no_record() -> None:
     held: dict[str, list[int]] = {"pages": []}
     seen: list[dict[str, list[int]]] = []
 
@@ -296,7 +277,7 @@ def spoil(value: object) -> None:
 
 
 @given(json_values, st.lists(st.booleans(), min_size=2, max_size=6))
-def test_whatever_is_done_to_a_result_every_reading_in_every_round_is_the_same(value: Any, ends: list[bool]) -> None:  # noqa: ANN401 - JSON
+def test_every_reading_of_a_result_is_the_same_in_every_round(value: Any, ends: list[bool]) -> None:  # noqa: ANN401 - JSON
     round_, readings = Round(RoundRequest(flow="f")), []
     for round_ends in ends:
         result = Step(round_)("it", lambda: value)
@@ -326,7 +307,7 @@ def carried(call: Callable[[], Any], *, copied: bool) -> Callable[[], Any]:
 
 @pytest.mark.parametrize("group", [True, False], ids=["a task group", "gather"])
 def test_a_key_that_two_tasks_use_at_once_runs_once_and_is_refused_by_name(
-    did: Counter[str], blamed: Callable[[Conversation], str], *, group: bool
+    did: Counter[str], author_error: Callable[[Conversation], str], *, group: bool
 ) -> None:
     async def reserve(city: str) -> str:
         did[city] += 1
@@ -342,14 +323,14 @@ def test_a_key_that_two_tasks_use_at_once_runs_once_and_is_refused_by_name(
                 running.create_task(step.wait("reserve", reserve, "Lisbon"))
         return "unreached"
 
-    assert blamed(talk_to(book).call()) == same_key_twice("reserve")
+    assert author_error(talk_to(book).call()) == same_key_twice("reserve")
     assert did == {"Lisbon": 1}
 
 
 @pytest.mark.parametrize("copied", [True, False], ids=["copied contexts", "fresh contexts"])
 @pytest.mark.parametrize("caught", [True, False], ids=["caught", "not caught"])
 def test_a_key_that_two_threads_use_at_once_runs_once_and_is_refused_by_name(
-    did: Counter[str], blamed: Callable[[Conversation], str], *, copied: bool, caught: bool
+    did: Counter[str], author_error: Callable[[Conversation], str], *, copied: bool, caught: bool
 ) -> None:
     begun, refused = Event(), Event()
 
@@ -374,14 +355,12 @@ def test_a_key_that_two_threads_use_at_once_runs_once_and_is_refused_by_name(
                 refused.set()
             return str(first.result())
 
-    assert blamed(talk_to(book).call()) == same_key_twice("reserve")
+    assert author_error(talk_to(book).call()) == same_key_twice("reserve")
     assert did == {"Lisbon": 1}
 
 
 @pytest.mark.parametrize("copied", [True, False], ids=["copied contexts", "fresh contexts"])
-def test_threads_that_use_keys_of_their_own_run_at_once_and_each_step_is_recorded(
-    did: Counter[str], *, copied: bool
-) -> None:
+def test_threads_with_different_keys_run_at_once_and_each_step_is_recorded(did: Counter[str], *, copied: bool) -> None:
     started = [Event() for _ in range(4)]
 
     def fetch(page: int) -> int:
@@ -419,7 +398,7 @@ def test_threads_and_tasks_may_all_read_a_recorded_step(did: Counter[str]) -> No
     assert did == {"quote": 1}
 
 
-def test_a_step_that_raised_or_was_stopped_may_be_called_again_at_once(did: Counter[str]) -> None:
+def test_a_step_that_raised_or_was_cancelled_may_be_called_again_at_once(did: Counter[str]) -> None:
     async def slow_at_first() -> str:
         did["tries"] += 1
         if did["tries"] == 1:
@@ -445,7 +424,7 @@ def test_a_step_that_raised_or_was_stopped_may_be_called_again_at_once(did: Coun
     assert talk_to(patient).call().text == "at last, 1 cleaned up"
 
 
-def test_what_a_step_left_running_is_not_inside_it_any_more() -> None:
+def test_a_task_that_outlives_its_step_is_not_inside_it() -> None:
     @tool
     async def leaves(*, step: Step) -> str:
         ended = asyncio.Event()
@@ -465,7 +444,7 @@ def test_what_a_step_left_running_is_not_inside_it_any_more() -> None:
     assert talk_to(leaves).call().text == "later"
 
 
-def test_what_a_thread_has_begun_when_the_round_asks_is_done_to_its_end_and_recorded(did: Counter[str]) -> None:
+def test_a_threads_running_step_finishes_and_is_recorded_when_the_round_asks(did: Counter[str]) -> None:
     begun, asked = Event(), Event()
 
     def reserve(city: str) -> str:
@@ -497,7 +476,7 @@ def test_what_a_thread_has_begun_when_the_round_asks_is_done_to_its_end_and_reco
 # Not again after the end of a round.
 
 
-def test_nothing_is_done_any_more_in_a_round_that_has_ended(did: Counter[str]) -> None:
+def test_no_step_begins_in_a_round_that_has_ended(did: Counter[str]) -> None:
     def cancel() -> None:
         did["cancelled"] += 1
 
@@ -516,9 +495,7 @@ def test_nothing_is_done_any_more_in_a_round_that_has_ended(did: Counter[str]) -
     assert did == {}
 
 
-def test_nothing_is_done_any_more_after_a_rule_was_broken(
-    did: Counter[str], blamed: Callable[[Conversation], str]
-) -> None:
+def test_no_step_begins_after_a_broken_rule(did: Counter[str], author_error: Callable[[Conversation], str]) -> None:
     def work(value: object) -> None:
         did["worked"] += 1
         assert value
@@ -530,7 +507,7 @@ def test_nothing_is_done_any_more_after_a_rule_was_broken(
                 step("work", work, value)
         return "done"
 
-    assert blamed(talk_to(stubborn).call()) == "step 'work': JSON cannot carry the arguments of work"
+    assert author_error(talk_to(stubborn).call()) == "step 'work': JSON cannot carry the arguments of work"
     assert did == {}
 
 
@@ -562,7 +539,7 @@ def test_another_conversation_has_another_key(bank: Bank) -> None:
     assert len(set(bank.keys)) == 2
 
 
-def test_each_step_has_a_key_of_its_own(bank: Bank) -> None:
+def test_each_step_has_its_own_idempotency_key(bank: Bank) -> None:
     @tool
     def pay_both(*, elicit: Elicit, step: Step) -> str:
         elicit("ok", "Pay?", Ok)
@@ -599,7 +576,7 @@ def test_a_keyed_step_behind_a_question_costs_no_round(bank: Bank) -> None:
     assert (talk.text, len(talk.rounds)) == ("receipt for 7", 2)
 
 
-def test_a_keyed_step_keeps_what_was_done_before_it(bank: Bank, did: Counter[str]) -> None:
+def test_a_keyed_step_keeps_the_steps_before_it(bank: Bank, did: Counter[str]) -> None:
     def quote() -> int:
         did["quote"] += 1
         return 7
@@ -612,7 +589,7 @@ def test_a_keyed_step_keeps_what_was_done_before_it(bank: Bank, did: Counter[str
     assert did == {"quote": 1}
 
 
-def test_without_rounds_to_spare_a_keyed_step_runs_at_once(bank: Bank) -> None:
+def test_a_keyed_step_runs_at_once_when_no_rounds_are_left(bank: Bank) -> None:
     @tool(max_sheds=0)
     def pay(euros: int, *, step: Step) -> str:
         return step.keyed("charge", bank.pay, euros)
@@ -620,16 +597,16 @@ def test_without_rounds_to_spare_a_keyed_step_runs_at_once(bank: Bank) -> None:
     assert talk_to(pay).call(euros=7).text == "receipt for 7"
 
 
-def test_the_key_of_a_step_is_read_while_it_runs(blamed: Callable[[Conversation], str]) -> None:
+def test_the_key_of_a_step_is_read_while_it_runs(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def early(*, step: Step) -> str:
         return step("charge", lambda key: f"paid under {key}", step.key)
 
     expected = "step.key is the key of a running step: read it in the function that the step calls"
-    assert blamed(talk_to(early).call()) == expected
+    assert author_error(talk_to(early).call()) == expected
 
 
-def test_a_round_that_nobody_can_seal_has_no_keys() -> None:
+def test_a_round_without_a_seal_has_no_idempotency_keys() -> None:
     step = Step(Round())
     with pytest.raises(DeveloperError, match="MCP_KMS_KEYS is not set"):
         step("charge", lambda: step.key)
@@ -639,7 +616,7 @@ def test_a_round_that_nobody_can_seal_has_no_keys() -> None:
 # Recorded forms of what is never the same twice.
 
 
-def test_the_beginning_is_the_same_in_every_round_however_late_it_is() -> None:
+def test_the_start_time_is_the_same_in_every_round() -> None:
     @tool
     def timed(*, elicit: Elicit, step: Step) -> str:
         elicit("ok", f"It is {step.now():%d %b %Y %H:%M}. Ok?", Ok)
@@ -652,7 +629,7 @@ def test_the_beginning_is_the_same_in_every_round_however_late_it_is() -> None:
     assert datetime.fromisoformat(talk.accept(ok=YES).text).timestamp() == began
 
 
-def test_identifiers_and_dice_are_the_same_in_every_round_and_cannot_be_rolled_again() -> None:
+def test_ids_and_random_numbers_are_the_same_in_every_round_and_every_repetition() -> None:
     @tool
     def dice(*, elicit: Elicit, step: Step) -> list[str]:
         before = [str(step.uuid("a")), str(step.uuid("b")), str(step.random("a")), str(step.random("b"))]
@@ -810,7 +787,7 @@ typed = pytest.mark.parametrize(
 
 
 @typed
-def test_what_a_step_returns_has_its_type_in_every_round(function: Callable[[], object]) -> None:
+def test_a_result_has_its_type_in_every_round(function: Callable[[], object]) -> None:
     seen: list[object] = []
 
     @tool
@@ -846,20 +823,20 @@ def test_a_step_without_a_return_annotation_returns_plain_json(did: Counter[str]
     ],
     ids=["dataclass", "date", "keys that are no strings", "named tuple"],
 )
-def test_a_type_that_later_rounds_could_not_tell_is_refused_in_the_first(
-    function: Callable[[], object], name: str, blamed: Callable[[Conversation], str]
+def test_a_type_that_later_rounds_could_not_restore_is_refused_in_the_first(
+    function: Callable[[], object], name: str, author_error: Callable[[Conversation], str]
 ) -> None:
     @tool
     def keeps(*, step: Step) -> str:
         return str(step("it", function))
 
-    assert blamed(talk_to(keeps).call()) == (
+    assert author_error(talk_to(keeps).call()) == (
         f"step 'it': later rounds could not tell that <lambda> returned a {name}: "
         "give it a return annotation (a def, not a lambda) whose name is imported at run time"
     )
 
 
-def test_an_annotation_that_says_nothing_is_none(blamed: Callable[[Conversation], str]) -> None:
+def test_an_annotation_without_information_counts_as_none(author_error: Callable[[Conversation], str]) -> None:
     def vague() -> Any:  # noqa: ANN401 - that is what is tried
         return SEAT
 
@@ -867,10 +844,10 @@ def test_an_annotation_that_says_nothing_is_none(blamed: Callable[[Conversation]
     def keeps(*, step: Step) -> str:
         return str(step("it", vague))
 
-    assert "later rounds could not tell that vague returned a Seat" in blamed(talk_to(keeps).call())
+    assert "later rounds could not tell that vague returned a Seat" in author_error(talk_to(keeps).call())
 
 
-def test_a_result_that_breaks_its_promise_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_result_that_violates_its_annotation_is_refused(author_error: Callable[[Conversation], str]) -> None:
     def wrong() -> int:
         return "seven"  # type: ignore[return-value]  # that is what is tried
 
@@ -879,19 +856,21 @@ def test_a_result_that_breaks_its_promise_is_refused(blamed: Callable[[Conversat
         return str(step("it", wrong))
 
     expected = "the recorded result of step 'it' does not fit what wrong says it returns: it must be an integer"
-    assert blamed(talk_to(keeps).call()).startswith(expected)
+    assert author_error(talk_to(keeps).call()).startswith(expected)
 
 
-def test_a_result_that_json_cannot_carry_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_result_that_json_cannot_carry_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def keeps(*, step: Step) -> str:
         return str(step("it", object))
 
-    assert blamed(talk_to(keeps).call()) == "step 'it': JSON cannot carry what object returned"
+    assert author_error(talk_to(keeps).call()) == "step 'it': JSON cannot carry what object returned"
 
 
 @pytest.mark.parametrize(("size", "fits"), [(MAX_BYTES - 2, True), (MAX_BYTES - 1, False)])
-def test_a_result_is_small(size: int, blamed: Callable[[Conversation], str], *, fits: bool) -> None:
+def test_a_result_that_is_too_large_is_refused(
+    size: int, author_error: Callable[[Conversation], str], *, fits: bool
+) -> None:
     @tool
     def keeps(*, step: Step) -> str:
         return step("it", lambda: "x" * size)
@@ -901,13 +880,13 @@ def test_a_result_is_small(size: int, blamed: Callable[[Conversation], str], *, 
         assert len(talk.text) == size
     else:
         expected = f"step 'it' returned {size + 2} bytes of at most {MAX_BYTES}: keep a reference instead"
-        assert blamed(talk) == expected
+        assert author_error(talk) == expected
 
 
 # Arguments.
 
 
-def test_a_step_that_is_called_with_something_else_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_recorded_step_with_other_arguments_is_refused(author_error: Callable[[Conversation], str]) -> None:
     calls = iter(range(100))
 
     @tool
@@ -916,18 +895,18 @@ def test_a_step_that_is_called_with_something_else_is_refused(blamed: Callable[[
         elicit("ok", "Ok?", Ok)
         return "done"
 
-    assert blamed(talk_to(drifts).call().accept(ok=YES)) == (
+    assert author_error(talk_to(drifts).call().accept(ok=YES)) == (
         "step 'it' ran with other arguments before: give each call a key of its own, a new one too if a deployment "
         "calls it with something else, and make its arguments from what later rounds know as well"
     )
 
 
-def test_two_calls_under_one_key_with_other_arguments_are_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_two_calls_under_one_key_with_other_arguments_are_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def register_for_reset(*, step: Step) -> list[str]:
         return [step("page", str, page) for page in (1, 2)]
 
-    assert blamed(talk_to(register_for_reset).call()).startswith("step 'page' ran with other arguments before")
+    assert author_error(talk_to(register_for_reset).call()).startswith("step 'page' ran with other arguments before")
 
 
 class Wishes(BaseModel):
@@ -965,7 +944,7 @@ print(round_.next_record()["steps"]["it"][0])
 """
 
 
-def test_the_order_of_a_set_which_differs_from_process_to_process_does_not_matter() -> None:
+def test_the_order_of_a_set_does_not_matter_across_processes() -> None:
     def digest(seed: str) -> bytes:
         command, env = [sys.executable, "-c", SETS], {"PYTHONHASHSEED": seed}
         return subprocess.run(command, env=env, capture_output=True, check=True).stdout  # noqa: S603 - the lines above
@@ -999,7 +978,7 @@ assert Step(Round(RoundRequest(flow="f")))("it", seat, date(2027, 1, 2)) == Seat
 """
 
 
-def test_plain_steps_do_not_pay_for_pydantic_and_others_load_it_themselves() -> None:
+def test_plain_steps_do_not_import_pydantic_and_others_do() -> None:
     subprocess.run([sys.executable, "-c", PLAIN], check=True)  # noqa: S603 - the lines above
 
 
@@ -1037,7 +1016,7 @@ def quoting(returns: type[Quote], did: Counter[str], *arguments: str) -> Handler
     return buy
 
 
-def test_a_recorded_result_is_read_as_what_the_new_version_makes_of_it(did: Counter[str]) -> None:
+def test_a_recorded_result_is_read_with_the_type_of_the_new_version(did: Counter[str]) -> None:
     talk = talk_to(quoting(Quote, did)).call().upgrade(serve(quoting(LaterQuote, did)))
     assert talk.accept(ok=YES).text == "LaterQuote(euros=420, currency='EUR', at=None)"
     talk = talk_to(quoting(LaterQuote, did)).call().upgrade(serve(quoting(Quote, did)))
@@ -1045,37 +1024,39 @@ def test_a_recorded_result_is_read_as_what_the_new_version_makes_of_it(did: Coun
     assert did == {"quote": 2}
 
 
-def test_a_recorded_result_that_the_new_version_cannot_read_is_told_with_the_remedy(
-    did: Counter[str], blamed: Callable[[Conversation], str]
+def test_a_recorded_result_that_the_new_version_cannot_read_is_an_error_with_a_remedy(
+    did: Counter[str], author_error: Callable[[Conversation], str]
 ) -> None:
     talk = talk_to(quoting(Quote, did)).call().upgrade(serve(quoting(StrictQuote, did)))
-    assert blamed(talk.accept(ok=YES)) == (
+    assert author_error(talk.accept(ok=YES)) == (
         "the recorded result of step 'quote' does not fit what quote says it returns: "
         "it currency Field required (new fields need defaults, for conversations that are under way)"
     )
     assert did == {"quote": 1}
 
 
-def test_a_step_that_a_version_calls_otherwise_is_not_done_twice_but_told(
-    did: Counter[str], blamed: Callable[[Conversation], str]
+def test_a_step_that_a_version_calls_with_other_arguments_is_an_error_and_does_not_run_again(
+    did: Counter[str], author_error: Callable[[Conversation], str]
 ) -> None:
     talk = talk_to(quoting(Quote, did)).call().upgrade(serve(quoting(Quote, did, "Lisbon")))
-    assert "a new one too if a deployment calls it with something else" in blamed(talk.accept(ok=YES))
+    assert "a new one too if a deployment calls it with something else" in author_error(talk.accept(ok=YES))
     assert did == {"quote": 1}
 
 
 # Steps and questions inside steps.
 
 
-def test_a_step_inside_a_step_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_step_inside_a_step_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def nested(*, step: Step) -> str:
         return step("outer", lambda: step("inner", lambda: "deep"))
 
-    assert blamed(talk_to(nested).call()) == "step 'inner' runs inside step 'outer': a step is recorded as a whole"
+    assert (
+        author_error(talk_to(nested).call()) == "step 'inner' runs inside step 'outer': a step is recorded as a whole"
+    )
 
 
-def test_a_question_inside_a_step_is_refused(did: Counter[str], blamed: Callable[[Conversation], str]) -> None:
+def test_a_question_inside_a_step_is_refused(did: Counter[str], author_error: Callable[[Conversation], str]) -> None:
     @tool
     def asks_within(*, elicit: Elicit, step: Step) -> str:
         def book() -> str:
@@ -1085,10 +1066,10 @@ def test_a_question_inside_a_step_is_refused(did: Counter[str], blamed: Callable
         return step("book", book)
 
     expected = "'ok' is asked inside step 'book', which would run again: ask before it"
-    assert blamed(talk_to(asks_within).call()) == expected
+    assert author_error(talk_to(asks_within).call()) == expected
 
 
-def test_an_async_function_needs_wait(blamed: Callable[[Conversation], str]) -> None:
+def test_an_async_function_needs_wait(author_error: Callable[[Conversation], str]) -> None:
     async def fetch() -> str:
         return "fetched"
 
@@ -1097,7 +1078,7 @@ def test_an_async_function_needs_wait(blamed: Callable[[Conversation], str]) -> 
         return str(step("fetch", fetch))
 
     expected = "step 'fetch' calls an async function: await step.wait('fetch', …)"
-    assert blamed(talk_to(eager).call()) == expected
+    assert author_error(talk_to(eager).call()) == expected
 
 
 # Async handlers.
@@ -1122,7 +1103,7 @@ def test_an_async_step_is_awaited_once(did: Counter[str], bank: Bank) -> None:
 
     assert talk_to(fetches).call().accept(ok=YES).text == "True"
     assert did == {"0": 1, "1": 1, "2": 1, "3": 1}
-    assert len(set(bank.keys)) == 4  # each task had the key of its own step
+    assert len(set(bank.keys)) == 4  # each task used the key of its own step
 
 
 def test_an_async_keyed_step_gets_its_key(bank: Bank) -> None:
@@ -1140,7 +1121,7 @@ def test_an_async_keyed_step_gets_its_key(bank: Bank) -> None:
 
 
 @pytest.mark.parametrize("group", [True, False], ids=["a task group", "gather"])
-def test_what_has_begun_when_another_task_asks_is_done_to_its_end_and_recorded(
+def test_a_running_step_finishes_and_is_recorded_when_another_task_asks(
     did: Counter[str], bank: Bank, *, group: bool
 ) -> None:
     async def reserve(city: str) -> str:
@@ -1191,7 +1172,7 @@ def test_an_async_step_that_fails_while_another_task_asks_is_not_recorded(did: C
     assert talk_to(book).call().accept(ok=YES).text == "['at last', True]"
 
 
-def test_an_async_step_that_its_author_stops_is_stopped(did: Counter[str]) -> None:
+def test_an_async_step_that_its_author_cancels_is_cancelled(did: Counter[str]) -> None:
     async def slow() -> str:
         did["begun"] += 1
         await asyncio.sleep(3600)
@@ -1227,10 +1208,10 @@ def test_a_round_ends_with_the_signal_also_where_a_step_waits() -> None:
 
 
 @pytest.mark.parametrize("key", [3, 3.5, None, True, b"k"])
-def test_a_key_that_is_no_text_is_refused_before_the_step_runs(
+def test_a_key_that_is_not_a_string_is_refused_before_the_step_runs(
     key: Any,  # noqa: ANN401 - as an author may write it
     did: Counter[str],
-    blamed: Callable[[Conversation], str],
+    author_error: Callable[[Conversation], str],
 ) -> None:
     """JSON writes the key 3 as "3": the next round would not find the step, and run it again."""
 
@@ -1240,5 +1221,5 @@ def test_a_key_that_is_no_text_is_refused_before_the_step_runs(
         elicit("ok", "Sure?", Ok)
         return "done"
 
-    assert blamed(talk_to(counting).call()) == f"a step's key is text, and not of type {type(key).__name__}"
+    assert author_error(talk_to(counting).call()) == f"a step's key is text, and not of type {type(key).__name__}"
     assert not did

@@ -1,4 +1,4 @@
-"""What the functions run in: an engine, a fresh build, the harness's KMS; each started once, and stopped at the end."""
+"""Fixtures that start an engine, a fresh build and the harness's KMS once each, and stop them at the end."""
 
 from __future__ import annotations
 

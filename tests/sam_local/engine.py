@@ -1,6 +1,6 @@
-"""An engine for `sam local`: this machine's own with AWS's image, or one of scripts/sam-engine.sh with a stand-in.
+"""A container engine for `sam local`: the machine's own with AWS's image, or scripts/sam-engine.sh with a stand-in.
 
-The stand-in is not AWS's image; whoever reports a run on it says so. An engine that this starts, it stops.
+The stand-in is not AWS's image, so a report of a run must name it. This module stops only an engine that it started.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "sam-engine.sh"
 SAM_PYTHON = ROOT / ".venv-sam" / "bin" / "python"
-# There are two architectures of Lambda; the machine's own is the one that runs without emulation.
+# Lambda has two architectures; the machine's own needs no emulation.
 ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x86_64")
 
 
@@ -58,7 +58,7 @@ def running() -> Iterator[Engine]:
     """Find an engine, or start one until the end of the block; where neither is possible skip, but fail in CI."""
     if _run("docker", "version").returncode == 0:
         yield _own()
-    elif _run(SCRIPT, "status").returncode == 0:  # somebody started it, and will stop it
+    elif _run(SCRIPT, "status").returncode == 0:  # it ran before, so its owner stops it
         yield _with_stand_in(_started())
     else:
         try:

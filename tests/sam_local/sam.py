@@ -1,4 +1,4 @@
-"""`sam` as the README runs it: in the project's folder, told nothing but what the README tells it."""
+"""`sam` as the README runs it: in the project's folder, with only the options of the README."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BIN = ROOT / ".venv-sam" / "bin"
 BUILT = ROOT / ".aws-sam" / "build"
-PATIENCE = 180  # seconds, for what must come; whoever waits longer waits in vain
+PATIENCE = 180  # seconds to wait for output
 OVERRIDES = ("--parameter-overrides", f"AuthMode=none Architecture={ARCHITECTURE}")
 NOBODY = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nobody"}  # SAM hands a developer's own to functions
 LOCAL = ("--skip-pull-image", *OVERRIDES)
@@ -42,7 +42,7 @@ class Sam:
     exported: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, *words: str | Path) -> str:
-        """Run a command to its end; its output, and with a failure all it said."""
+        """Run a command to its end and return its output. An error shows all output."""
         done = subprocess.run(  # noqa: S603 - our own words
             [BIN / "sam", *words],
             cwd=ROOT,
@@ -95,7 +95,7 @@ class Sam:
 
 @contextmanager
 def kms(directory: Path, *words: str) -> Iterator[dict[str, str]]:
-    """Run the harness's KMS for a block; what it says to export. Nothing, if this machine has no such address."""
+    """Run the harness's KMS for a block, and return the variables to export; none if this machine lacks the address."""
     command = [sys.executable, "-m", "mcp_functions.local", "kms", "--port", "0", *words]
     log = directory / "kms.log"
     with log.open("w") as said:
@@ -108,7 +108,7 @@ def kms(directory: Path, *words: str) -> Iterator[dict[str, str]]:
 
 
 def until_it_says(words: str, log: Path, serving: subprocess.Popen[bytes], *, or_ends: bool = False) -> str:
-    """Wait for words in a log; all that it says by then."""
+    """Wait for a text in a log, and return the log so far."""
     until = time.monotonic() + PATIENCE
     while words not in (said := log.read_text(encoding="utf-8")):
         if serving.poll() is not None and or_ends:

@@ -68,7 +68,7 @@ def test_camel_case_renames_parameters_and_nothing_else() -> None:
         found.bind({"item_id": 1, "place": {"town": "x"}, "tags": []})
 
 
-def test_what_is_left_out_is_left_to_the_functions_default() -> None:
+def test_a_missing_argument_has_the_functions_default() -> None:
     bound = read(work).bind({"item_id": 1, "place": {"town": "x"}, "tags": []})
     assert bound.keys() == {"item_id", "place", "tags"}
 
@@ -201,7 +201,7 @@ def raw(schema: dict[str, Any]) -> arguments.RawArguments:
     return arguments.read_raw_arguments(signatures.read(function, camel_case=False).sent, schema)
 
 
-def test_a_schema_of_ones_own_takes_all_arguments_in_one_parameter() -> None:
+def test_a_custom_schema_passes_all_arguments_in_one_parameter() -> None:
     found = raw(ORDER)
     assert found.schema == ORDER
     assert found.bind({"n": 2, "more": True}) == {"arguments": {"n": 2, "more": True}}
@@ -215,7 +215,7 @@ def test_a_schema_of_ones_own_takes_all_arguments_in_one_parameter() -> None:
         ({}, "The arguments do not fit: the value does not fit 'required' of its schema"),
     ],
 )
-def test_a_schema_of_ones_own_is_enforced(given_: dict[str, Any], text: str) -> None:
+def test_a_custom_schema_is_enforced(given_: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         raw(ORDER).bind(given_)
     assert str(caught.value) == text
@@ -237,7 +237,7 @@ def test_a_schema_that_may_not_be_offered_is_refused(schema: dict[str, Any], tex
         raw(schema)
 
 
-def test_a_schema_of_ones_own_needs_exactly_one_parameter() -> None:
+def test_a_custom_schema_needs_exactly_one_parameter() -> None:
     with pytest.raises(TypeError, match="the function has one parameter before"):
         arguments.read_raw_arguments([], ORDER)
 
@@ -317,7 +317,7 @@ def test_patterns_are_those_of_ecma_262(keyword: str, pattern: str, text: str, f
     assert bound is fits
 
 
-def test_a_schema_of_ones_own_goes_out_with_its_patterns_as_they_were_written() -> None:
+def test_a_custom_schema_is_published_with_its_patterns_unchanged() -> None:
     named = {"pattern": {"pattern": r"^\d$"}, "default": {"pattern": "^a$"}, "x": {"const": {"pattern": "$"}}}
     schema = {"type": "object", "properties": named}
     found = raw(schema)
@@ -361,7 +361,7 @@ def test_patterns_that_cannot_be_joined_are_refused() -> None:
         raw({"type": "object", "patternProperties": patterns, "additionalProperties": False})
 
 
-def test_members_that_nobody_can_sort_are_not_compared_each_with_each() -> None:
+def test_members_that_cannot_be_sorted_are_not_compared_pairwise() -> None:
     class Watched(int):
         compared = 0
         __hash__ = int.__hash__

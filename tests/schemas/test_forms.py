@@ -129,19 +129,23 @@ GOOD: list[tuple[Any, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("annotation", "written"), GOOD)
-def test_what_a_form_can_say_is_said(annotation: Any, written: dict[str, Any], shape: Any) -> None:  # noqa: ANN401
+def test_every_supported_constraint_is_published_in_the_form(
+    annotation: Any,  # noqa: ANN401
+    written: dict[str, Any],
+    shape: Any,  # noqa: ANN401
+) -> None:
     schema = read(shape(annotation)).schema()
     if shape is form and "Why" in getattr(annotation, "__metadata__", ()):
         written = {key: value for key, value in written.items() if key != "description"}  # pydantic's is in Field
     assert schema["properties"] == {"field": written}
-    # nobody has to fill in a value that may be None; a field that may be None still needs a default
+    # a value that may be None is optional; a field that may be None still needs a default
     bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     is_optional = shape is itself and type(None) in get_args(bare)
     assert schema.get("required", []) == ([] if is_optional else ["field"])
 
 
 @pytest.mark.parametrize("annotation", [annotation for annotation, _written in GOOD])
-def test_what_is_said_is_one_of_the_specifications_primitives(annotation: Any) -> None:  # noqa: ANN401
+def test_every_field_is_one_of_the_specifications_primitives(annotation: Any) -> None:  # noqa: ANN401
     written = field(annotation)
     known = _primitive.validate_python(written, by_name=False)
     assert _primitive.dump_python(known, by_alias=True, exclude_none=True) == written
@@ -208,7 +212,7 @@ CHOICE = "a list in a form is a choice among fixed strings"
         (bytes, "a form knows the formats date, date-time, email, uri"),
     ],
 )
-def test_what_a_form_cannot_say_is_refused_with_field_and_reason(annotation: Any, reason: str, shape: Any) -> None:  # noqa: ANN401
+def test_an_unsupported_field_is_refused_with_its_name_and_the_reason(annotation: Any, reason: str, shape: Any) -> None:  # noqa: ANN401
     with pytest.raises(DeveloperError) as caught:
         read(shape(annotation)).schema()
     assert str(caught.value).startswith(f"{'field' if shape is itself else 'Form.field'}: {reason}")
@@ -271,7 +275,7 @@ def test_an_answer_is_read_as_the_model() -> None:
     assert read(Original).accept(content) == Original(duplicate_of_id=4301, kind="task", when=date(2026, 7, 28))
 
 
-def test_what_nobody_asked_for_is_ignored_even_where_the_model_forbids_it() -> None:
+def test_unknown_members_are_ignored_even_if_the_model_forbids_them() -> None:
     class Strict(BaseModel):
         model_config = ConfigDict(extra="forbid")
 
@@ -307,7 +311,7 @@ def test_an_answer_is_read_strictly(annotation: Any, content: object) -> None:  
         read(form(annotation)).accept({"field": content})
 
 
-def test_a_models_own_check_speaks_to_the_user() -> None:
+def test_a_message_of_a_models_validator_reaches_the_user() -> None:
     class Even(BaseModel):
         number: int
 
@@ -324,14 +328,14 @@ def test_a_models_own_check_speaks_to_the_user() -> None:
 
 
 @pytest.mark.parametrize("content", ["x@", "@y", "x y@z", "", 7])
-def test_what_has_another_format_is_asked_for_again(content: object) -> None:
+def test_an_answer_with_another_format_is_asked_again(content: object) -> None:
     for annotation in (Annotated[str, Format("email")], form(Annotated[str, Format("email")])):
         assert read(annotation).accept({"field": "x@y"})
         with pytest.raises(InvalidAnswer):
             read(annotation).accept({"field": content})
 
 
-def test_a_format_that_no_form_knows_is_refused() -> None:
+def test_a_format_outside_the_specification_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^Format\('ipv4'\): the formats are email and uri$"):
         Format("ipv4")
 
@@ -357,14 +361,14 @@ class Booking:
         (Annotated[Literal["a", "b"], Titles("A")], "Titles has 1 titles for 2 choices"),
     ],
 )
-def test_what_json_does_not_know_is_refused_with_the_field(annotation: Any, reason: str) -> None:  # noqa: ANN401
+def test_a_form_with_a_value_outside_json_is_refused_with_the_field(annotation: Any, reason: str) -> None:  # noqa: ANN401
     with pytest.raises(DeveloperError) as caught:
         read(annotation)
     choice = "field: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value"
     assert str(caught.value).startswith(f"{choice} ({reason}")
 
 
-# What pydantic makes of the same fields.
+# The same fields as pydantic reads them.
 
 NUMBERS = st.one_of(st.booleans(), st.integers(-3, 12), st.sampled_from([0.5, 1.0, 8.5]))
 VALUES = st.one_of(
@@ -421,6 +425,6 @@ def test_one_value_is_read_as_pydantic_reads_the_only_field_of_a_model(annotatio
         {"duplicate_of_id": st.integers(-(2**53), 2**53)}, optional={"kind": st.sampled_from(["bug", "task"])}
     )
 )
-def test_what_the_form_allows_is_accepted(content: dict[str, Any]) -> None:
+def test_every_answer_that_the_form_allows_is_accepted(content: dict[str, Any]) -> None:
     accepted = read(Original).accept(content)
     assert accepted.model_dump(include=set(content)) == content

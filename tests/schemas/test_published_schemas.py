@@ -1,8 +1,7 @@
-"""A published schema and what a call accepts are one thing, for signatures that nobody thought of.
+"""For generated signatures, a call accepts exactly the arguments that the published schema allows.
 
-What the schema allows is bound, what it forbids is refused, defaults arrive, and no call changes the next one.
-Formats are apart: pydantic says here, too, whether a text is a date. So are the limits of a Decimal, which a schema can
-say of a number and not of a text.
+Defaults arrive, and no call changes the next one. There are two exceptions: pydantic decides whether a text is a date,
+and a schema can state the limits of a Decimal for a number but not for a text.
 """
 
 from __future__ import annotations
@@ -218,11 +217,11 @@ DEFAULTS = ("none", "plain", "field", "annotated", "factory")
 
 
 class Written(NamedTuple):
-    """A parameter, as an author wrote it.
+    """A parameter of a signature.
 
     Attributes:
         alias: its name on the wire, if that is another.
-        default: one of DEFAULTS: how it stands there.
+        default: one of DEFAULTS, the way in which the default is written.
         value: the default, as JSON.
 
     """
@@ -378,7 +377,7 @@ Judge: Any = extend(Draft202012Validator, {"pattern": _pattern})
 
 @settings(max_examples=300)
 @given(st.data())
-def test_what_a_schema_allows_is_bound_and_what_it_forbids_is_refused(data: st.DataObject) -> None:
+def test_a_call_accepts_exactly_the_arguments_that_the_schema_allows(data: st.DataObject) -> None:
     written = data.draw(signatures())
     seen: list[dict[str, Any]] = []
     handler = tool(function(written, seen))

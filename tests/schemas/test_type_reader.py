@@ -215,7 +215,7 @@ CONFUSED = [*PLAIN, 0, 1, True, False]  # to pydantic, true is 1 in a Literal
 
 
 def shown(value: Any) -> str:  # noqa: ANN401 - what an annotation allows
-    """Write a value with its types; the same moment is the same, whoever wrote its zone."""
+    """Write a value with its types, and equal moments alike in whatever time zone."""
     if isinstance(value, list):
         return str([*map(shown, value)])
     if isinstance(value, dict):
@@ -487,7 +487,7 @@ def test_a_refusal_names_place_and_reason_but_not_the_value(annotation: Any, val
 
 
 class Opaque:
-    """A class that nobody can write in JSON."""
+    """A class that cannot become JSON."""
 
 
 @pytest.mark.parametrize("annotation", [Opaque, list[Opaque], Opaque | None])

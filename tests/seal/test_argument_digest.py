@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidParams
 from mcp_functions.protocol.json_reader import loads
-from mcp_functions.seal.request_state import bind_request
+from mcp_functions.seal.claims import bind_request
 
 FILE = Path(__file__).parent / "vectors" / "arguments.txt"
 VECTORS = [

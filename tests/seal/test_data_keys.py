@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.data_keys import Choice, DataKey, Keyring, KmsKey, Limits, Rules, choose_key, kek_hint
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.kms import boto3_client
+from mcp_functions.seal.kms import kms_client
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def test_the_list_of_opened_keys_is_bounded_and_what_falls_out_is_asked_for_agai
     assert len(reader._keys._state.opened) == 4  # noqa: SLF001
 
 
-# What KMS may say
+# Errors of KMS
 
 OUTAGES = [
     "ThrottlingException", "Throttling", "RequestLimitExceeded", "TooManyRequestsException", "LimitExceededException",
@@ -803,7 +803,7 @@ def test_no_key_or_the_same_key_twice_is_refused_when_it_is_configured() -> None
 
 
 class OwnKms:
-    """What an author writes: two functions. This one misbehaves on demand."""
+    """A codec as an author writes it: two functions. This one fails on demand."""
 
     id = "own"
 
@@ -978,7 +978,9 @@ def aws(moto_kms: str, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
     }.items():
         monkeypatch.setenv(name, value)
-    return boto3_client()
+    with monkeypatch.context() as asked:
+        asked.setenv("MCP_AWS_CLIENT", "boto3")
+        return kms_client()
 
 
 def test_the_client_is_bounded_in_time_and_follows_the_endpoint_of_the_environment(aws: Any, moto_kms: str) -> None:  # noqa: ANN401

@@ -24,9 +24,10 @@ from hypothesis.stateful import (
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.claims import Binding, bind_request
 from mcp_functions.seal.data_keys import Keyring, KmsKey
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import Binding, RequestStates, RoundBudgetExceeded, VerifiedState, bind_request
+from mcp_functions.seal.request_state import RequestStates, RoundBudgetExceeded, VerifiedState
 from tests.support.strict_kms import SCOPE, START, Clock, Repeatable, StrictKms, kms_error
 
 SIZE, LIFETIME, EPOCH = 4, 600, 900
@@ -221,7 +222,7 @@ class Fleet(RuleBasedStateMachine):
     def no_container_asks_more_often_than_there_are_keys_and_budget(self) -> None:
         for container in getattr(self, "containers", []):
             seconds = self.clock() - container.born
-            budget = 3 * (3 + seconds / 30)  # three callers: somebody, somebody else, mallory
+            budget = 3 * (3 + seconds / 30)  # three callers: two users and mallory
             keys = sum(call.operation == "GenerateDataKey" and call.outcome == "ok" for call in self.kms.calls)
             charged = {"ok", "InvalidCiphertextException", "AccessDeniedException"}
             refused = sum(call.outcome not in charged for call in self.kms.calls)

@@ -1,4 +1,4 @@
-"""Claims: what a state is bound to, how long it lives, and every way to present it to the wrong request."""
+"""Claims: the binding and the lifetime of a state, and every way to present it with the wrong request."""
 
 from __future__ import annotations
 
@@ -21,16 +21,9 @@ from mcp_functions.protocol.errors import (
 )
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.canonical_json import write_canonical
+from mcp_functions.seal.claims import Binding, ClaimReason, bind_request, principal_digest
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import (
-    Binding,
-    ClaimReason,
-    RequestStates,
-    RoundBudgetExceeded,
-    VerifiedState,
-    bind_request,
-    principal_digest,
-)
+from mcp_functions.seal.request_state import RequestStates, RoundBudgetExceeded, VerifiedState
 from tests.support.strict_kms import START, Clock, StrictKms, make_keys
 
 if TYPE_CHECKING:
@@ -104,7 +97,7 @@ def test_what_a_round_leaves_is_what_the_next_one_finds() -> None:
     assert again.issued == opened.issued + 60_000
 
 
-def test_every_conversation_has_a_name_of_its_own() -> None:
+def test_every_conversation_has_another_flow() -> None:
     here = states()
     flows = {here.open(here.seal(HERE, None, asked={}, record={}), HERE).flow for _ in range(100)}
     assert len(flows) == 100
@@ -493,7 +486,7 @@ def sealed_states(clock: Clock, **turned: Any) -> tuple[RequestStates, StrictKms
 def test_a_caller_pays_for_noise_by_name() -> None:
     here, kms = sealed_states(Clock())
     token = here.seal(HERE, None, asked={}, record={})
-    here._codec._keys.reset()  # type: ignore[attr-defined]  # noqa: SLF001 - a cold container
+    here._codec._envelope._keys.reset()  # type: ignore[union-attr]  # noqa: SLF001 - a cold container
     outcomes = []
     for place in range(130, 140):
         noise = token[:place] + ("A" if token[place] != "A" else "B") + token[place + 1 :]

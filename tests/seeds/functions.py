@@ -94,7 +94,7 @@ def greeting(*, input_responses: InputResponses) -> str | InputRequiredResult:
 
 @resource("reports://{year}")
 def report(year: int, *, input_responses: InputResponses) -> str | InputRequiredResult:
-    """Read a report once somebody says who they are."""
+    """Read a report after the user has given a name."""
     reader = input_responses.accepted("reader", Name)
     return f"{year}, read by {reader.name}" if reader else InputRequiredResult({"reader": GITHUB})
 
@@ -158,7 +158,7 @@ ACTED_FOR: list[str] = []
 
 @tool
 def act(*, elicit: Elicit) -> str:
-    """Do something that counts, once somebody has said who they are."""
+    """Count a call after the user has given a name."""
     ACTED_FOR.append(elicit("login", "Who are you?", Name).name)
     return "done"
 
@@ -174,7 +174,7 @@ def sheds_once(*, input_responses: InputResponses, request_state: RequestState[S
     return login.name if login else "nobody"
 
 
-# One Lambda for all of them: a test that needs a container of its own serves its function itself.
+# One Lambda for all of them; a test that needs another container serves its function itself.
 handler = serve(
     core_types,
     region_of,

@@ -1,11 +1,11 @@
-"""Replays a document's messages word for word: its client's go in, and its server's must come out.
+"""Replays a document's messages exactly: it sends the client's messages and expects the server's.
 
-What may differ, and nothing else (the released revision 2026-07-28 wins over the seeds):
+Only these may differ, because the released revision 2026-07-28 takes precedence over the seeds:
 - `_meta` in requests and results: "Every request MUST include the required `_meta` fields" (basic/patterns/mrtr);
   servers "SHOULD include" `serverInfo` "in every result's `_meta`" (basic).
-- every round carries `requestState`, and what it holds is sealed: an answer counts only where a state proves that it
-  was asked for. "The InputRequiredResult MAY include a requestState field." The client echoes it, as it MUST.
-- `mode`: "servers MAY omit the mode field for form mode elicitation requests" (client/elicitation); this one says it.
+- every round carries a sealed `requestState`, because an answer counts only with a state that proves the question.
+  "The InputRequiredResult MAY include a requestState field." The client echoes it, as it MUST.
+- `mode`: "servers MAY omit the mode field for form mode elicitation requests" (client/elicitation); this one does not.
 - the order of keys, which JSON does not have.
 """
 

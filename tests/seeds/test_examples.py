@@ -89,7 +89,7 @@ def test_the_first_call_brings_no_answers_so_the_guard_of_the_sdk_page_fires() -
 
 
 def test_a_state_that_was_written_down_is_taken_up_by_processes_that_saw_nothing_before(tmp_path: Path) -> None:
-    """Drive the loop without a client: what stands in the file is all that one leg leaves for the next."""
+    """Drive the loop without a client: one leg passes only the content of the file to the next."""
     written = tmp_path / "conversation.json"
     legs = example("sep-2322-update-work-item")[::2]
     written.write_text(json.dumps({"requestState": None}), encoding="utf-8")

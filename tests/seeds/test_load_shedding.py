@@ -1,8 +1,7 @@
 """SEP-2322, use case 2: a server instance that is too busy hands its work to another, through the client.
 
-By hand, at the low level (a round that ends with a state and no question), and by itself, where work is done in steps.
-What differs from the document: `inputRequests` is there, and empty, for one widespread client takes its absence for a
-final result.
+A low-level function does it explicitly, by ending a round with a state and no question; steps do it automatically.
+Unlike in the document, an empty `inputRequests` is present: without it a common client reads a final result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""requirements.toml leaves nothing of the seeds out, and every test that it names is there.
+"""requirements.toml lists every requirement of the seeds, and every test that it names exists.
 
-The documents are not part of this repository; what is frozen here is how often each of them says must, should and MAY,
-and how much JSON it shows. A sentence that is dropped, added or shortened changes a count.
+The documents are not part of this repository. This file freezes how often each says MUST, SHOULD and MAY, and how much
+JSON it shows. A sentence that is dropped, added or shortened changes a count.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_every_sentence_has_an_outcome() -> None:
         assert all(entry.values()), entry
 
 
-def test_what_is_owed_is_owed_by_a_topic_that_is_known() -> None:
+def test_every_owed_requirement_names_a_known_topic() -> None:
     owing = {
         entry["owed"] for entry in [*TABLE["examples"], *(entry for _document, entry in ENTRIES)] if "owed" in entry
     }

@@ -1,6 +1,6 @@
-"""What the seeds require of a server, one sentence after the other: requirements.toml says which test proves which.
+"""The seeds' requirements of a server, one sentence after the other; requirements.toml maps sentences to tests.
 
-Where a sample function's own test proves a sentence already, it is not repeated here.
+This file omits the sentences that a sample function's own test already proves.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A fleet of containers behind a random router, a fake clock, and a KMS that only counts.
 
-What decides about keys is the shipped code, under its rules: one `mcp_functions.seal.data_keys.Keyring` a container.
-Around it stand the load (conversations that begin at random and are answered after a while), the containers (which
-live for a while and begin cold) and time, which nothing waits for: a million rounds take a quarter of a minute.
+The shipped code decides about keys: each container has one `mcp_functions.seal.data_keys.Keyring`. The simulation adds
+the load (conversations that begin at random, and answers after a delay), the containers (which start cold and live for
+a while) and the time. Nothing waits for that time: a million rounds take a quarter of a minute.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ DATA_KEY = bytes(32)
 
 @dataclass(frozen=True)
 class Load:
-    """What a fleet has to do (the parameters of the design, `docs/simulation.md`).
+    """The load of a fleet (the parameters of `docs/simulation.md`).
 
     Attributes:
         containers: at any time.
         rate: requests a second, for each container.
-        questions: of a conversation: so many rounds, and one request more.
+        questions: of a conversation, which has one request more.
         answered: share of questions that are answered at all.
         median: seconds that a person thinks, lognormal.
         sigma: of the logarithm of these seconds.
@@ -59,7 +59,7 @@ class Load:
 
 @dataclass
 class Counts:
-    """What was seen. A round is a question asked: a state sealed, and opened again if it is answered."""
+    """The counts of a run. A round is one question: a state sealed, and opened again if the question is answered."""
 
     rounds: int = 0
     requests: int = 0
@@ -112,7 +112,7 @@ class CountingKms:
 
 @dataclass
 class World:
-    """What all containers have in common: the clock, KMS, and chance."""
+    """The clock, the KMS and the random numbers that all containers share."""
 
     chance: random.Random
     kms: CountingKms = field(default_factory=CountingKms)
@@ -147,7 +147,7 @@ class Shipped:
 
 
 def per_container(world: World, lifetime: int) -> Container:
-    """Make a container that keeps its own key for an epoch, and adopts nobody's: the same code, another setting."""
+    """Make a container that keeps its own key for an epoch and adopts no other: the same code, another setting."""
     return Shipped(world, lifetime, RULES._replace(adopt=False))
 
 

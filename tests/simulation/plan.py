@@ -25,7 +25,7 @@ DESIGNS: dict[str, Callable[[World, int], Container]] = {NAIVE: PerToken, ALONE:
 
 
 class Effort(NamedTuple):
-    """How long fleets of one size are watched: epochs counted, and seeds (what it is compared with has one less)."""
+    """The length of the runs for one fleet size: epochs to count, and seeds (the comparison has one less)."""
 
     epochs: int
     seeds: int
@@ -59,7 +59,7 @@ class Task(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What several seeds have seen of one fleet: added up, and the calls per million rounds of each."""
+    """The results of several seeds for one fleet: their sum, and the calls per million rounds of each."""
 
     cold: Counts
     steady: Counts
@@ -119,7 +119,7 @@ def run_one(task: Task) -> Run:
 
 
 def _effort(variation: str, design: str, effort: Effort) -> tuple[int, int]:
-    """Say how many epochs are counted, and after how many: the result gets most, what it is compared with less."""
+    """Return the epochs to count and those to skip before. The main result gets most, a comparison fewer."""
     if (variation, design) == (USUAL, OURS):
         return effort.epochs, WARM_UP
     if design == NAIVE:

@@ -25,7 +25,7 @@ def markdown(results: Results) -> str:
 
 
 def parameters() -> str:
-    """Say what was simulated."""
+    """Describe the simulated fleets."""
     load = Load(1)
     counted = ", ".join(f"{size}: {effort.epochs} x {effort.seeds}" for size, effort in SIZES.items())
     return (

@@ -95,7 +95,7 @@ def test_a_picture_is_drawn(results: plan.Results, tmp_path: Path) -> None:
     assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_missing_matplotlib_is_said_with_its_fix(
+def test_an_error_names_a_missing_matplotlib_and_its_installation(
     results: plan.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:

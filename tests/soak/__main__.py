@@ -25,7 +25,7 @@ class Progress:
         self._conversations, self._next = conversations, 0.0
 
     def __call__(self, ended: int, requests: int, seconds: float) -> None:
-        """Say it, if it is time."""
+        """Report the progress, if it is time."""
         if seconds >= self._next:
             self._next = seconds + EVERY_SECONDS
             sys.stderr.write(f"{seconds:5.0f} s  {ended} of {self._conversations} conversations, {requests} requests\n")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Breach(NamedTuple):
-    """What it is, in which conversation if it is in one, and what it refers to: requests by name, or figures."""
+    """A broken rule, its conversation if it has one, and its evidence: names of requests, or figures."""
 
     what: str
     talk: int | None

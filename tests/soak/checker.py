@@ -1,7 +1,7 @@
-"""What must hold of a run, whatever befell it: every conversation, every step, every error, every process.
+"""The rules that every run must keep under all faults: for conversations, steps, errors and processes.
 
-It reads what clients heard and what functions wrote, and knows nothing of how either was made. A breach names the
-conversation and the requests it is about, and none of what they said.
+The checker reads the responses and the journal of the functions, and knows nothing of the faults. A breach names the
+conversation and its requests, without their content.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GATEWAY, TIMEOUT, LEAST = 30.0, 28.0, 1.0  # seconds: of the gateway, of the end
 
 
 def check(seen: Seen) -> list[Breach]:
-    """Say what must not be."""
+    """Report a breach."""
     return list(_Checker(seen).breaches())
 
 

@@ -1,7 +1,8 @@
-"""What must not grow: memory, descriptors, processes; and what must be gone in the end.
+"""Memory, descriptors and processes must not grow, and no process may remain at the end.
 
-After a warm-up, the middle of a quarter of the samples is compared with that of the last quarter. A leak of one percent
-of a request's traffic shows in ten thousand conversations; a short run only shows leaks of whole objects per request.
+After a warm-up, the median of a quarter of the samples is compared with that of the last quarter. Ten thousand
+conversations show a leak of one percent of a request's traffic; a short run shows only leaks of whole objects per
+request.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ FEWEST = 12  # samples that say anything
 MORE_MEMORY, KB_A_REQUEST, NOISE_KB = 0.05, 1.0, 6 * 1024
 MORE_DESCRIPTORS, OF_A_PROCESS = 24, 6  # beyond what each process has: two ends of a pipe, its API, its connection
 LINGERS = 10.0  # seconds
-CROWD = 6  # processes for each request at once: two functions each, duplicates, and whoever is just ending
+CROWD = 6  # processes for each simultaneous request: two functions each, duplicates, and processes that are just ending
 
 
 def breaches(seen: Seen) -> Iterator[Breach]:
-    """Say what grew, and what is left."""
+    """Report growth, and processes that remain."""
     for pid, command in seen.left.items():
         yield Breach("a process was left", None, f"{pid} {command}")
     if seen.status != 0:

@@ -1,6 +1,6 @@
-"""What is worn out, as a process of its own: the shipped harness in `--runtime` mode, and bad weather before its KMS.
+"""The process under test: the shipped harness in `--runtime` mode, with a KMS that fails at random.
 
-It says where it is in one line of JSON, and stops when it is interrupted, as `serve --runtime` does.
+It prints its address in one line of JSON, and stops on an interrupt, as `serve --runtime` does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Weather:
     """A KMS that throttles, fails, is slow and hangs, as planned; otherwise the harness's own."""
 
     def __init__(self, url: str, seed: int, journal: Path) -> None:
-        """Stand in front of the KMS at `url`."""
+        """Prepare faults for the KMS at `url`."""
         self._place, self._seed, self._journal = urlsplit(url).netloc, seed, journal
         self._lock, self._calls = threading.Lock(), 0
 

@@ -1,7 +1,7 @@
-"""Where a process of the soak finds itself: which version, how wrong its clock is, who wraps, and when it must die.
+"""The placement of a soak process: its version, its clock's error, its wrapping key, and the time of its death.
 
-Imported by the soak's functions, in processes of the real runtime. What they do they append to the journal, one line
-each before anything comes of it: a file outlives `kill -9`. The journal's times are those of the true clock.
+The soak's functions import it, in processes of the real runtime. Before each effect they append a line to the journal,
+because a file survives `kill -9`. The journal uses the true clock.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class Place:
         return shelf
 
     def announce(self, nonce: str) -> None:
-        """Tell somebody."""
+        """Send a note to a recipient."""
         self._act("announce", nonce)
 
     def charge(self, nonce: str, size: int, key: str) -> str:
-        """Stand in for a payment API, which knows payments by their keys."""
+        """Act as a payment API that identifies payments by their keys."""
         key = secrets.token_hex(16) if self._breaks == "keys" else key
         receipt = f"receipt {key[:12]} for {size}"
         self._act("charge", nonce, key=key, result=receipt)

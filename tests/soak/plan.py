@@ -1,7 +1,7 @@
-"""What befalls whom, drawn from a seed: conversations, processes, KMS calls. The same seed makes the same plan.
+"""The faults of conversations, processes and KMS calls, drawn from a seed. The same seed makes the same plan.
 
-Which process serves which request is the machine's affair, so two runs differ; what happens to a conversation, to the
-n-th process and to the n-th KMS call does not.
+Two runs of a plan still differ, because the machine decides which process serves which request. The faults of a
+conversation, of the n-th process and of the n-th KMS call are the same.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ KILLS = ("order begin", "order step", "order end", "note begin", "note end", "mc
 FAULTS = {"duplicate": 7, "late": 5, "lost": 7, "rewound": 6, "stranger": 4, "": 71}  # by weight, a round
 WEATHER = {"fine": 62, "throttled": 14, "failing": 9, "slow": 10, "hanging": 5}  # by weight, a KMS call
 CALM = 0  # the seed of a run in which nothing befalls a process or a KMS call: what happens then, conversations bring
-OUTAGE_EVERY, OUTAGE = 60, 12  # KMS calls: of so many, so many in a row find nobody
+OUTAGE_EVERY, OUTAGE = 60, 12  # of 60 KMS calls, 12 in a row fail
 
 
 class Placement(NamedTuple):
-    """What the n-th process of a function is: its version, seconds that its clock is ahead, which key it seals with."""
+    """The n-th process of a function: its version, the seconds that its clock is ahead, and its sealing key."""
 
     number: int
     version: int
@@ -41,13 +41,13 @@ class Planned:
     Attributes:
         number: counts from 0.
         nonce: in its arguments, its questions and its result, and in those of no other.
-        person: whose it is.
-        name: what is called, "order" or "note".
-        size: what its person answers.
-        kill: where its requests, from the `fatal`-th to the first that does, kill whom; "" for nobody.
-        fatal: counts from 0.
-        acts: what befalls its rounds, in this order, instead of what is drawn; each until it has come through.
-        broken: how the functions break for it on purpose, to see whether somebody notices; "" for not at all.
+        person: its user.
+        name: of the function, "order" or "note".
+        size: the answer of its user.
+        kill: the process to kill and the place in it; "" kills no process.
+        fatal: the first request that may kill, counted from 0; the requests from there on try until one does.
+        acts: faults of its rounds, in this order and instead of drawn ones; each is repeated until it has happened.
+        broken: a defect that the functions show on purpose, to test the checker; "" for none.
 
     """
 

@@ -20,7 +20,7 @@ ERROR = "#b5533c"
 
 
 def draw(seen: Seen, file: Path) -> None:
-    """Draw how long every answer took, when KMS was in trouble, and when somebody was killed.
+    """Draw the duration of every response, the faults of KMS, and the kills.
 
     Raises:
         NoMatplotlib: it is not installed.

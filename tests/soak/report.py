@@ -37,7 +37,7 @@ def written(page: str, figures: str) -> str:
 
 
 def is_answered(delivery: Delivery) -> bool:
-    """Say whether somebody waited for an answer, and got it."""
+    """Return whether a client waited for a response and got it."""
     return delivery.status is not None
 
 

@@ -1,4 +1,4 @@
-"""A run: the harness in a process of its own, conversations by hundreds, threads that carry them, and what they saw."""
+"""A run: the harness in another process, hundreds of conversations, the threads that hold them, and the records."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ STOP_SECONDS = 30.0  # in which the harness ends
 
 @dataclass
 class Seen:
-    """What everybody saw.
+    """The records of a run.
 
     Attributes:
         planned: the conversations.
         deliveries: every request, with its answer.
         finals: the request that ended each conversation, by its number.
-        journal: what functions, KMS and harness wrote, in order.
+        journal: the lines of functions, KMS and harness, in order.
         samples: of the harness.
         idle: the harness after the last conversation, before it ended.
-        killed: when somebody was killed from outside, unix seconds.
-        left: processes that were there when the harness had ended.
+        killed: times at which a process was killed from outside, unix seconds.
+        left: processes that remained after the harness had ended.
         status: of the harness's process.
-        said: that it wrote to stderr.
-        workers: threads that asked.
+        said: its output on stderr.
+        workers: number of client threads.
         began: unix seconds.
-        seconds: that it took.
+        seconds: its duration.
 
     """
 
@@ -67,7 +67,7 @@ class Seen:
 
 
 class Conversations:
-    """All conversations of a run: some are open, and whoever has time takes one of these a request further."""
+    """All conversations of a run. A free thread takes an open one and sends its next request."""
 
     def __init__(self, planned: list[plan.Planned], seed: int, door: Door) -> None:
         """Open the first ones."""
@@ -78,7 +78,7 @@ class Conversations:
         self._open: list[Talk] = []
 
     def take(self) -> Talk | None:
-        """Take one that is open; None if all have ended or are in somebody's hands."""
+        """Take an open conversation; None if all have ended or other threads hold them."""
         with self._lock:
             while len(self._open) < OPEN and (talk := next(self._talks, None)):
                 self._open.append(talk)

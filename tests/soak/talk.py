@@ -1,6 +1,6 @@
-"""One conversation through whatever befalls it: a client that answers, repeats, goes back, and gives up in the end.
+"""One conversation under faults: a client that answers, repeats, goes back, and finally gives up.
 
-It does what a client may do, and judges nothing: what was right is found out afterwards, from what everybody wrote.
+It only does what clients may do. The checker judges the outcome afterwards, from the records of all parts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 40  # requests of one conversation that ended in no round
 REFUSED_TWICE = 2  # times that a state is presented, before the client goes back to the one before it
-DEATHS = 2  # of those who kill somebody: whoever did it the first time may have been killed from outside just before
+DEATHS = 2  # of requests that kill a process, because the first process may have been killed from outside just before
 OK, REFUSED, GATEWAY_FAILED = 200, 400, 500
 LOST_SECONDS = 0.05  # at most, until a client hangs up
 
@@ -42,7 +42,7 @@ class Talk:
     """
 
     def __init__(self, planned: Planned, seed: int, door: Door) -> None:
-        """Begin with nothing."""
+        """Begin without requests."""
         self.planned, self.deliveries = planned, list[Delivery]()
         self.over, self.final = False, cast("Delivery | None", None)
         self._door, self._chance = door, plan.chance_of(seed, planned)
@@ -148,5 +148,5 @@ class Talk:
 
 
 def _came_through(delivery: Delivery) -> bool:
-    """Say whether it brought a result or a refusal: whoever is told of a failure does it again."""
+    """Return whether the response is a result or a refusal. After a failure the client repeats the request."""
     return delivery.status == REFUSED or (delivery.status == OK and not delivery.error)

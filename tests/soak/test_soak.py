@@ -76,7 +76,7 @@ def test_clients_heard_of_it(worn: Seen) -> None:
 def test_a_step_whose_record_was_lost_ran_again_under_its_own_key(worn: Seen) -> None:
     payments = [line for line in worn.journal if line.get("step") == "charge"]
     times = Counter(line["key"] for line in payments)
-    assert max(times.values()) > 1  # somebody's answer was lost, or sent for twice
+    assert max(times.values()) > 1  # a response was lost, or a request was sent twice
     assert len({line["result"] for line in payments}) == len(times)
 
 
@@ -84,7 +84,7 @@ def test_a_step_whose_record_was_lost_ran_again_under_its_own_key(worn: Seen) ->
 
 
 def _rounds(seen: Seen, kind: str, name: str = "") -> list[Delivery]:
-    """List deliveries with a result of one kind that somebody went on from, or that ended it."""
+    """List deliveries with a result of one kind that led to another request or ended the conversation."""
     return [
         one
         for one in seen.deliveries
@@ -272,11 +272,11 @@ BROKEN: list[tuple[str, str, tuple[str, ...], set[str]]] = [
 
 
 def test_the_checker_sees_functions_that_are_broken_on_purpose(tmp_path: Path) -> None:
-    """Nothing here is drawn.
+    """Run one conversation for each defect, without random faults.
 
-    Nobody is killed, no KMS call fails, and all clocks agree. Every request of a conversation asks for the same break,
-    so it breaks in whichever process serves it. Every act is repeated until it has been answered by a result or a
-    refusal: on an overtaxed machine some come twice. No break hides another: each has a conversation of its own.
+    No process is killed, no KMS call fails, and all clocks agree. Every request of a conversation asks for the same
+    defect, so any process shows it. Every act is repeated until a result or a refusal arrives; on a slow machine some
+    happen twice. No defect hides another, because each has its own conversation.
     """
     modes.needed()
     planned = [
@@ -288,7 +288,7 @@ def test_the_checker_sees_functions_that_are_broken_on_purpose(tmp_path: Path) -
     for breach in checker.check(seen):
         found[breach.talk].add(breach.what)
     assert {number: found[number] for number in range(len(BROKEN))} == dict(enumerate(one[-1] for one in BROKEN))
-    assert "a process was left" in found[None]  # the orphan lives for an hour, unless somebody looks for it
+    assert "a process was left" in found[None]  # the orphan lives for an hour, unless the checker finds it
     assert all(final.result for final in seen.finals.values())
     while watch.left(tmp_path):  # killed by now; the kernel takes its time
         time.sleep(0.01)
@@ -375,7 +375,9 @@ def test_figures_and_picture_are_made_of_a_run(
     assert (tmp_path / "soak.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_missing_matplotlib_is_said_with_its_fix(worn: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_a_missing_matplotlib_and_its_installation(
+    worn: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     with pytest.raises(NoMatplotlib, match="pip install"):
         plot.draw(worn, tmp_path / "drawn.png")

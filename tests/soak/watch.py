@@ -1,6 +1,6 @@
-"""What Linux tells of the harness and its processes while they are worn out: memory, descriptors, zombies, who is left.
+"""Figures of Linux on the harness and its processes: memory, descriptors, zombies, remaining processes.
 
-Every process of a run carries its directory in the environment, so none of them can hide, whoever its parent is.
+Every process of a run has the run's directory in its environment, so it is found even under another parent.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ class Watch:
         self._thread = threading.Thread(target=self._look)
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the thread that takes samples."""
         self._thread.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """End."""
+        """Stop that thread."""
         self._stopped.set()
         self._thread.join()
 

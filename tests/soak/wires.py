@@ -22,23 +22,23 @@ METHODS = {"order": "tools/call", "note": "resources/read"}
 
 @dataclass
 class Delivery:
-    """One HTTP request, and what came of it.
+    """One HTTP request and its response.
 
     Attributes:
         name: of this request alone.
-        talk: whose it is, the conversation's number.
-        what: befalls it: "", or the name of a fault.
-        parent: the request whose answer's state this one carries.
-        person: who signs it.
+        talk: the number of its conversation.
+        what: the name of its fault, or "".
+        parent: the request whose response gave it its state.
+        person: its caller.
         method: of the message.
-        id: of the message; who sends a message twice sends two deliveries of one id.
+        id: of the message; a message that is sent twice is two deliveries with one id.
         sent: when, unix seconds.
-        seconds: until the answer was there.
-        status: of the answer; None if nobody read one.
-        message: the answer's body, or None if it was no JSON object; its state is not kept.
-        headers: the answer's that matter.
-        born: when the data key of the answer's state was born; None without a state.
-        broken: how the functions break for it; "" for not at all.
+        seconds: until the response arrived.
+        status: of the response; None without one.
+        message: the response's body without its state, or None if it was no JSON object.
+        headers: the relevant headers of the response.
+        born: when the data key of the response's state was made; None without a state.
+        broken: the defect that the functions show on purpose; "" for none.
 
     """
 
@@ -71,14 +71,14 @@ class Delivery:
 
 
 class Door:
-    """The endpoint, as many threads reach it: each has a connection of its own."""
+    """The endpoint for many threads: each thread has its own connection."""
 
     def __init__(self, url: str, tokens: dict[str, str]) -> None:
         """Open nothing yet."""
         self._url, self._tokens, self._own = urlsplit(url), tokens, threading.local()
 
     def deliver(self, delivery: Delivery, params: dict[str, Any], kill: str = "") -> str | None:
-        """Send a request, note what came of it, and return the state that the answer carries."""
+        """Send a request, record the response, and return its state."""
         sent = wire.message(delivery.method, params, id=delivery.id)
         delivery.sent = time.time()
         try:

@@ -1,4 +1,4 @@
-"""What does not fit into an item: over moto's S3, asked through boto3, and over the strict double."""
+"""Payloads larger than an item go to S3: tested over moto's S3 through boto3, and over the strict double."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SMALL = {"x": "small"}
 
 
 class Backend:
-    """A table and a bucket. Whoever opens it is a container of its own."""
+    """A table and a bucket. Each call of `open` acts as a new container."""
 
     def __init__(self, bucket: Bucket) -> None:
         self.table, self.bucket, self.clock, self.kms = MemoryTable(), bucket, Clock(), StrictKms()
@@ -108,10 +108,10 @@ def blob_of(backend: Backend) -> str:
     return found.blob
 
 
-# ---- What it is for
+# ---- Reading and writing objects
 
 
-def test_what_does_not_fit_into_an_item_is_found_by_another_container(backend: Backend) -> None:
+def test_another_container_reads_a_payload_larger_than_an_item(backend: Backend) -> None:
     written = backend.open().create(KEY, LARGE, expires=backend.soon())
     assert backend.open().get(KEY) == written
     assert written.payload == LARGE
@@ -120,14 +120,14 @@ def test_what_does_not_fit_into_an_item_is_found_by_another_container(backend: B
     assert len(item["sealed"]["S"]) < 2000
 
 
-def test_what_fits_stays_in_the_item(doubled: Backend, double: MemoryBucket) -> None:
+def test_a_small_payload_stays_in_the_item(doubled: Backend, double: MemoryBucket) -> None:
     kept = doubled.open().create(KEY, SMALL, expires=doubled.soon())
     doubled.open().replace(kept, SMALL)
     assert double.calls == []
     assert kept.blob is None
 
 
-def test_an_item_may_grow_out_of_its_place_and_back_and_leaves_nothing_behind(backend: Backend) -> None:
+def test_an_item_that_grows_and_shrinks_leaves_no_object_behind(backend: Backend) -> None:
     table = backend.open()
     item, seen = table.create(KEY, SMALL, expires=backend.soon()), list[str]()
     for payload in (LARGE, {"y": "y" * 310_000}, SMALL):
@@ -150,7 +150,7 @@ def test_deleting_an_item_removes_its_object(backend: Backend) -> None:
         backend.bucket.get(item.blob)
 
 
-def test_an_object_lies_under_the_functions_own_prefix_by_a_name_that_nobody_guesses(backend: Backend) -> None:
+def test_an_object_has_the_functions_prefix_and_a_random_name(backend: Backend) -> None:
     first = backend.open().create(KEY, LARGE, expires=backend.soon()).blob or ""
     second = backend.open().create(KEY._replace(id="another.01"), LARGE, expires=backend.soon()).blob or ""
     for blob in (first, second):
@@ -162,7 +162,7 @@ def test_an_object_lies_under_the_functions_own_prefix_by_a_name_that_nobody_gue
     assert first != second
 
 
-def test_whoever_reads_the_bucket_learns_nothing(backend: Backend) -> None:
+def test_the_bucket_shows_no_payload(backend: Backend) -> None:
     secret = {"answer": "a secret of the user " * 20_000}
     backend.open().create(KEY, secret, expires=backend.soon())
     body = backend.bucket.get(blob_of(backend))
@@ -171,7 +171,7 @@ def test_whoever_reads_the_bucket_learns_nothing(backend: Backend) -> None:
     assert b"secret" not in raw
 
 
-def test_a_payload_of_megabytes_is_kept_and_one_beyond_the_seal_is_refused(
+def test_the_bucket_stores_megabytes_and_refuses_more_than_the_seal_allows(
     backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = backend.open()
@@ -180,17 +180,17 @@ def test_a_payload_of_megabytes_is_kept_and_one_beyond_the_seal_is_refused(
     with pytest.raises(ItemTooLarge) as refused:
         table.replace(kept, {"x": "x" * 3_200_000})
     assert "more than an object can hold" in refused.value.reason
-    assert caplog.messages == []  # no client carries it
+    assert caplog.messages == []  # larger than any state that a client carries
     assert backend.open().get(KEY) == kept
 
 
-def test_without_a_bucket_it_is_refused_and_the_reason_names_the_parameter(doubled: Backend) -> None:
+def test_without_a_bucket_a_large_payload_is_refused_and_the_reason_names_the_parameter(doubled: Backend) -> None:
     with pytest.raises(ItemTooLarge) as refused:
         doubled.open(blobs=False).create(KEY, LARGE, expires=doubled.soon())
     assert "BlobBucket" in refused.value.reason
 
 
-def test_a_worker_reads_what_it_wrote_without_asking_for_it(doubled: Backend, double: MemoryBucket) -> None:
+def test_a_worker_reads_its_own_write_without_a_request_to_s3(doubled: Backend, double: MemoryBucket) -> None:
     table = doubled.open()
     item = table.create(KEY, LARGE, expires=doubled.soon())
     assert table.get(KEY) == item
@@ -200,13 +200,13 @@ def test_a_worker_reads_what_it_wrote_without_asking_for_it(doubled: Backend, do
     assert [operation for operation, _key in double.calls] == ["put", "get"]
 
 
-def test_an_own_codec_seals_objects_too(doubled: Backend) -> None:
+def test_a_custom_codec_seals_objects_too(doubled: Backend) -> None:
     glass = Glass()
     item = doubled.open(codec=glass).create(KEY, LARGE, expires=doubled.soon())
     assert doubled.open(codec=glass).get(KEY) == item
 
 
-def test_an_own_codec_tells_items_and_objects_apart_as_the_specification_says(
+def test_a_custom_codec_gets_the_scopes_of_items_and_objects_from_the_specification(
     doubled: Backend, double: MemoryBucket
 ) -> None:
     glass = Glass()
@@ -218,10 +218,10 @@ def test_an_own_codec_tells_items_and_objects_apart_as_the_specification_says(
         assert glass.unseal(text)[:32] == hashlib.sha256(label + b"\0" + about).digest()
 
 
-# ---- Lost, late, missing, altered
+# ---- Lost, late, missing and altered objects
 
 
-def test_an_object_that_comes_late_is_waited_for(doubled: Backend, double: MemoryBucket) -> None:
+def test_the_store_waits_for_an_object_that_arrives_late(doubled: Backend, double: MemoryBucket) -> None:
     item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
     faults = iter(["late", "late"])
     double.weather = lambda _operation: next(faults, None)  # type: ignore[arg-type]
@@ -229,7 +229,7 @@ def test_an_object_that_comes_late_is_waited_for(doubled: Backend, double: Memor
     assert doubled.slept == [0.0, 0.2]
 
 
-def test_an_object_that_is_gone_makes_its_item_unreadable_and_not_absent(
+def test_an_item_whose_object_is_missing_is_unreadable_and_not_absent(
     backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
     backend.open().create(KEY, LARGE, expires=backend.soon())
@@ -252,7 +252,7 @@ def alterations(sealed: bytes, other: bytes) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("how", alterations(b"", b""))
-def test_an_object_that_was_altered_makes_its_item_unreadable(
+def test_an_item_whose_object_was_altered_is_unreadable(
     backend: Backend, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     backend.open().create(KEY, LARGE, expires=backend.soon())
@@ -265,7 +265,7 @@ def test_an_object_that_was_altered_makes_its_item_unreadable(
     assert caplog.messages == ["an item's object has changed since it was written"]
 
 
-def test_an_older_object_of_the_same_item_does_not_come_back(doubled: Backend, double: MemoryBucket) -> None:
+def test_an_older_object_of_the_same_item_is_not_accepted(doubled: Backend, double: MemoryBucket) -> None:
     table = doubled.open()
     item = table.create(KEY, {"n": 1, **LARGE}, expires=doubled.soon())
     old = double.objects[item.blob or ""]
@@ -275,7 +275,7 @@ def test_an_older_object_of_the_same_item_does_not_come_back(doubled: Backend, d
         doubled.open().get(KEY)
 
 
-def test_an_object_cannot_stand_in_an_items_place_nor_an_item_in_an_objects(doubled: Backend) -> None:
+def test_an_object_does_not_open_as_an_item_nor_an_item_as_an_object(doubled: Backend) -> None:
     item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
     (row,) = doubled.table.items.values()
     row["sealed"] = {"S": doubled.bucket.get(item.blob or "").decode()}
@@ -284,7 +284,7 @@ def test_an_object_cannot_stand_in_an_items_place_nor_an_item_in_an_objects(doub
 
 
 @pytest.mark.parametrize("fault", ["throttled", "lost"])
-def test_an_object_whose_writing_nobody_confirmed_is_named_by_no_item(
+def test_no_item_names_an_object_with_an_unconfirmed_write(
     doubled: Backend,
     double: MemoryBucket,
     fault: Any,  # noqa: ANN401
@@ -299,7 +299,7 @@ def test_an_object_whose_writing_nobody_confirmed_is_named_by_no_item(
     assert doubled.open().get(KEY) == item
 
 
-def test_a_bucket_that_cannot_answer_now_is_an_outage_and_one_that_denies_the_operators_work(
+def test_an_unavailable_bucket_is_an_outage_and_a_denied_one_is_misconfigured(
     doubled: Backend, double: MemoryBucket
 ) -> None:
     doubled.open().create(KEY, LARGE, expires=doubled.soon())
@@ -311,7 +311,7 @@ def test_a_bucket_that_cannot_answer_now_is_an_outage_and_one_that_denies_the_op
         doubled.open().create(KEY._replace(id="x.1"), LARGE, expires=doubled.soon())
 
 
-def test_who_loses_the_race_for_an_item_leaves_no_object(doubled: Backend, double: MemoryBucket) -> None:
+def test_the_writer_that_loses_a_race_deletes_its_object(doubled: Backend, double: MemoryBucket) -> None:
     first, second = doubled.open(), doubled.open()
     item = first.create(KEY, SMALL, expires=doubled.soon())
     won = first.replace(item, LARGE)
@@ -320,9 +320,7 @@ def test_who_loses_the_race_for_an_item_leaves_no_object(doubled: Backend, doubl
     assert list(double.objects) == [won.blob]
 
 
-def test_an_item_that_was_replaced_between_its_reading_and_its_objects_is_read_anew(
-    doubled: Backend, double: MemoryBucket
-) -> None:
+def test_an_item_replaced_before_its_object_was_read_is_read_again(doubled: Backend, double: MemoryBucket) -> None:
     writer = doubled.open()
     item = writer.create(KEY, LARGE, expires=doubled.soon())
 
@@ -338,7 +336,7 @@ def test_an_item_that_was_replaced_between_its_reading_and_its_objects_is_read_a
     assert doubled.slept == [0.0]
 
 
-def test_a_write_whose_fate_nobody_can_tell_leaves_both_objects(doubled: Backend, double: MemoryBucket) -> None:
+def test_a_write_with_an_unknown_outcome_keeps_both_objects(doubled: Backend, double: MemoryBucket) -> None:
     item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
     faults = iter(["lost", "unanswered"])  # of the table: the write, and the reading back
     doubled.table.weather = lambda _operation: next(faults, None)  # type: ignore[arg-type]
@@ -350,7 +348,7 @@ def test_a_write_whose_fate_nobody_can_tell_leaves_both_objects(doubled: Backend
     assert found.payload == {"n": "n" * 300_000}
 
 
-def test_an_object_that_cannot_be_removed_is_left_to_the_buckets_own_rule(
+def test_the_store_leaves_an_object_that_it_cannot_delete_to_the_lifecycle_rule(
     doubled: Backend, double: MemoryBucket
 ) -> None:
     table = doubled.open()
@@ -361,24 +359,26 @@ def test_an_object_that_cannot_be_removed_is_left_to_the_buckets_own_rule(
     assert len(double.objects) == 1
 
 
-def test_a_deployment_that_lost_its_bucket_says_so(doubled: Backend, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_deployment_without_its_bucket_reports_a_misconfiguration(
+    doubled: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
     doubled.open().create(KEY, LARGE, expires=doubled.soon())
     with pytest.raises(UnreadableItem):
         doubled.open(blobs=False).get(KEY)
     assert caplog.messages == ["an item has an object, and MCP_BLOBS is not set"]
 
 
-def test_what_is_not_json_reaches_no_bucket(doubled: Backend, double: MemoryBucket) -> None:
+def test_a_payload_that_is_not_json_reaches_no_bucket(doubled: Backend, double: MemoryBucket) -> None:
     with pytest.raises(DeveloperError):
         doubled.open().create(KEY, {"x": object()}, expires=doubled.soon())
     assert double.calls == []
 
 
-# ---- What S3 says
+# ---- Errors of S3
 
 
 class Answering:
-    """A client of boto3's whose every answer is the same exception."""
+    """A boto3 client whose calls all raise the same exception."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -411,7 +411,7 @@ def client_error(code: str, status: int) -> Exception:
     ],
     ids=str,
 )
-def test_what_s3_says_is_no_object_an_outage_or_the_operators_work(
+def test_an_s3_error_means_no_object_an_outage_or_a_misconfiguration(
     error: Exception, reading: type[Exception], writing: type[Exception]
 ) -> None:
     bucket = S3(BUCKET, lambda: Answering(error))
@@ -423,7 +423,7 @@ def test_what_s3_says_is_no_object_an_outage_or_the_operators_work(
 
 
 @pytest.mark.usefixtures("moto")
-def test_nobody_lists_the_bucket_of_the_harness() -> None:
+def test_the_bucket_of_the_harness_cannot_be_listed() -> None:
     client: Any = S3(BUCKET)._client  # noqa: SLF001 - boto3's, as the toolkit makes it
     with pytest.raises(Exception, match="AccessDenied"):
         client.list_objects_v2(Bucket=BUCKET)
@@ -431,12 +431,12 @@ def test_nobody_lists_the_bucket_of_the_harness() -> None:
         client.get_object(Bucket="another", Key="k")
 
 
-# ---- Whole: a task and a conversation that have more to say than an item holds
+# ---- Tasks and conversations whose payload is larger than an item
 
 
 @tool(task="allowed")
 def chronicle(pages: int, *, step: Step, elicit: Elicit) -> str:
-    """Write page after page, ask, and return all of them."""
+    """Write several pages, ask a question, and return all pages."""
     written = [step(f"page-{number}", lambda n: str(n % 10) * 7000, number) for number in range(pages)]
     elicit.url("ready", "Is it long enough?", "https://example.com/")
     return "".join(written)
@@ -444,7 +444,7 @@ def chronicle(pages: int, *, step: Step, elicit: Elicit) -> str:
 
 @tool(single_use="replay")
 def long_answer(*, step: Step) -> str:
-    """Answer at length, once."""
+    """Return a long text, for a call that runs once."""
     return step("write", lambda: "w") * 500_000
 
 
@@ -452,7 +452,7 @@ chronicles, answers = serve(chronicle), serve(long_answer)
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_a_task_remembers_more_than_an_item_holds(own: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_task_keeps_more_data_than_an_item_holds(own: bool) -> None:  # noqa: FBT001 - a parameter
     bucket = MemoryBucket()
     with deployed(None, bucket if own else None, MCP_BLOBS="blobs-of-mine"):
         talk = Conversation(chronicles, capabilities=WITH_TASKS).call(pages=PAGES)
@@ -460,18 +460,18 @@ def test_a_task_remembers_more_than_an_item_holds(own: bool) -> None:  # noqa: F
         talk.answer(ready={"action": "accept"})
         assert talk.text == "".join(str(number % 10) * 7000 for number in range(PAGES))
     if own:
-        assert len(bucket.objects) == 1  # its result: what it took to get there is gone
+        assert len(bucket.objects) == 1  # the object that is left holds the result; those of the steps are deleted
         assert b"0000000" not in b"".join(bucket.objects.values())
 
 
-def test_a_task_without_a_bucket_says_that_it_is_too_much() -> None:
+def test_a_task_without_a_bucket_fails_because_its_data_is_too_large() -> None:
     with deployed():
         talk = Conversation(chronicles, capabilities=WITH_TASKS).call(pages=PAGES).poll()
         assert talk.result["result"]["isError"]
         assert "more data than a task can keep" in json.dumps(talk.result)
 
 
-def test_an_answer_beyond_an_item_is_given_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_recorded_response_larger_than_an_item_is_sent_again(caplog: pytest.LogCaptureFixture) -> None:
     with deployed(None, MemoryBucket(), MCP_BLOBS="blobs-of-mine"):
         talk = Conversation(answers).call().answer()
         assert talk.text == "w" * 500_000
@@ -483,7 +483,7 @@ def test_an_answer_beyond_an_item_is_given_again(caplog: pytest.LogCaptureFixtur
     assert "w" * 100 not in caplog.text
 
 
-def test_a_task_whose_object_is_gone_is_unknown_and_does_nothing() -> None:
+def test_a_task_whose_object_is_missing_is_unknown_and_does_nothing() -> None:
     bucket = MemoryBucket()
     with deployed(None, bucket, MCP_BLOBS="blobs-of-mine"):
         talk = Conversation(chronicles, capabilities=WITH_TASKS).call(pages=PAGES)

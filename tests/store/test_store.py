@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from mcp_functions import settings
 from mcp_functions import store as tables
+from mcp_functions.aws.errors import OUTAGE
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.local.doubles import dynamodb as local
 from mcp_functions.local.doubles.dynamodb import Moto
@@ -27,7 +28,7 @@ from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.store import Conflict, DynamoDbError, DynamoDbTable, ItemTooLarge, Key, SealedTable, UnreadableItem
-from mcp_functions.store.dynamodb import MAX_BYTES, OUTAGE
+from mcp_functions.store.dynamodb import MAX_BYTES
 from mcp_functions.testing import deployed
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
@@ -51,7 +52,7 @@ def moto() -> Moto:
 
 
 class Backend:
-    """One table and the clock of everybody who uses it. Whoever opens it is a container of its own."""
+    """A table and the clock of all its users. Each call of `open` acts as a new container."""
 
     def __init__(self, call: Call) -> None:
         self.call, self.clock, self.kms = call, Clock(), StrictKms()
@@ -95,16 +96,16 @@ def doubled(double: MemoryTable) -> Backend:
     return Backend(double)
 
 
-# What it is for
+# Reading and writing items
 
 
-def test_another_container_finds_an_item_as_it_was_written(backend: Backend) -> None:
+def test_another_container_reads_an_item_as_it_was_written(backend: Backend) -> None:
     written = backend.open().create(KEY, {"status": "working"}, expires=backend.soon())
     assert (written.version, written.payload) == (1, {"status": "working"})
     assert backend.open().get(KEY) == written
 
 
-def test_what_nobody_wrote_is_not_there(backend: Backend) -> None:
+def test_a_key_without_an_item_has_none(backend: Backend) -> None:
     assert backend.open().get(KEY) is None
 
 
@@ -117,7 +118,7 @@ def test_an_item_is_created_once(backend: Backend) -> None:
     assert found.payload == {"by": "one"}
 
 
-def test_of_two_who_replace_the_same_version_one_wins(backend: Backend) -> None:
+def test_one_of_two_writers_of_the_same_version_wins(backend: Backend) -> None:
     read = backend.open().create(KEY, {"by": "nobody"}, expires=backend.soon())
     won = backend.open().replace(read, {"by": "one"})
     assert (won.version, won.expires) == (2, read.expires)
@@ -126,7 +127,7 @@ def test_of_two_who_replace_the_same_version_one_wins(backend: Backend) -> None:
     assert backend.open().get(KEY) == won
 
 
-def test_who_writes_an_item_may_move_its_end(backend: Backend) -> None:
+def test_a_writer_may_change_when_an_item_expires(backend: Backend) -> None:
     table = backend.open()
     item = table.create(KEY, {}, expires=backend.soon(60))
     later = table.replace(item, {}, expires=backend.soon(120))
@@ -134,7 +135,7 @@ def test_who_writes_an_item_may_move_its_end(backend: Backend) -> None:
     assert table.get(KEY) == later
 
 
-def test_an_item_that_is_gone_is_not_replaced(backend: Backend) -> None:
+def test_a_deleted_item_is_not_replaced(backend: Backend) -> None:
     table = backend.open()
     item = table.create(KEY, {}, expires=backend.soon())
     table.delete(item)
@@ -143,7 +144,7 @@ def test_an_item_that_is_gone_is_not_replaced(backend: Backend) -> None:
     assert table.get(KEY) is None
 
 
-def test_only_the_version_that_was_read_is_deleted_and_twice_is_once(backend: Backend) -> None:
+def test_only_the_version_that_was_read_is_deleted_and_a_second_deletion_does_nothing(backend: Backend) -> None:
     table = backend.open()
     first = table.create(KEY, {}, expires=backend.soon())
     second = table.replace(first, {})
@@ -165,7 +166,7 @@ def test_another_principals_item_is_another_item(backend: Backend) -> None:
     assert found.payload == {"whose": "mine"}
 
 
-def test_an_item_that_has_ended_is_gone_though_the_table_still_has_it(backend: Backend) -> None:
+def test_an_expired_item_is_absent_though_the_table_still_holds_it(backend: Backend) -> None:
     table = backend.open()
     item = table.create(KEY, {"old": True}, expires=backend.soon(60))
     backend.clock.advance(59)
@@ -178,12 +179,12 @@ def test_an_item_that_has_ended_is_gone_though_the_table_still_has_it(backend: B
 
 
 @pytest.mark.parametrize("seconds", [0, -1, DAY + 1])
-def test_an_item_that_would_not_live_or_too_long_is_its_writers_mistake(doubled: Backend, seconds: int) -> None:
+def test_an_item_that_expires_too_early_or_late_is_the_callers_error(doubled: Backend, seconds: int) -> None:
     with pytest.raises(DeveloperError, match=f"an item of 'task' would live {seconds} s, of at most 86400"):
         doubled.open().create(KEY, {}, expires=doubled.soon(seconds))
 
 
-def test_of_many_who_create_at_once_one_does(backend: Backend) -> None:
+def test_one_of_many_simultaneous_creations_succeeds(backend: Backend) -> None:
     everybody, ready = range(6), Barrier(6)
     opened = [backend.open() for _ in everybody]
 
@@ -211,7 +212,7 @@ JSON = st.recursive(
 
 
 @given(payload=st.dictionaries(st.text(), JSON, max_size=4), lone=st.sampled_from(["", "\ud800"]))
-def test_whatever_is_json_comes_back(payload: dict[str, Any], lone: str) -> None:
+def test_every_json_value_is_read_as_it_was_written(payload: dict[str, Any], lone: str) -> None:
     backend = Backend(MemoryTable())
     kept = {**payload, "lone": lone}
     backend.open().create(KEY, kept, expires=backend.soon())
@@ -221,7 +222,7 @@ def test_whatever_is_json_comes_back(payload: dict[str, Any], lone: str) -> None
 
 
 @pytest.mark.parametrize("payload", [{"x": float("nan")}, {"x": b""}, {"x": object()}])
-def test_what_is_not_json_is_its_writers_mistake(doubled: Backend, double: MemoryTable, payload: Any) -> None:  # noqa: ANN401
+def test_a_value_that_is_not_json_is_the_callers_error(doubled: Backend, double: MemoryTable, payload: Any) -> None:  # noqa: ANN401
     with pytest.raises(DeveloperError, match="an item of the table must be JSON"):
         doubled.open().create(KEY, payload, expires=doubled.soon())
     assert double.calls == []
@@ -230,7 +231,7 @@ def test_what_is_not_json_is_its_writers_mistake(doubled: Backend, double: Memor
 # Sizes
 
 
-def test_an_item_as_large_as_dynamodb_takes_is_kept_and_a_larger_one_is_refused_before_it_is_sent(
+def test_an_item_of_dynamodbs_limit_is_stored_and_a_larger_one_is_refused_before_it_is_sent(
     backend: Backend,
 ) -> None:
     table = backend.open()
@@ -251,14 +252,12 @@ def test_an_item_as_large_as_dynamodb_takes_is_kept_and_a_larger_one_is_refused_
 
 
 def first(fault: str, *, of: str) -> Callable[[str], Any]:
-    """Let the first call of an operation go wrong."""
+    """Let the first call of an operation fail."""
     seen = count()
     return lambda operation: fault if operation == of and not next(seen) else None
 
 
-def test_a_write_that_happened_and_was_not_said_is_found_to_have_happened(
-    doubled: Backend, double: MemoryTable
-) -> None:
+def test_a_stored_write_without_a_response_is_found_by_reading_back(doubled: Backend, double: MemoryTable) -> None:
     table = doubled.open()
     double.weather = first("lost", of="PutItem")
     item = table.create(KEY, {"n": 1}, expires=doubled.soon())
@@ -270,7 +269,7 @@ def test_a_write_that_happened_and_was_not_said_is_found_to_have_happened(
 
 
 @pytest.mark.parametrize("fault", ["unanswered", "throttled"])
-def test_a_write_that_did_not_happen_is_to_be_tried_again(doubled: Backend, double: MemoryTable, fault: str) -> None:
+def test_a_write_that_did_not_happen_asks_for_a_retry(doubled: Backend, double: MemoryTable, fault: str) -> None:
     table = doubled.open()
     double.weather = first(fault, of="PutItem")
     with pytest.raises(TemporarilyUnavailable) as refused:
@@ -284,7 +283,7 @@ def test_a_write_that_did_not_happen_is_to_be_tried_again(doubled: Backend, doub
     assert table.get(KEY) == item
 
 
-def test_a_write_whose_fate_nobody_can_tell_is_to_be_tried_again(doubled: Backend, double: MemoryTable) -> None:
+def test_a_write_with_an_unknown_outcome_asks_for_a_retry(doubled: Backend, double: MemoryTable) -> None:
     faults: Iterator[Fault] = iter(["lost", "unanswered"])  # the write, and the reading back
     double.weather = lambda _operation: next(faults, None)
     with pytest.raises(TemporarilyUnavailable) as refused:
@@ -295,7 +294,7 @@ def test_a_write_whose_fate_nobody_can_tell_is_to_be_tried_again(doubled: Backen
     assert found.payload == {"n": 1}
 
 
-def test_a_write_that_was_lost_and_then_replaced_is_a_conflict_or_unknown_but_never_a_success(
+def test_a_lost_write_that_another_replaced_is_a_conflict_or_unknown_but_never_a_success(
     doubled: Backend, double: MemoryTable
 ) -> None:
     table, rival = doubled.open(), doubled.open()
@@ -315,7 +314,7 @@ def test_a_write_that_was_lost_and_then_replaced_is_a_conflict_or_unknown_but_ne
 
 
 def twice(call: Call) -> Call:
-    """Repeat every write, as botocore does when nobody answered the first."""
+    """Repeat every write, as botocore does when it got no response to the first."""
 
     def repeated(operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         if operation != "GetItem":
@@ -348,11 +347,11 @@ def test_a_lost_deletion_is_repeated(doubled: Backend, double: MemoryTable) -> N
     assert double.items == {}
 
 
-def test_a_read_asks_for_the_last_write(doubled: Backend, double: MemoryTable) -> None:
+def test_a_read_is_strongly_consistent(doubled: Backend, double: MemoryTable) -> None:
     table = doubled.open()
     item = table.replace(table.create(KEY, {"n": 1}, expires=doubled.soon()), {"n": 2})
     stale = double("GetItem", {"TableName": TABLE, "Key": {"key": doubled.stored()["key"]}})
-    assert stale["Item"]["version"] == {"N": "1"}  # the double does as it is asked
+    assert stale["Item"]["version"] == {"N": "1"}  # the double answers a read that is not consistent, too
     assert table.get(KEY) == item
 
 
@@ -375,7 +374,7 @@ def raising(code: str, status: int) -> Call:
         ("NoCredentialsError", 400, Misconfigured),
     ],
 )
-def test_a_refusal_is_an_outage_or_the_operators_work_and_the_log_says_which(
+def test_a_dynamodb_error_is_an_outage_or_a_misconfiguration_and_the_log_says_which(
     code: str, status: int, error: type[Misconfigured | TemporarilyUnavailable]
 ) -> None:
     backend = Backend(MemoryTable())
@@ -394,7 +393,7 @@ def test_a_refusal_is_an_outage_or_the_operators_work_and_the_log_says_which(
         assert refused.value.reason == f"table:{code}"
 
 
-def test_kms_that_cannot_answer_is_an_outage_of_the_table_too(doubled: Backend, double: MemoryTable) -> None:
+def test_an_outage_of_kms_is_an_outage_of_the_table(doubled: Backend, double: MemoryTable) -> None:
     doubled.kms.weather = lambda _operation: TimeoutError()
     with pytest.raises(TemporarilyUnavailable):
         doubled.open().create(KEY, {}, expires=doubled.soon())
@@ -404,7 +403,7 @@ def test_kms_that_cannot_answer_is_an_outage_of_the_table_too(doubled: Backend, 
 # The seal
 
 
-def test_whoever_reads_the_table_learns_nothing_of_the_payload(backend: Backend) -> None:
+def test_the_table_shows_no_payload(backend: Backend) -> None:
     backend.open().create(KEY, {"answer": "a secret of the user"}, expires=backend.soon())
     stored = backend.stored()
     assert sorted(stored) == ["expires", "key", "nonce", "sealed", "version"]
@@ -440,11 +439,13 @@ def test_an_item_opens_only_where_it_was_written(backend: Backend) -> None:
     assert unreadable(backend)
     backend.put({**stored, "sealed": {"S": stored["sealed"]["S"][:-1]}})
     assert unreadable(backend)
-    backend.put({**stored, "nonce": {"S": "another"}})  # which write it was is no secret and no promise
+    backend.put({**stored, "nonce": {"S": "another"}})  # the payload is not bound to the nonce
     assert backend.open().get(KEY)
 
 
-def test_an_item_that_does_not_open_is_not_absent(backend: Backend, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_item_that_does_not_open_is_unreadable_and_not_absent(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+) -> None:
     backend.open().create(KEY, {}, expires=backend.soon())
     risen = SCOPE._replace(generation="2")
     assert unreadable(backend, scope=risen)
@@ -453,7 +454,7 @@ def test_an_item_that_does_not_open_is_not_absent(backend: Backend, caplog: pyte
         backend.open(scope=risen).create(KEY, {}, expires=backend.soon())
 
 
-def test_neither_does_a_state_open_as_an_item_nor_an_item_as_a_state(doubled: Backend) -> None:
+def test_a_state_does_not_open_as_an_item_nor_an_item_as_a_state(doubled: Backend) -> None:
     keys = make_keys(doubled.kms, doubled.arn, clock=doubled.clock)
     doubled.open(keys=keys).create(KEY, {}, expires=doubled.soon())
     states, stored = Envelope(keys), doubled.stored()
@@ -463,7 +464,7 @@ def test_neither_does_a_state_open_as_an_item_nor_an_item_as_a_state(doubled: Ba
     assert unreadable(doubled, keys=keys)
 
 
-def test_a_damaged_item_costs_the_others_no_unwrap(doubled: Backend) -> None:
+def test_a_damaged_item_spends_no_unwrap_of_the_other_items(doubled: Backend) -> None:
     doubled.open().create(KEY, {}, expires=doubled.soon())
     doubled.open().create(SOMEBODY_ELSE, {}, expires=doubled.soon())
     doubled.put({**doubled.stored(), "version": {"N": "9"}})
@@ -475,7 +476,7 @@ def test_a_damaged_item_costs_the_others_no_unwrap(doubled: Backend) -> None:
 
 
 class Reversing:
-    """A seal of one's own that has never heard of keys and versions."""
+    """A custom seal that knows nothing of keys and versions."""
 
     def seal(self, payload: bytes, /) -> str:
         return base64.b64encode(payload[::-1]).decode()
@@ -484,7 +485,7 @@ class Reversing:
         return base64.b64decode(token)[::-1]
 
 
-def test_a_seal_of_ones_own_is_bound_likewise(doubled: Backend) -> None:
+def test_a_custom_seal_is_bound_to_its_item_too(doubled: Backend) -> None:
     table = SealedTable(
         DynamoDbTable(TABLE, lambda: doubled.call), Reversing(), SERVICE, max_age=DAY, now=doubled.clock
     )
@@ -497,7 +498,7 @@ def test_a_seal_of_ones_own_is_bound_likewise(doubled: Backend) -> None:
             table.get(KEY)
 
 
-# The double itself: what AWS refuses, it refuses
+# The double refuses the requests that AWS refuses
 
 
 @pytest.mark.parametrize(
@@ -523,7 +524,7 @@ def test_the_double_refuses_what_aws_refuses(operation: str, change: dict[str, A
     assert refused.value.code.startswith(code)
 
 
-def test_the_double_forgets_what_has_ended_only_when_told(doubled: Backend, double: MemoryTable) -> None:
+def test_the_double_deletes_expired_items_only_when_a_test_says_so(doubled: Backend, double: MemoryTable) -> None:
     doubled.open().create(KEY, {}, expires=doubled.soon(60))
     double.expire(doubled.clock() + 60)
     assert double.items
@@ -531,14 +532,14 @@ def test_the_double_forgets_what_has_ended_only_when_told(doubled: Backend, doub
     assert double.items == {}
 
 
-def test_ids_may_hold_whatever_a_client_sends(backend: Backend) -> None:
+def test_ids_may_hold_any_text(backend: Backend) -> None:
     table = backend.open()
     odd = Key("task", f"é/ # \u202e{uuid4()}", None)
     item = table.create(odd, {}, expires=backend.soon())
     assert table.get(odd) == item
 
 
-# As a function reaches it: through boto3, over HTTP
+# The table as a function reaches it: through boto3, over HTTP
 
 
 def test_a_function_reaches_the_table_of_its_deployment_and_of_no_other() -> None:
@@ -551,20 +552,20 @@ def test_a_function_reaches_the_table_of_its_deployment_and_of_no_other() -> Non
         memory.weather = first("lost", of="PutItem")
         item = _wired().replace(item, {"n": 3})
         assert _wired().get(KEY) == item
-        assert memory.calls.count("PutItem") == 4  # botocore asked again, and was told of its own write
+        assert memory.calls.count("PutItem") == 4  # botocore repeated the request and met its own write
         _wired().delete(item)
     with deployed():
         assert _wired().get(KEY) is None
 
 
-def test_nobody_answering_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_does_not_answer_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:9")
     with pytest.raises(TemporarilyUnavailable) as refused:
         _wired().get(KEY)
     assert refused.value.reason == "table:EndpointConnectionError"
 
 
-def test_moto_answers_over_http_as_the_double_does() -> None:
+def test_moto_answers_as_the_double_does() -> None:
     with deployed(Moto(local.table(TABLE))):
         item = _wired().create(KEY, {"n": 1}, expires=int(time.time()) + 60)
         assert _wired().get(KEY) == item
@@ -583,7 +584,7 @@ def test_moto_answers_over_http_as_the_double_does() -> None:
         ({"x-amz-target": "DynamoDB_20120810.Scan"}, "ValidationException"),
     ],
 )
-def test_a_request_that_is_none_is_refused(change: dict[str, Any], said: str) -> None:
+def test_a_malformed_request_is_refused(change: dict[str, Any], said: str) -> None:
     headers = {"authorization": "AWS4-HMAC-SHA256", "x-amz-target": "DynamoDB_20120810.GetItem"} | change
     body = headers.pop("body", b"{}")
     request = HttpRequest("POST", "/", tuple(headers.items()), body, "HTTP/1.1", "127.0.0.1", 1)
@@ -591,6 +592,6 @@ def test_a_request_that_is_none_is_refused(change: dict[str, Any], said: str) ->
     assert (answer.status, said in answer.body.decode()) == (400, True)
 
 
-def _wired() -> tables.Table:
-    """Wire a table as a container of its own does at its first event."""
+def _wired() -> tables.SealedTable:
+    """Connect to a table as a new container does at its first event."""
     return SealFactory(settings.read(os.environ), "local/asking", now=time.time).table(DAY)

@@ -1,6 +1,6 @@
 """A site to attack: the harness with AuthMode jwt, several functions, KMS under observation, and a clock.
 
-People are told apart by access tokens of the harness's issuer, as a deployment does; everything is reached by HTTP.
+The harness's issuer gives each person an access token, as in a deployment; every request goes over HTTP.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ handler = serve(add, now=now)
 
 @dataclass
 class ObservedKms:
-    """What is asked of KMS, and what it answers instead, if the weather says so."""
+    """A KMS that records its requests and replaces responses as `weather` decides."""
 
     asked: list[str] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
@@ -154,7 +154,7 @@ def observed_kms() -> Iterator[ObservedKms]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back over HTTP; `bytes_` is all of it that does not vary with time."""
+    """A response over HTTP; `bytes_` is all of it that does not vary with time."""
 
     status: int
     headers: dict[str, str]
@@ -207,11 +207,11 @@ class Site:
         """Send a request.
 
         Args:
-            name: of a tool; `postcard` is a prompt, and what has a colon is a resource.
-            arguments: of it; to Lisbon, if left out.
-            who: whose access token it carries.
-            client: the OAuth client that the token was given to.
-            route: "/<folder>" goes to the function itself, not to the front door.
+            name: of a tool; `postcard` is a prompt, and a name with a colon is a resource.
+            arguments: of the call; a journey to Lisbon by default.
+            who: the person whose access token it carries.
+            client: the OAuth client that holds the token.
+            route: "/<folder>" reaches the function itself instead of the front door.
             more: params: requestState, inputResponses.
 
         """
@@ -230,7 +230,7 @@ class Site:
         return answer
 
     def token(self, who: str, client: str = CLIENT) -> str:
-        """Give somebody an access token; it outlives whatever these tests do to the clock."""
+        """Return an access token that outlives every change of the clock in these tests."""
         assert self.issuer
         return self.issuer.token(subject=who, client_id=client, exp=int(time.time()) + YEARS)
 
@@ -243,13 +243,13 @@ class Site:
         os.environ[AHEAD] = str(float(os.environ[AHEAD]) + seconds)
 
     def acted(self) -> list[str]:
-        """Say what the functions did."""
+        """Return the actions of the functions."""
         return self.acts.read_text().splitlines() if self.acts.exists() else []
 
 
 @contextmanager
 def site(root: Path, auth: Literal["jwt", "none"] = "jwt") -> Iterator[Site]:
-    """Run the site in a directory of its own; with `auth` none it has no issuer, and knows nobody."""
+    """Run the site in a new directory. With `auth` none it has no issuer and no known callers."""
     functions = write_functions(root / "functions", APPS)
     own: dict[str, str | None] = {AHEAD: "0", ACTS: str(root / "acts")}
     with ExitStack() as stack:

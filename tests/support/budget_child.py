@@ -2,7 +2,7 @@
 
 It imports nothing but what every interpreter has at hand before it begins to watch.
 """
-# ruff: noqa: PLC0415 - what is imported when, is what is measured
+# ruff: noqa: PLC0415 - the time of each import is measured
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One HTTP request as it reaches a Lambda: from an HTTP API or a function URL, of AWS or of `sam local`.
 
-Written from AWS's documentation and the SAM CLI's source, and from nothing of the package. Where they differ, and what
-of it a reader has to bear, is said beside each.
+Written from AWS's documentation and the SAM CLI's source, without the package. Each function names the differences
+that a reader of events must accept.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ JWT = {  # what the template sets for AuthMode jwt
 
 @dataclass(frozen=True)
 class Sent:
-    """What a client sends: a body, and headers spelt as the client spells them."""
+    """A client's request: a body, and headers spelt as the client spells them."""
 
     body: bytes
     headers: Pairs
@@ -61,7 +61,7 @@ def sent(message: Mapping[str, Any]) -> Sent:
 
 
 def http_api(request: Sent) -> Event:
-    """AWS, HTTP API: names in lower case, milliseconds, no key for what is empty, base64 for what is not plain text."""
+    """AWS, HTTP API: names in lower case, milliseconds, no keys for empty values, base64 for binary bodies."""
     return {
         "version": "2.0",
         "routeKey": "ANY /mcp",
@@ -88,7 +88,7 @@ def function_url(request: Sent) -> Event:
 
 
 def sam_http_api(request: Sent) -> Event:
-    """`sam local`, HTTP API: names as Flask spells them, seconds of its own start, empty fields, never base64."""
+    """`sam local`, HTTP API: names as Flask spells them, seconds since `sam` began, empty fields, never base64."""
     http = {
         "method": request.method,
         "path": "/mcp",

@@ -1,4 +1,4 @@
-"""What all pictures of the pages share. matplotlib is loaded here alone, when a picture is drawn."""
+"""Helpers that all pictures of the pages share. Only this module imports matplotlib, when a picture is drawn."""
 
 from __future__ import annotations
 

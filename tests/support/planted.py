@@ -1,7 +1,7 @@
-"""Secrets that tests plant, and the search for them in every log and every output of the whole suite.
+"""Secrets that tests plant, and the search for them in every log record and output of the whole suite.
 
-A test that lets one out fails, whatever else it says. A secret may stand in a response to who sent it, an argument in a
-result; what is `unspeakable` stands in none.
+A test that leaks one fails, even if its assertions hold. A response may repeat a `SECRET` to the client that sent it.
+No response may contain an `UNSPEAKABLE`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 MARKS = ("planted-", "hunter2")
 SECRET = "planted-secret"  # noqa: S105 - in arguments and answers
 UNSPEAKABLE = "planted-unspeakable"  # in exceptions, principals, tokens and what a state remembers
-AROUND = 60  # characters that are shown of what was found
+AROUND = 60  # characters that a report shows around a leak
 
 _leaks: list[str] = []
 
 
 @contextmanager
 def searching() -> Iterator[None]:
-    """Search every log record, and the notes on every request, also those that no level lets through."""
+    """Search every log record, and the notes on every request, even those that no log level writes."""
     handle, note = logging.Logger.handle, gateway._note_response  # noqa: SLF001 - the last to write into the notes
 
     def handled(self: logging.Logger, record: logging.LogRecord) -> None:
@@ -42,7 +42,7 @@ def searching() -> Iterator[None]:
 
     def noted(notes: Notes, response: dict[str, Any]) -> None:
         note(notes, response)
-        search("the line of a request", f"{lines.message(notes)} {fields(notes)}")  # as it would be told
+        search("the line of a request", f"{lines.message(notes)} {fields(notes)}")  # as the line would be written
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logging.Logger, "handle", handled)
@@ -51,7 +51,7 @@ def searching() -> Iterator[None]:
 
 
 def search(where: str, text: str) -> None:
-    """Remember whatever secret stands in a text."""
+    """Record every secret in a text as a leak."""
     for mark in MARKS:
         if mark in text:
             at = text.index(mark)
@@ -59,14 +59,14 @@ def search(where: str, text: str) -> None:
 
 
 def search_response(response: Mapping[str, Any]) -> None:
-    """Remember what is unspeakable, and stands in a response."""
+    """Record an `UNSPEAKABLE` in a response as a leak."""
     if UNSPEAKABLE in (text := f"{response['headers']} {response['body']}"):
         at = text.index(UNSPEAKABLE)
         _leaks.append(f"a response: …{text[max(0, at - AROUND) : at + AROUND]}…")
 
 
 def found() -> list[str]:
-    """Say what was found, and forget it."""
+    """Return the leaks so far, and clear them."""
     leaks = list(_leaks)
     _leaks.clear()
     return leaks

@@ -1,4 +1,4 @@
-"""What single use is tried on: a payment in four rounds, the world it pays in, and whoever holds its states."""
+"""A payment in four rounds, its bank, and the clients that hold its states, for the tests of single use."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A KMS for tests that refuses what AWS refuses, as far as moto does not.
+"""A KMS for tests that refuses the requests that AWS refuses and moto accepts.
 
 Key states, key policies, an EncryptionContext that is matched exactly, `KeyId` mismatches, validation limits,
 multi-Region keys, outages on demand, and a log of every call. Its blobs are as long as AWS's and, on purpose,
-malleable: their last bytes are not authenticated, because nobody promises that AWS's are.
+malleable: their last bytes are not authenticated, because AWS does not promise it.
 """
 
 # ruff: noqa: N803 - the arguments of a boto3 client are named so
@@ -45,7 +45,7 @@ def refuse(code: str, operation: str = "Decrypt") -> NoReturn:
 
 
 class Clock:
-    """A wall clock that only moves when told."""
+    """A wall clock that moves only when a test moves it."""
 
     def __init__(self, at: float = START) -> None:
         self.at = at
@@ -111,7 +111,7 @@ class StrictKms:
         return self.arn(key_id)
 
     def replicate(self, arn: str, into: StrictKms) -> str:
-        """Make the replica of a multi-Region key: the same id and material, a state and policy of its own."""
+        """Make the replica of a multi-Region key: the same id and material, but another state and policy."""
         key_id = arn.rpartition("/")[2]
         assert key_id.startswith("mrk-")
         into.keys[key_id] = _Key(into.region, "ENCRYPT_DECRYPT", self.keys[key_id].materials)
@@ -250,7 +250,7 @@ def make_envelope(
 
 
 def run_python(code: str) -> str:
-    """Run `code` in an interpreter of its own, which sees the same modules, and return what it printed."""
+    """Run `code` in a new interpreter that finds the same modules, and return its output."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", code]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environment)  # noqa: S603

@@ -1,7 +1,7 @@
-"""An MCP server that is right, but for the holes one asks for: what the attacker is tried on.
+"""A correct MCP server with optional holes, on which the attacker is tested.
 
-It is written from the specification, by hand, with nothing of the package in it. A hole is named after the check that
-has to find it; without any there is nothing to be found, not even a state that can be used twice.
+It is written from the specification and imports nothing of the package. A hole has the name of the check that must
+find it. Without holes the attacker finds nothing, not even a state that can be used twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 VERSION = "2026-07-28"
 META = "io.modelcontextprotocol/"
 NAMED = {"tools/call": "name", "prompts/get": "name"}
-LIFETIME = 0.2  # seconds, where nobody asks for longer
+LIFETIME = 0.2  # seconds by default
 SEAT = {
     "type": "object",
     "properties": {"seat": {"type": "string", "enum": ["window", "aisle"]}, "bags": {"type": "integer", "maximum": 3}},
@@ -64,7 +64,7 @@ class WeakServer:
     lifetime: float = 3600.0
     polluted: dict[str, Any] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
-    issued: dict[str, str] = field(default_factory=dict)  # in capitals for small letters, to what it was
+    issued: dict[str, str] = field(default_factory=dict)  # from the upper-case form of a state to the state
     dead: bool = False
     key: AESGCM = field(default_factory=lambda: AESGCM(os.urandom(32)))
 
@@ -352,7 +352,7 @@ def running(*holes: str, lifetime: float = 3600.0) -> Iterator[str]:
                 super().handle()
 
         def log_message(self, *_words: object) -> None:
-            """Say nothing."""
+            """Write no log."""
 
         def answer(self) -> None:
             claimed = int(self.headers.get("content-length") or 0)

@@ -1,8 +1,7 @@
-"""What travels over the wire, for tests: requests as a client writes them, and the oracle for whatever comes back.
+"""Messages of the wire for tests: requests as a client writes them, and the oracle for responses.
 
-The official types judge every message (`check`): it has the shape that the specification gives the answer to its
-method, and holds nothing that they do not know. Nothing here is taken from the package: a mistake there cannot agree
-with itself.
+The official types judge every message (`check`): it has the shape that the specification defines for its method, and
+no unknown members. This module imports nothing of the package, so it cannot repeat a mistake of the package.
 """
 
 from __future__ import annotations
@@ -187,7 +186,7 @@ def _check_result(result: dict[str, Any], method: str) -> None:
 
 
 class Task(BaseModel, extra="forbid"):
-    """What the extension's schema says of a task; the official packages have no types for it."""
+    """A task as the extension's schema defines it; the official packages have no types for it."""
 
     taskId: str = Field(pattern=r"^[!-~]+$")  # noqa: N815 - the wire's names, as below
     status: Literal["working", "input_required", "completed", "failed", "cancelled"]
@@ -226,7 +225,7 @@ def _check_task_result(result: dict[str, Any], method: str) -> None:
 
 
 def _as_known(type_: Any, value: object) -> object:  # noqa: ANN401 - a type or a union of types
-    """Return what the official type knows of a value, which is all of it or the value is wrong."""
+    """Return the value as the official type serializes it; a difference means that the value is wrong."""
     adapter = _adapter(type_)
     known = adapter.validate_python(value, by_name=False)
     return adapter.dump_python(known, by_alias=True, mode="json", exclude_unset=True, exclude_none=True)

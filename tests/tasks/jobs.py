@@ -1,4 +1,4 @@
-"""The functions of the tests of tasks. What they do is counted, so that a test sees what was done twice."""
+"""The functions that the tests of tasks call. They count their effects, so that a test notices a repeated effect."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The laws of tasks, whatever becomes of workers, summonses and the table, and whoever else is there.
+"""Properties of tasks that hold whatever happens to workers, worker invocations, the table and other clients.
 
-No answer that was acknowledged is lost; no step runs again once it is recorded; who was given up writes nothing more;
-what has ended stays as it is; nobody sees another's task; and what is neither cancelled nor given up comes to its end.
+No acknowledged answer is lost. No recorded step runs again. A worker that lost its lease writes nothing more.
+A finished task never changes. No client sees another's task. Every other task ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Killed(KeyboardInterrupt):
 
 @dataclass
 class Known:
-    """What the client of one task knows."""
+    """The knowledge of a client about its task."""
 
     id: str
     client: Client

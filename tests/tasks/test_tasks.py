@@ -66,7 +66,7 @@ def test_a_task_works_asks_is_answered_and_ends_with_what_the_call_would_have_re
     assert DONE == ["draft Lisbon", "publish Lisbon"]
 
 
-def test_the_call_is_answered_at_once_and_the_task_is_there_by_then(world: World, alice: Client) -> None:
+def test_the_call_returns_at_once_with_a_stored_task(world: World, alice: Client) -> None:
     result = alice.call("publish", title="Lisbon")
     assert result["status"] == "working"
     assert DONE == []
@@ -75,14 +75,14 @@ def test_the_call_is_answered_at_once_and_the_task_is_there_by_then(world: World
     assert alice.get(result["taskId"])["createdAt"] == result["createdAt"]
 
 
-def test_a_client_without_the_extension_gets_the_answer_itself(world: World) -> None:
+def test_a_client_without_the_extension_gets_the_result_itself(world: World) -> None:
     plain = Client(world, capabilities=wire.FORMS)
     first = plain.call("publish", title="Lisbon")
     assert (first["resultType"], list(first["inputRequests"])) == ("input_required", ["approve"])
     assert not world.summoned
 
 
-def test_what_must_be_a_task_is_refused_to_a_client_that_knows_none(world: World) -> None:
+def test_a_tool_that_requires_a_task_refuses_a_client_without_the_extension(world: World) -> None:
     error = Client(world, capabilities=wire.FORMS).error("tools/call", {"name": "required", "arguments": {}})
     assert error["code"] == -32021
     assert error["data"] == {"requiredCapabilities": {"extensions": {wire.TASKS: {}}}}
@@ -107,7 +107,7 @@ def test_arguments_that_do_not_fit_make_no_task(world: World, alice: Client) -> 
     assert world.table.items == {}
 
 
-def test_what_the_client_wishes_about_tasks_is_ignored(alice: Client, world: World) -> None:
+def test_a_task_request_of_the_client_is_ignored(alice: Client, world: World) -> None:
     wish = {"task": {"ttl": 5}}
     assert "content" in alice.result("tools/call", {"name": "counted", "arguments": {"count": 1}, **wish})
     created = alice.result("tools/call", {"name": "publish", "arguments": {"title": "x"}, **wish})
@@ -115,7 +115,7 @@ def test_what_the_client_wishes_about_tasks_is_ignored(alice: Client, world: Wor
     assert world.summoned
 
 
-def test_what_a_signature_asks_is_asked_in_a_round_before_the_task(world: World, alice: Client) -> None:
+def test_declared_questions_are_asked_in_a_round_before_the_task(world: World, alice: Client) -> None:
     call = {"name": "named", "arguments": {"greeting": "Hello"}}
     first = alice.result("tools/call", call)
     assert (first["resultType"], list(first["inputRequests"])) == ("input_required", ["who"])
@@ -142,7 +142,7 @@ def test_a_declined_question_before_a_task_starts_no_task(world: World, alice: C
 # ---- Looking at it
 
 
-def test_a_poll_says_how_far_the_work_is(world: World, alice: Client) -> None:
+def test_a_poll_shows_the_progress(world: World, alice: Client) -> None:
     said = list[str]()
     task = alice.begin("counted", count=3)
     MEANWHILE.append(lambda _done: said.append(alice.get(task)["statusMessage"]))
@@ -150,7 +150,7 @@ def test_a_poll_says_how_far_the_work_is(world: World, alice: Client) -> None:
     assert said == ["0 of 3", "1 of 3", "2 of 3"]
 
 
-def test_the_older_a_task_the_less_often_one_need_ask(world: World, alice: Client) -> None:
+def test_the_poll_interval_grows_with_the_age_of_a_task(world: World, alice: Client) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.work()
     intervals = []
@@ -160,7 +160,7 @@ def test_the_older_a_task_the_less_often_one_need_ask(world: World, alice: Clien
     assert intervals == [10_000, 20_000, 30_000]
 
 
-def test_a_task_is_kept_for_as_long_as_its_tool_says_and_then_unknown(world: World, alice: Client) -> None:
+def test_a_task_is_kept_for_its_tools_time_and_is_then_unknown(world: World, alice: Client) -> None:
     created = alice.call("required")
     assert created["ttlMs"] == 60_000
     world.work()
@@ -198,9 +198,7 @@ def test_another_principals_task_is_unknown(world: World, alice: Client, method:
 
 
 @pytest.mark.parametrize("method", wire.OF_TASKS)
-def test_a_client_that_does_not_declare_the_extension_hears_that_before_anything_is_looked_up(
-    world: World, method: str
-) -> None:
+def test_a_client_without_the_extension_is_refused_before_any_lookup(world: World, method: str) -> None:
     error = Client(world, capabilities=wire.FORMS).error(method, {"taskId": "work.x", "inputResponses": {}})
     assert (error["code"], world.table.calls) == (-32021, [])
 
@@ -221,13 +219,13 @@ def test_the_header_names_the_task_too(alice: Client, method: str) -> None:
         ("tasks/update", {"taskId": None}),
     ],
 )
-def test_params_without_a_shape_are_refused(alice: Client, method: str, params: dict[str, Any]) -> None:
+def test_malformed_params_are_refused(alice: Client, method: str, params: dict[str, Any]) -> None:
     assert alice.error(method, params)["code"] == -32602
     assert alice.response["statusCode"] == 400
 
 
 @pytest.mark.parametrize("responses", [None, [], "yes", {"approve": "yes"}])
-def test_answers_without_a_shape_are_refused(world: World, alice: Client, responses: object) -> None:
+def test_malformed_answers_are_refused(world: World, alice: Client, responses: object) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.work()
     assert alice.error("tasks/update", {"taskId": task, "inputResponses": responses})["code"] == -32602
@@ -242,7 +240,7 @@ def test_a_task_needs_the_scope_that_its_call_needed(world: World) -> None:
         assert poor.response["statusCode"] == 403
 
 
-def test_a_client_gets_no_question_that_it_cannot_show(world: World, alice: Client) -> None:
+def test_a_client_without_a_capability_gets_no_question_that_needs_it(world: World, alice: Client) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.work()
     bare = Client(world, capabilities={"extensions": {wire.TASKS: {}}})
@@ -279,9 +277,7 @@ def test_unknown_and_repeated_answers_are_acknowledged_and_ignored(world: World,
     alice.accept(task, a={"name": "Zoe"})
 
 
-def test_an_answer_that_does_not_fit_is_asked_again_under_a_key_that_was_never_used(
-    world: World, alice: Client
-) -> None:
+def test_a_question_with_an_invalid_answer_is_asked_again_under_a_new_key(world: World, alice: Client) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.work()
     for key in ("approve", "approve-2", "approve-3"):
@@ -306,7 +302,7 @@ def test_a_declined_question_ends_the_task_with_a_result(world: World, alice: Cl
     assert (ended["status"], ended["result"]["isError"]) == ("completed", True)
 
 
-def test_an_answer_that_does_not_fit_into_the_item_is_refused(world: World, alice: Client) -> None:
+def test_an_answer_too_large_for_the_item_is_refused(world: World, alice: Client) -> None:
     task = alice.begin("both")
     world.work()
     responses = {"a": {"action": "accept", "content": {"name": "x" * 500_000}}}
@@ -330,7 +326,7 @@ def test_an_answer_that_does_not_fit_into_the_item_is_refused(world: World, alic
         ("steps", "completed", "This call has more data than a task can keep. Answer more briefly."),
     ],
 )
-def test_failed_is_for_errors_of_the_protocol_alone(
+def test_only_a_protocol_error_makes_a_task_failed(
     alice: Client, how: str, status: str, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = alice.world
@@ -346,9 +342,7 @@ def test_failed_is_for_errors_of_the_protocol_alone(
     assert SECRET not in caplog.text
 
 
-def test_a_question_that_the_client_of_the_call_cannot_show_is_the_error_of_the_call(
-    world: World, alice: Client
-) -> None:
+def test_a_task_whose_question_the_calling_client_cannot_show_fails(world: World, alice: Client) -> None:
     task = alice.begin("sampled")
     world.work()
     ended = alice.get(task)
@@ -359,7 +353,7 @@ def test_a_question_that_the_client_of_the_call_cannot_show_is_the_error_of_the_
     )
 
 
-def test_what_a_task_was_called_with_is_forgotten_when_it_ends(world: World, alice: Client) -> None:
+def test_the_arguments_of_a_task_are_deleted_when_it_ends(world: World, alice: Client) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.work()
     alice.update(task, approve={"action": "accept", "content": NO})
@@ -369,7 +363,7 @@ def test_what_a_task_was_called_with_is_forgotten_when_it_ends(world: World, ali
 
 
 @pytest.mark.parametrize("ending", ["completed", "failed", "cancelled"])
-def test_what_has_ended_stays_as_it_is(world: World, alice: Client, ending: str) -> None:
+def test_a_finished_task_never_changes(world: World, alice: Client, ending: str) -> None:
     task = alice.begin("broken", how="large" if ending == "failed" else "well")
     if ending == "cancelled":
         alice.cancel(task)
@@ -388,7 +382,7 @@ def test_what_has_ended_stays_as_it_is(world: World, alice: Client, ending: str)
 # ---- Cancelling
 
 
-def test_a_task_that_waits_for_an_answer_is_cancelled_at_once(world: World, alice: Client) -> None:
+def test_a_task_that_waits_for_an_answer_is_cancelled_immediately(world: World, alice: Client) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.work()
     alice.cancel(task)
@@ -415,16 +409,14 @@ def test_a_cancellation_is_seen_at_the_next_question(world: World, alice: Client
     assert (ended["status"], "inputRequests" in ended) == ("cancelled", False)
 
 
-def test_work_that_comes_to_its_end_before_it_sees_the_cancellation_has_come_to_its_end(
-    world: World, alice: Client
-) -> None:
+def test_work_that_finishes_before_it_sees_the_cancellation_stays_completed(world: World, alice: Client) -> None:
     task = alice.begin("counted", count=5)
     MEANWHILE.append(lambda done: len(done) == 5 and alice.cancel(task))
     world.work()
     assert alice.get(task)["status"] == "completed"
 
 
-def test_a_task_that_was_cancelled_before_its_worker_came_is_never_begun(world: World, alice: Client) -> None:
+def test_a_task_that_is_cancelled_before_its_worker_starts_never_begins(world: World, alice: Client) -> None:
     task = alice.begin("required")
     alice.cancel(task)
     assert alice.get(task)["status"] == "cancelled"
@@ -488,7 +480,7 @@ def test_a_call_too_large_for_an_item_gets_an_error_result(world: World, alice: 
     assert not world.summoned
 
 
-# ---- Nothing said
+# ---- Clients that do not declare tasks
 
 
 def test_no_text_of_a_client_or_an_author_is_logged(
@@ -521,12 +513,14 @@ def test_the_author_audits_the_rounds_of_a_task_too() -> None:
     assert len({record.flow for record in told}) == 1
 
 
-def test_an_order_that_a_gateway_could_write_is_none(world: World) -> None:
+def test_a_gateway_event_is_never_a_worker_invocation(world: World) -> None:
     event = wire.event(wire.message("tools/list"), context={"mcpTask": {"id": "x", "owner": None}})
-    assert world.function(event, wire.Context())["statusCode"] == 500  # nobody signed in: it was read as HTTP
+    assert (
+        world.function(event, wire.Context())["statusCode"] == 500
+    )  # the caller has not signed in, so the message was read
 
 
-def test_a_function_without_tasks_takes_no_orders() -> None:
+def test_a_function_without_tasks_accepts_no_worker_invocations() -> None:
     with pytest.raises(WorkFailed, match=r"^$"):
         serve(greet)({"mcpTask": {"id": "x", "owner": None}}, wire.Context())
 
@@ -534,7 +528,7 @@ def test_a_function_without_tasks_takes_no_orders() -> None:
 # ---- Where it is deployed
 
 
-def test_the_endpoint_hands_a_task_to_the_function_that_keeps_it() -> None:
+def test_the_endpoint_forwards_a_task_request_to_the_function_that_stores_it() -> None:
     offered = catalog.merge([catalog.build([publish], "books"), catalog.build([greet], "greet")])
     lambdas = Lambdas(books=LambdaFunction(lambda _name: World(*JOBS, auth_mode="none").endpoint))
     door = FrontDoor(offered, Settings(stack="local", auth_mode="none"), lambda: lambdas, None)
@@ -564,7 +558,7 @@ def test_the_methods_of_older_tasks_are_unknown(alice: Client, method: str) -> N
     assert alice.response["statusCode"] == 404
 
 
-def test_a_function_with_tasks_and_no_table_says_what_is_missing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_function_with_tasks_and_no_table_names_the_missing_setting(caplog: pytest.LogCaptureFixture) -> None:
     for missing in ("MCP_TABLE", "MCP_KMS_KEYS"):
         with deployed(**{missing: None}):
             response = serve(publish)(wire.event(wire.message("tools/list")), wire.Context())
@@ -590,7 +584,7 @@ def test_a_worker_opens_what_its_function_sealed() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"), [({"task": "always"}, "task is"), ({"task": "allowed", "task_ttl": 0}, "task_ttl is")]
 )
-def test_what_means_nothing_is_refused_where_it_is_written(options: dict[str, Any], complaint: str) -> None:
+def test_an_invalid_task_option_is_refused_at_its_declaration(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(TypeError, match=complaint):
         tool(**options)(publish.function)
 
@@ -614,14 +608,14 @@ def test_every_setting_of_tasks_is_read() -> None:
 
 @tool
 def greet() -> str:
-    """Say hello."""
+    """Return a greeting."""
     return "Hello"
 
 
 # ---- Attacks that were tried by hand, and stay
 
 
-def test_two_clients_that_race_with_other_answers_bring_one_answer_and_one_worker(world: World, alice: Client) -> None:
+def test_two_clients_with_different_answers_lead_to_one_answer_and_one_worker(world: World, alice: Client) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.work()
     rival = Client(world)
@@ -646,7 +640,7 @@ def test_an_answer_of_one_task_answers_no_other(world: World, alice: Client) -> 
     assert alice.get(second)["status"] == "input_required"
 
 
-def test_an_order_for_another_principals_task_does_nothing(world: World, alice: Client) -> None:
+def test_a_worker_invocation_for_another_principals_task_does_nothing(world: World, alice: Client) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.summoned.clear()
     for owner in (None, "x" * 43, ""):
@@ -657,7 +651,7 @@ def test_an_order_for_another_principals_task_does_nothing(world: World, alice: 
     assert world.table.calls.count("PutItem") == 2  # the task, and the list of what is open
 
 
-def test_an_answer_that_comes_after_the_end_of_its_task_is_an_answer_to_nothing(world: World, alice: Client) -> None:
+def test_an_answer_after_the_end_of_its_task_has_no_effect(world: World, alice: Client) -> None:
     task = alice.begin("publish", title="Lisbon")
     world.work()
     world.clock.advance(24 * 3600 + 1)
@@ -666,7 +660,7 @@ def test_an_answer_that_comes_after_the_end_of_its_task_is_an_answer_to_nothing(
     assert not world.summoned
 
 
-def test_a_row_that_was_put_back_does_not_undo_what_came_after_in_its_own_name(world: World, alice: Client) -> None:
+def test_restoring_an_old_item_does_not_undo_later_actions_in_its_name(world: World, alice: Client) -> None:
     task = alice.begin("counted", count=2)
     (key,) = (key for key in world.table.items if "/task/" in key)
     old = dict(world.table.items[key])

@@ -1,4 +1,4 @@
-"""What becomes of a task when workers die, sleep, come twice or not at all, and when the table is away."""
+"""Tasks end correctly although workers die, pause, run twice or never start, and although the table is unavailable."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_step_that_runs_again_has_the_same_key(world: World, alice: Client) ->
     assert alice.get(task)["status"] == "input_required"
 
 
-def test_of_two_workers_one_works(world: World, alice: Client) -> None:
+def test_only_one_of_two_workers_works(world: World, alice: Client) -> None:
     task = alice.begin("counted", count=2)
     world.summoned.append(world.summoned[0])
     during(1, lambda: world.come(world.summoned.popleft()))
@@ -103,7 +103,7 @@ def test_of_two_workers_one_works(world: World, alice: Client) -> None:
     assert alice.get(task)["status"] == "completed"
 
 
-def test_a_worker_that_slept_through_its_lease_does_and_writes_nothing_more(world: World, alice: Client) -> None:
+def test_a_worker_that_slept_through_its_lease_acts_and_writes_no_more(world: World, alice: Client) -> None:
     task = alice.begin("counted", count=4)
 
     def sleep() -> None:
@@ -118,7 +118,7 @@ def test_a_worker_that_slept_through_its_lease_does_and_writes_nothing_more(worl
     assert DONE == ["part 0", "part 1", "part 1", "part 2", "part 3"]
 
 
-def test_a_worker_whose_lease_ended_unnoticed_goes_on(world: World, alice: Client) -> None:
+def test_a_worker_whose_expired_lease_no_other_took_continues(world: World, alice: Client) -> None:
     task = alice.begin("counted", count=3)
     MEANWHILE.append(lambda _done: world.clock.advance(200))
     world.work()
@@ -126,7 +126,9 @@ def test_a_worker_whose_lease_ended_unnoticed_goes_on(world: World, alice: Clien
     assert len(DONE) == 3
 
 
-def test_work_beyond_lambdas_time_goes_on_in_another_invocation_from_its_last_step(world: World, alice: Client) -> None:
+def test_work_beyond_lambdas_timeout_continues_in_another_invocation_after_its_last_step(
+    world: World, alice: Client
+) -> None:
     task = alice.begin("counted", count=9)
     MEANWHILE.append(lambda _done: world.clock.advance(250))
     assert world.work(900) == 3
@@ -147,7 +149,7 @@ def test_a_lost_invocation_is_repeated_after_growing_pauses(world: World, alice:
     assert [round(later - sooner) for sooner, later in pairwise(called)] == [15]
 
 
-def test_workers_that_die_again_and_again_at_one_place_end_the_task(world: World, alice: Client) -> None:
+def test_repeated_deaths_of_workers_at_one_place_end_the_task(world: World, alice: Client) -> None:
     task = alice.begin("counted", count=3)
     for _ in range(5):
         MEANWHILE[:] = [lambda done: die() if done[-1] == "part 1" else None]
@@ -165,7 +167,7 @@ def test_workers_that_die_again_and_again_at_one_place_end_the_task(world: World
     assert DONE.count("part 0") == 1
 
 
-def test_a_function_that_never_comes_further_is_given_up(world: World, alice: Client) -> None:
+def test_a_function_without_progress_is_given_up(world: World, alice: Client) -> None:
     task = alice.begin("low")
     assert world.work() < 15
     assert alice.get(task)["status"] == "failed"
@@ -188,14 +190,14 @@ def test_a_task_whose_worker_died_while_it_was_cancelled_is_cancelled_by_the_nex
     assert not world.summoned
 
 
-def test_steps_that_run_at_once_are_recorded_each(world: World, alice: Client) -> None:
+def test_each_concurrent_step_is_recorded(world: World, alice: Client) -> None:
     task = alice.begin("parallel")
     world.work()
     assert text(alice.get(task)["result"]) == "LEFT RIGHT"
     assert sorted(DONE) == ["left", "right"]
 
 
-def test_a_step_whose_idempotency_counts_needs_no_round_of_its_own_in_a_task(world: World, alice: Client) -> None:
+def test_a_keyed_step_needs_no_extra_round_in_a_task(world: World, alice: Client) -> None:
     task = alice.begin("keyed")
     assert world.work() == 1
     assert list(alice.get(task)["inputRequests"]) == ["ok"]
@@ -204,7 +206,7 @@ def test_a_step_whose_idempotency_counts_needs_no_round_of_its_own_in_a_task(wor
 # ---- The table
 
 
-def test_a_table_that_is_away_for_a_moment_is_asked_again(world: World, alice: Client) -> None:
+def test_a_worker_retries_a_table_that_is_briefly_unavailable(world: World, alice: Client) -> None:
     task = alice.begin("counted", count=3)
     away: Iterator[Fault] = iter([None, None, "throttled", "throttled"])
     during(1, lambda: setattr(world.table, "weather", lambda _operation: next(away, None)))
@@ -214,7 +216,7 @@ def test_a_table_that_is_away_for_a_moment_is_asked_again(world: World, alice: C
     assert world.slept
 
 
-def test_a_table_that_stays_away_fails_the_worker_and_the_next_poll_goes_on(
+def test_a_table_that_stays_unavailable_fails_the_worker_and_the_next_poll_continues(
     world: World, alice: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     task = alice.begin("counted", count=3)
@@ -231,14 +233,14 @@ def test_a_table_that_stays_away_fails_the_worker_and_the_next_poll_goes_on(
     assert alice.get(task)["status"] == "completed"
 
 
-def test_no_task_is_promised_that_is_not_written_down(world: World, alice: Client) -> None:
+def test_no_response_names_a_task_that_is_not_stored(world: World, alice: Client) -> None:
     world.table.weather = lambda operation: "unanswered" if operation == "PutItem" else None
     alice.error("tools/call", {"name": "required", "arguments": {}})
     assert alice.response["statusCode"] == 503
     assert (world.table.items, list(world.summoned)) == ({}, [])
 
 
-def test_a_write_that_happened_and_was_not_said_makes_one_task(world: World, alice: Client) -> None:
+def test_a_stored_write_without_a_response_makes_one_task(world: World, alice: Client) -> None:
     faults: Iterator[Fault] = iter(["lost", "lost"])
     world.table.weather = lambda operation: next(faults, None) if operation == "PutItem" else None
     task = alice.begin("required")
@@ -256,7 +258,7 @@ def test_an_item_that_does_not_open_is_an_unknown_task(world: World, alice: Clie
     assert DONE == []
 
 
-def test_a_tool_that_is_gone_leaves_unknown_tasks_behind(world: World, alice: Client) -> None:
+def test_the_tasks_of_a_removed_tool_are_unknown(world: World, alice: Client) -> None:
     task = alice.begin("required")
     del world.tasks.tools["required"]
     assert alice.error("tasks/get", {"taskId": task})["message"] == "Unknown task"
@@ -308,7 +310,7 @@ def taken_over(world: World, alice: Client, task: str) -> None:
 @pytest.mark.parametrize("instead", [called, taken_over])
 @pytest.mark.parametrize("when", ["while it works", "between its read and its write"])
 @pytest.mark.parametrize("writes", SLEEPS)
-def test_nothing_that_a_sleeper_would_write_is_written_once_it_is_given_up(
+def test_a_sleeping_worker_writes_nothing_after_it_is_given_up(
     world: World, alice: Client, writes: str, when: str, instead: Callable[[World, Client, str], None]
 ) -> None:
     task = alice.begin("musing", then=writes)
@@ -330,26 +332,32 @@ def test_nothing_that_a_sleeper_would_write_is_written_once_it_is_given_up(
     assert [stored(world), list(world.summoned), DONE] == left
 
 
-def test_an_answered_question_with_an_unconfirmed_write_is_not_asked_again(world: World, alice: Client) -> None:
-    task = alice.begin("musing", then="ask")
+def lose_question_write(world: World, client: Client, task: str, *, reads: int) -> None:
+    """Let a worker write its question without learning that it has, and let the client answer it meanwhile."""
 
     def trouble() -> Iterator[Fault]:
-        yield None  # it reads,
-        yield "lost"  # writes its question, and does not hear that it has,
-        yield "throttled"  # nor can it look;
+        yield from [None] * reads
+        yield "lost"  # the table stores the question, but the worker gets no response
+        yield "throttled"  # the worker cannot read back whether it was stored
         world.table.weather = lambda _operation: None
-        alice.accept(task, ok=YES)  # and when it tries again, the client has answered
+        client.accept(task, ok=YES)  # the client answers before the worker tries again
         yield None
 
     faults = trouble()
     during(1, lambda: setattr(world.table, "weather", lambda _operation: next(faults)))
+
+
+def test_an_answered_question_with_an_unconfirmed_write_is_not_asked_again(world: World, alice: Client) -> None:
+    task = alice.begin("musing", then="ask")
+
+    lose_question_write(world, alice, task, reads=1)
     world.come(world.summoned.popleft())
     assert alice.get(task)["status"] == "working"
     world.work()
     assert text(alice.get(task)["result"]) == "True"
 
 
-# ---- The author's audit: told before a question can be seen, so that none is seen that it was not told of
+# ---- The author's audit: it records each question before a client can see the question
 
 
 def audited() -> tuple[World, Client, list[AuditRecord]]:
@@ -361,7 +369,7 @@ def audited() -> tuple[World, Client, list[AuditRecord]]:
 
 
 def rounds(told: list[AuditRecord]) -> list[tuple[int, dict[str, str], dict[str, str]]]:
-    """Say what was told of the task's rounds; the first record is the call's own."""
+    """Return number, questions and answers of each round of the task. The first record belongs to the call."""
     return [(record.round, dict(record.asked), dict(record.answered)) for record in told[1:]]
 
 
@@ -369,24 +377,15 @@ def test_a_question_with_an_unconfirmed_write_is_audited_as_asked() -> None:
     world, alice, told = audited()
     task = alice.begin("musing", then="ask")
 
-    def trouble() -> Iterator[Fault]:
-        yield None  # it looks whether the task is still its own, to tell the audit,
-        yield None  # reads,
-        yield "lost"  # writes its question, and does not hear that it has,
-        yield "throttled"  # nor can it look;
-        world.table.weather = lambda _operation: None
-        alice.accept(task, ok=YES)  # and when it tries again, the client has answered
-        yield None
-
-    faults = trouble()
-    during(1, lambda: setattr(world.table, "weather", lambda _operation: next(faults)))
+    # With an audit the worker reads twice: before it calls the audit it checks that it still owns the task.
+    lose_question_write(world, alice, task, reads=2)
     world.work()
     assert text(alice.get(task)["result"]) == "True"
     assert rounds(told) == [(1, {"ok": "Ok?"}, {}), (2, {}, {"ok": "accept"})]
 
 
 @pytest.mark.parametrize("raised", [OSError, SystemExit])
-def test_what_the_audit_cannot_write_down_is_not_asked(
+def test_a_question_that_the_audit_cannot_record_is_not_asked(
     raised: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
     world, alice, told = audited()
@@ -404,10 +403,10 @@ def test_what_the_audit_cannot_write_down_is_not_asked(
     ended = alice.get(task)
     assert (ended["status"], ended["error"]["code"]) == ("failed", -32603)
     assert "secrets" not in caplog.text
-    assert rounds(told) == [(1, {"ok": "Ok?"}, {})]  # that much was said, before it said that it was too much
+    assert rounds(told) == [(1, {"ok": "Ok?"}, {})]  # the audit wrote this line before it raised
 
 
-def test_a_worker_that_lost_its_task_tells_the_audit_nothing() -> None:
+def test_a_worker_that_lost_its_task_calls_no_audit() -> None:
     world, alice, told = audited()
     task = alice.begin("musing", then="ask")
     during(1, lambda: taken_over(world, alice, task))
@@ -419,7 +418,7 @@ def test_a_worker_that_lost_its_task_tells_the_audit_nothing() -> None:
     assert rounds(told) == [(1, {"ok": "Ok?"}, {})]
 
 
-def test_a_question_that_was_cancelled_before_it_went_out_was_not_asked() -> None:
+def test_a_question_cancelled_before_it_is_sent_is_not_asked() -> None:
     world, alice, told = audited()
     task = alice.begin("musing", then="ask")
     during(1, lambda: alice.cancel(task))
@@ -427,7 +426,7 @@ def test_a_question_that_was_cancelled_before_it_went_out_was_not_asked() -> Non
     assert rounds(told) == [(1, {}, {})]
 
 
-def test_a_question_that_is_cancelled_while_the_audit_hears_of_it_is_taken_back() -> None:
+def test_a_question_cancelled_during_the_audit_is_withdrawn() -> None:
     world, alice, told = audited()
     task = ""
 
@@ -489,12 +488,12 @@ def test_a_worker_is_called_by_the_qualifier_of_its_function(qualifier: str, mon
     assert [request["FunctionName"] for request in client.invoked] == [f"local-required-worker{qualifier}"]
 
 
-def test_a_worker_that_was_called_by_an_alias_comes() -> None:
+def test_a_worker_that_was_called_by_an_alias_runs() -> None:
     with deployed(MCP_QUALIFIER=":live"):
         assert Conversation(serve(required), capabilities=WITH_TASKS).call().poll().text == "WORK"
 
 
-def test_a_worker_that_cannot_be_called_is_a_line_in_the_log_and_the_task_is_there(
+def test_a_worker_that_cannot_be_called_is_logged_and_its_task_is_stored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     throttled = ClientError({"Error": {"Code": "TooManyRequestsException", "Message": "secret"}}, "Invoke")

@@ -1,6 +1,6 @@
-"""A deployment of functions with tasks, in one process: its clock and its workers only move when a test says so.
+"""A deployment of functions with tasks, in one process. Its clock and its workers move only when a test moves them.
 
-Events go in and responses come out; a summons waits in a queue until somebody lets the worker run.
+Events go in and responses come out. A worker invocation waits in a queue until the test runs the worker.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class World:
 
 
 class Client:
-    """Somebody who knows tasks."""
+    """A client that declares tasks."""
 
     def __init__(
         self, world: World, name: str = "alice", *, capabilities: Mapping[str, Any] = wire.WITH_TASKS, scope: str = ""

@@ -1,4 +1,4 @@
-"""What authors test with: a conversation that reads like a dialogue, and a pytest plugin that brings what it needs."""
+"""Authors test with a `Conversation`, which reads like a dialogue, and with the fixtures of a pytest plugin."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CALLS: list[str] = []
 
 @tool
 def greet(greeting: str, *, elicit: Elicit) -> str:
-    """Greet somebody."""
+    """Greet a person by name."""
     CALLS.append(greeting)
     name = elicit("name", "What is your name?", Name).name
     sure = elicit("sure", f"{name}, are you sure?", Ok).ok
@@ -75,7 +75,7 @@ def test_a_conversation_may_be_chained() -> None:
     )
 
 
-def test_decline_and_cancel_mean_all_that_is_open_or_what_is_named() -> None:
+def test_decline_and_cancel_answer_all_open_questions_or_the_named_ones() -> None:
     @tool
     def asks(*, elicit: Elicit) -> str:
         return f"{elicit.outcome('a', 'A?', Ok)} {elicit.outcome('b', 'B?', Ok)}"
@@ -109,7 +109,7 @@ def test_any_handler_of_a_function_may_be_named() -> None:
     assert Conversation(function).read("house://rules").text == "No shoes."
 
 
-def test_what_a_function_does_not_have_is_told_at_once() -> None:
+def test_an_unknown_handler_is_an_error_at_once() -> None:
     @resource("house://rules")
     def rules() -> str:
         return "No shoes."
@@ -120,13 +120,13 @@ def test_what_a_function_does_not_have_is_told_at_once() -> None:
         Conversation(serve(rules)).call()
 
 
-def test_an_error_has_its_words() -> None:
+def test_a_conversation_shows_code_and_message_of_an_error() -> None:
     talk = Conversation(handler).read("nowhere://")
     assert talk.done
     assert talk.error["code"] == -32601
 
 
-def test_the_last_message_counts_where_others_went_before() -> None:
+def test_the_last_message_of_a_stream_is_the_response() -> None:
     @tool
     def talkative(*, log: Log) -> str:
         log.info("on my way")
@@ -144,7 +144,7 @@ def test_the_last_message_counts_where_others_went_before() -> None:
     assert talk.text == "done"
 
 
-# What happens to clients.
+# Clients that repeat, alter or omit something.
 
 
 def test_a_client_may_send_a_round_again() -> None:
@@ -158,19 +158,19 @@ def test_a_client_may_change_its_state() -> None:
     talk = Conversation(handler).call(greeting="Hello")
     assert talk.tamper().error == FROZEN
     assert talk.tamper(lambda token: token[:-1]).error == FROZEN
-    assert talk.accept(name=ANN).asked == ["sure"]  # what it holds is still what it was given
+    assert talk.accept(name=ANN).asked == ["sure"]  # the conversation still holds the state that the server sent
 
 
-def test_a_client_may_answer_what_nobody_asked() -> None:
+def test_a_client_may_answer_a_question_that_was_not_asked() -> None:
     assert Conversation(handler).call(greeting="Hi").answer(other={"action": "accept"}).asked == ["name"]
 
 
-def test_a_client_that_cannot_be_asked_says_so() -> None:
+def test_a_client_may_declare_no_elicitation() -> None:
     talk = Conversation(handler, capabilities={}).call(greeting="Hi")
     assert talk.error["data"] == {"requiredCapabilities": {"elicitation": {}}}
 
 
-def test_going_on_is_what_clients_do_where_nobody_asks() -> None:
+def test_a_client_repeats_a_round_that_asked_nothing() -> None:
     @tool(max_sheds=9)
     def long(parts: int, *, step: Step, elicit: Elicit) -> str:
         for n in range(parts):
@@ -185,7 +185,7 @@ def test_going_on_is_what_clients_do_where_nobody_asks() -> None:
     assert talk.go_on().accept(ok=YES).go_on().text == "True"
 
 
-def test_clients_do_not_go_on_for_ever() -> None:
+def test_a_conversation_stops_after_ten_rounds_without_a_question() -> None:
     @tool(max_sheds=99)
     def endless(*, step: Step) -> str:
         for n in range(99):
@@ -200,10 +200,10 @@ def test_clients_do_not_go_on_for_ever() -> None:
         talk.go_on()
 
 
-# Somebody else.
+# Callers.
 
 
-def test_a_conversation_is_somebodys() -> None:
+def test_a_conversation_belongs_to_its_caller() -> None:
     talk = Conversation(handler, principal="alice").call(greeting="Hello")
     thief = talk.as_("mallory").accept(name={"name": "Mallory"})
     assert thief.error == FROZEN
@@ -211,14 +211,14 @@ def test_a_conversation_is_somebodys() -> None:
     assert len(thief.rounds) == 2
 
 
-def test_somebody_may_be_told_in_full() -> None:
+def test_a_caller_may_have_all_claims() -> None:
     alice = Principal("https://issuer", "alice", "one client")
     talk = Conversation(handler, principal=alice).call(greeting="Hello")
     assert talk.as_(alice._replace(client="another")).answer().error == FROZEN
     assert talk.as_(alice).accept(name=ANN).asked == ["sure"]
 
 
-def test_nobodys_conversation_cannot_be_handed_on() -> None:
+def test_a_conversation_without_a_caller_cannot_change_its_caller() -> None:
     with pytest.raises(ValueError, match='begin as somebody: Conversation\\(handler, principal="alice"\\)'):
         Conversation(handler).call(greeting="Hi").as_("mallory")
 
@@ -244,7 +244,7 @@ def test_a_handler_that_waits_for_days_may_be_answered_after_days() -> None:
     assert Conversation(serve(patient)).call().later(days=3, hours=25).accept(name=ANN).error == FROZEN
 
 
-def test_time_may_stand_still() -> None:
+def test_a_clock_may_stand_still() -> None:
     @tool
     def timed(*, step: Step) -> str:
         return step.now().isoformat()
@@ -275,18 +275,18 @@ def test_each_round_may_be_a_process_of_its_own() -> None:
     assert warm.text == "Hello, Ann! (3 calls in this process, sure: True)"
 
 
-def test_processes_know_who_calls_and_how_late_it_is() -> None:
+def test_a_process_gets_the_caller_and_the_time() -> None:
     talk = Conversation(handler, fresh=True, principal="alice").call(greeting="Hello")
     assert talk.as_("mallory").accept(name=ANN).error == FROZEN
     assert talk.later(minutes=11).accept(name=ANN).error == FROZEN
 
 
-def test_a_process_cannot_find_what_stands_in_no_module() -> None:
+def test_a_process_cannot_import_a_handler_that_is_in_no_module() -> None:
     with pytest.raises(ValueError, match="fresh=True needs `handler = serve"):
         Conversation(serve(greet), fresh=True)
 
 
-def test_a_process_that_fails_is_told(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_failed_process_is_reported_with_its_output(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     talk = Conversation(handler, fresh=True)
     place = talk._target._answer.place  # type: ignore[attr-defined]  # noqa: SLF001 - a module that was deleted meanwhile
     place["file"] = str(tmp_path / "gone.py")
@@ -320,7 +320,7 @@ def test_one_function_may_live_in_one_deployment_after_the_other() -> None:
             assert talk.accept(name=ANN).accept(sure=YES).text.startswith("Hello, Ann!")
 
 
-def test_a_deployment_may_differ() -> None:
+def test_a_deployment_may_have_other_settings() -> None:
     with deployed(MCP_KMS_KEYS=None):
         assert Conversation(serve(greet)).call(greeting="Hi").status == 500
     with deployed(MCP_SERVER_NAME="another"):
@@ -328,7 +328,7 @@ def test_a_deployment_may_differ() -> None:
         assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "another"
 
 
-def test_recorded_moments_make_recorded_events(moment: Moment) -> None:
+def test_a_fixed_moment_makes_the_same_event_each_time(moment: Moment) -> None:
     one, other = (Conversation(handler, moment=moment).call(greeting="Hi").rounds[0][0] for _ in range(2))  # type: ignore[arg-type]  # a fixture that gives moments
     assert one == other
 
@@ -352,7 +352,7 @@ def test_a_state_is_somebodys(converse):
 """
 
 
-def test_the_plugin_brings_a_fixture_that_begins_conversations(tmp_path: Path) -> None:
+def test_the_plugin_provides_a_fixture_that_begins_conversations(tmp_path: Path) -> None:
     file = tmp_path / "test_greet.py"
     file.write_text(TEST)
     names = [name for name in os.environ if name.startswith(("MCP_", "AWS_", "COV_"))]
@@ -374,15 +374,15 @@ def test_the_plugin_costs_nothing_until_it_is_used() -> None:
     assert done.stdout.strip() == ""
 
 
-def test_a_word_that_is_not_there_is_missed() -> None:
+def test_a_misspelled_name_is_an_import_error() -> None:
     with pytest.raises(ImportError, match="cannot import name 'Convresation'"):
         from mcp_functions.testing import Convresation  # type: ignore[attr-defined]  # noqa: F401, PLC0415
 
 
-# What went wrong.
+# Failures.
 
 
-def test_whoever_looks_for_a_result_that_is_none_reads_why(converse: type[Conversation]) -> None:
+def test_reading_a_result_that_is_missing_shows_why(converse: type[Conversation]) -> None:
     @tool
     def divides(number: int) -> str:
         """Divide."""
@@ -402,7 +402,7 @@ def test_whoever_looks_for_a_result_that_is_none_reads_why(converse: type[Conver
     assert talk.error["code"] == -32603
 
 
-def test_whoever_compares_the_text_of_a_tool_that_crashed_reads_what_it_raised(converse: type[Conversation]) -> None:
+def test_comparing_the_text_of_a_crashed_tool_shows_its_exception(converse: type[Conversation]) -> None:
     @tool
     def divides(number: int) -> str:
         """Divide."""
@@ -417,7 +417,7 @@ def test_whoever_compares_the_text_of_a_tool_that_crashed_reads_what_it_raised(c
 
 
 @pytest.mark.parametrize("ends", [KeyboardInterrupt, pytest.fail.Exception])
-def test_ctrl_c_and_what_ends_a_test_end_it_also_in_a_function(
+def test_ctrl_c_and_pytests_exit_end_a_test_inside_a_function_too(
     converse: type[Conversation], ends: type[BaseException]
 ) -> None:
     @tool
@@ -429,7 +429,7 @@ def test_ctrl_c_and_what_ends_a_test_end_it_also_in_a_function(
         converse(serve(divides)).call()
 
 
-def test_whoever_looks_for_a_result_reads_which_form_cannot_be(converse: type[Conversation]) -> None:
+def test_reading_a_result_shows_which_form_is_invalid(converse: type[Conversation]) -> None:
     class Login(BaseModel):
         password: str
 
@@ -442,12 +442,12 @@ def test_whoever_looks_for_a_result_reads_which_form_cannot_be(converse: type[Co
     assert "Login.password: a form is no place for secrets" in str(talk.raised)
 
 
-def test_whoever_looks_for_an_error_that_is_none_reads_the_result(converse: type[Conversation]) -> None:
+def test_reading_an_error_that_is_missing_shows_the_result(converse: type[Conversation]) -> None:
     with pytest.raises(AssertionError, match=r'no error, but HTTP 200 .*"inputRequests"'):
         _ = converse(handler).call(greeting="Hello").error
 
 
-def test_what_went_wrong_is_still_written_where_no_logging_is_set_up() -> None:
+def test_a_failure_is_printed_when_no_logging_is_configured() -> None:
     code = (
         "from mcp_functions import serve, tool\n"
         "from mcp_functions.testing import Conversation, deployed\n"
@@ -463,7 +463,7 @@ def test_what_went_wrong_is_still_written_where_no_logging_is_set_up() -> None:
     assert ran.stderr.count("failed: ZeroDivisionError at ") == 1
 
 
-def test_whoever_forgets_the_deployment_is_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conversation_without_a_deployment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("MCP_")]:
         monkeypatch.delenv(name)
 

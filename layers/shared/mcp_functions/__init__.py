@@ -27,9 +27,8 @@ if TYPE_CHECKING:
         Text,
     )
     from mcp_functions.protocol.errors import NotAnswered, ToolError
-    from mcp_functions.rounds.capabilities import Caller
+    from mcp_functions.rounds.capabilities import Ask, Caller
     from mcp_functions.rounds.elicitation import (
-        Ask,
         Cancelled,
         Declined,
         Elicit,
@@ -39,14 +38,15 @@ if TYPE_CHECKING:
         Sample,
         SampleQuestion,
     )
-    from mcp_functions.rounds.input_requests import (
+    from mcp_functions.rounds.low_level import (
         CreateMessageRequest,
         ElicitRequest,
         InputRequest,
         InputRequiredResult,
+        InputResponses,
         ListRootsRequest,
+        RequestState,
     )
-    from mcp_functions.rounds.input_responses import InputResponses, RequestState
     from mcp_functions.rounds.notifications import Log, Progress
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.rounds.steps import Step
@@ -70,10 +70,12 @@ _NAMES = {
     "oauth.function": "serve_oauth",
     "protocol.content": "Audio CallToolResult EmbeddedResource Image PromptMessage ResourceContents ResourceLink Text",
     "protocol.errors": "NotAnswered ToolError",
-    "rounds.capabilities": "Caller",
-    "rounds.elicitation": "Ask Cancelled Declined Elicit ListRoots Question RootsQuestion Sample SampleQuestion",
-    "rounds.input_requests": "CreateMessageRequest ElicitRequest InputRequest InputRequiredResult ListRootsRequest",
-    "rounds.input_responses": "InputResponses RequestState",
+    "rounds.capabilities": "Ask Caller",
+    "rounds.elicitation": "Cancelled Declined Elicit ListRoots Question RootsQuestion Sample SampleQuestion",
+    "rounds.low_level": (
+        "CreateMessageRequest ElicitRequest InputRequest InputRequiredResult InputResponses ListRootsRequest "
+        "RequestState"
+    ),
     "rounds.notifications": "Log Progress",
     "rounds.round": "AuditRecord",
     "rounds.steps": "Step",

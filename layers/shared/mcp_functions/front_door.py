@@ -16,7 +16,7 @@ from mcp_functions import aws, observability
 from mcp_functions.handlers import lists, lookup
 from mcp_functions.http import forwarding, identity, metadata
 from mcp_functions.http.exchange import Endpoint
-from mcp_functions.http.gateway import LambdaFunction, lazy_value
+from mcp_functions.http.gateway import LambdaFunction, lazy_function
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, TASKS
 from mcp_functions.settings import read as read_settings
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from os import PathLike
 
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
     from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
@@ -47,7 +45,6 @@ def serve_catalog(
         instructions: tell a model how to use this server as a whole.
         logger: writes the line of each request, as in `serve`.
         now: the clock, unix seconds.
-
     """
     aws.prepare(aws.find_endpoint(os.environ, "lambda"))  # at init, where Lambda gives a full CPU
 
@@ -57,13 +54,21 @@ def serve_catalog(
             catalog = json.load(file)
         identity.announce(settings)
         door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), instructions, now=now)
-        service = f"{settings.stack}/{function_name.removeprefix(f'{settings.stack}-')}"
+
+        def legacy() -> LegacyServer:
+            from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
+            from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
+
+            service = f"{settings.stack}/{function_name.removeprefix(f'{settings.stack}-')}"
+            seals = SealFactory(settings, service, now=now) if settings.kms_keys else None
+            return LegacyServer(settings, ModernServer(door.answer, catalog, forwards=True), seals, now=now)
+
         made = Endpoint(
             settings,
             door.answer,
             documents=metadata.documents(settings, catalog.get("scopes", ())),
             parameters=lookup.header_names(catalog) if settings.allowed_origins else [],
-            legacy=_legacy(settings, service, door, catalog, now=now) if settings.earlier_revisions else None,
+            legacy=lazy_function(legacy) if settings.earlier_revisions else None,
         )
         if not settings.dialects:
             return made
@@ -72,25 +77,6 @@ def serve_catalog(
         return dialects.add_to_front_door(made, catalog, door.forward)
 
     return LambdaFunction(endpoint, now=now, logger=logger)
-
-
-def _legacy(
-    settings: Settings, service: str, front_door: FrontDoor, catalog: Mapping[str, Any], *, now: Callable[[], float]
-) -> Callable[[HttpRequest, Mapping[str, Any], Any], Response | None]:
-    """Return the answerer of clients of 2025; it is made when the first of them calls."""
-
-    @lazy_value
-    def legacy() -> LegacyServer:
-        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
-        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
-
-        seals = SealFactory(settings, service, now=now) if settings.kms_keys else None
-        return LegacyServer(settings, ModernServer(front_door.answer, catalog, forwards=True), seals, now=now)
-
-    def answer(http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
-        return legacy()(http, event, context)
-
-    return answer
 
 
 class FrontDoor:
@@ -110,12 +96,7 @@ class FrontDoor:
         self._lists = lists.Lists(catalog, settings, instructions)
 
     def answer(self, request: Request) -> Result | ForwardedResponse:
-        """Answer a list or discovery, and forward every other request.
-
-        Raises:
-            McpError: the catalog does not contain the name, or the function could not be reached.
-
-        """
+        """Answer a list or discovery, and forward every other request."""
         method, params = request.message["method"], request.params
         if method in CALLS:
             target = self._note(lookup.find(self._catalog, method, params))
@@ -137,12 +118,7 @@ class FrontDoor:
         return target
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
-        """Forward a request, unchanged, to a function of the catalog.
-
-        Raises:
-            McpError: the function could not be reached, or failed.
-
-        """
+        """Forward a request, unchanged, to a function of the catalog."""
         name = f"{self._settings.stack}-{function}{self._settings.qualifier}"
         began = time.perf_counter()
         try:

@@ -17,19 +17,17 @@ from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.exchange import Endpoint
-from mcp_functions.http.gateway import LambdaFunction, lazy_value
+from mcp_functions.http.gateway import LambdaFunction, lazy_function
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.protocol.json_reader import gc_paused
 from mcp_functions.settings import read as read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
     from mcp_functions.rounds.round import AuditRecord
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.store import Table
+    from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks, Worker
 
 
@@ -74,7 +72,6 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     Raises:
         TypeError: an argument is not a handler, or both `wrapping` and `codec` are given.
         ValueError: two handlers have the same name.
-
     """
     offer = Offer(_with_errors(handlers, errors), audience, wrapping, codec, audit)
     offer.check()
@@ -103,9 +100,9 @@ class Offer(NamedTuple):
     audit: Callable[[AuditRecord], object] | None
 
     @property
-    def asks(self) -> bool:
+    def needs_state(self) -> bool:
         """Whether a handler can ask, so that the function seals states."""
-        return any(handler.asks for handler in self.handlers)
+        return any(handler.needs_state for handler in self.handlers)
 
     @property
     def needs_table(self) -> bool:
@@ -118,13 +115,7 @@ class Offer(NamedTuple):
         return any(handler.task for handler in self.handlers)
 
     def check(self) -> None:
-        """Check what can be checked before the first event.
-
-        Raises:
-            TypeError: both `wrapping` and `codec` are given.
-            ValueError: two handlers have the same name.
-
-        """
+        """Check what can be checked before the first event."""
         if self.wrapping is not None and self.codec is not None:
             message = "serve() takes wrapping or codec: a codec wraps its own keys"
             raise TypeError(message)
@@ -137,7 +128,6 @@ class Deployment:
     Attributes:
         folder: the folder of the function, without the stack's name; a worker has the folder of its function.
         service: the functions that share seals: `<stack>/<folder>`, or the audience of the offer.
-
     """
 
     def __init__(self, offer: Offer, settings: Settings, function_name: str, now: Callable[[], float]) -> None:
@@ -145,10 +135,8 @@ class Deployment:
 
         Raises:
             Misconfigured: a handler needs a table, and the environment names no table or no key.
-
         """
         self._offer, self._settings, self._now = offer, settings, now
-        self._catalog = catalog.build(offer.handlers)
         folder = function_name.removeprefix(f"{settings.stack}-")
         # A worker runs the code of its function and opens what that function sealed.
         self.folder = folder.removesuffix(WORKER) if offer.has_tasks else folder
@@ -167,10 +155,10 @@ class Deployment:
         endpoint = Endpoint(
             settings,
             dispatcher.answer,
-            documents=metadata.documents(settings, self._catalog.get("scopes", ())),
-            parameters=lookup.header_names(self._catalog) if settings.allowed_origins else [],
+            documents=metadata.documents(settings, dispatcher.catalog.get("scopes", ())),
+            parameters=lookup.header_names(dispatcher.catalog) if settings.allowed_origins else [],
             work=worker.work if worker else None,
-            legacy=self._legacy(dispatcher) if settings.earlier_revisions else None,
+            legacy=lazy_function(lambda: self._legacy(dispatcher)) if settings.earlier_revisions else None,
         )
         return self._with_dialects(endpoint) if settings.dialects else endpoint
 
@@ -188,7 +176,7 @@ class Deployment:
     def _states(self, lifetime: int) -> RequestStates:
         return self._seals.states(lifetime)
 
-    def _table(self, max_age: int) -> Table:
+    def _table(self, max_age: int) -> SealedTable:
         return self._seals.table(max_age)
 
     def _dispatcher(self, tasks: Tasks | None) -> Dispatcher:
@@ -222,23 +210,12 @@ class Deployment:
         )
         return tasks, worker
 
-    def _legacy(
-        self, dispatcher: Dispatcher
-    ) -> Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None]:
-        """Return the answerer of clients of 2025; it is made when the first of them calls."""
+    def _legacy(self, dispatcher: Dispatcher) -> LegacyServer:
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
 
-        @lazy_value
-        def legacy() -> LegacyServer:
-            from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
-
-            seals = self._seals if self._has_keys else None
-            modern = ModernServer(dispatcher.answer, self._catalog, forwards=False)
-            return LegacyServer(self._settings, modern, seals, now=self._now)
-
-        def answer(http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
-            return legacy()(http, event, context)
-
-        return answer
+        seals = self._seals if self._has_keys else None
+        modern = ModernServer(dispatcher.answer, dispatcher.catalog, forwards=False)
+        return LegacyServer(self._settings, modern, seals, now=self._now)
 
     def _with_dialects(self, endpoint: Endpoint) -> Endpoint:
         from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
@@ -253,12 +230,7 @@ class Deployment:
 def _with_errors(
     handlers: tuple[Handler[..., Any], ...], errors: Sequence[type[Exception]]
 ) -> tuple[Handler[..., Any], ...]:
-    """Add the option `errors` of `serve` to each tool.
-
-    Raises:
-        TypeError: an argument is not a handler, or `errors` has an entry that is not an exception class.
-
-    """
+    """Add the option `errors` of `serve` to each tool."""
     for handler in handlers:
         if not hasattr(handler, "kind"):
             message = f"serve() takes what @tool, @prompt or @resource made, not {handler!r}"
@@ -276,10 +248,10 @@ def _import_needed(offer: Offer) -> None:
     modules: list[str] = []
     if not all(handler.only_returns for handler in offer.handlers):
         modules += ["dispatch.conversations"]
-    if offer.asks:
+    if offer.needs_state:
         modules += ["dispatch.seal_factory", "seal.envelope"]
         modules += ["schemas.class_types", "schemas.limits", "schemas.record_types"]  # these read forms
-    if offer.asks and "pydantic" in sys.modules:
+    if offer.needs_state and "pydantic" in sys.modules:
         modules += ["schemas.pydantic_types"]
     if offer.needs_table:
         modules += ["dispatch.single_use"]
@@ -287,7 +259,7 @@ def _import_needed(offer: Offer) -> None:
         modules += ["tasks"]
     for module in modules:
         import_module(f"mcp_functions.{module}")
-    if offer.asks and offer.wrapping is None and offer.codec is None:
+    if offer.needs_state and offer.wrapping is None and offer.codec is None:
         _prepare_calls("kms")
     if offer.needs_table:
         _prepare_calls("dynamodb")

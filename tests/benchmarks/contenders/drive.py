@@ -1,8 +1,7 @@
-"""Runs one contender in a process of its own: `python -c "import drive; drive.cold()" module function argument`.
+"""Runs one contender in another process: `python -c "import drive; drive.cold()" module function argument`.
 
-What Lambda's runtime does around a handler is in no figure: an event comes as a value and the response leaves as one,
-by marshal, which is part of the interpreter and costs nothing to import. Nothing else is imported here for the same
-reason, so what is measured is the contender.
+The figures exclude the work of Lambda's runtime around a handler. Events and responses are values that marshal passes,
+because marshal is part of the interpreter and costs no import. This module imports nothing else for the same reason.
 """
 
 import marshal
@@ -43,7 +42,7 @@ def cold():
     response = made()(event, Context(name))
     ended, cpu = time.clock_gettime_ns(time.CLOCK_MONOTONIC), time.process_time_ns()
     _write((response, ended, cpu, high_water(), len(sys.modules)))
-    os._exit(0)  # what the interpreter does to end is not on the way to an answer
+    os._exit(0)  # the end of the interpreter is not part of a response
 
 
 def nothing():

@@ -1,8 +1,8 @@
-"""The floor of a round whose state is sealed as envelope.md says: the floor, and under it nothing but that seal.
+"""The least cost of a round whose state is sealed as envelope.md requires: the floor plus that seal.
 
-A key for each token and a commitment to it, a salt that clones of a snapshot share in vain, the wrapped key inside the
-token, one spelling of it; inside, whom it is for, until when, the digests of arguments and question. Whoever promises
-this pays this; the other floor seals with one key and promises less.
+A token has its own key and a commitment to it, a salt that is safe in cloned snapshots, the wrapped key, and one
+spelling. It holds its principal, its expiry, and the digests of arguments and question. Every server with these
+properties pays this cost; the other floor seals with one key and has fewer properties.
 """
 
 import base64

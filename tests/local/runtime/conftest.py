@@ -40,7 +40,7 @@ def write_project(
 
     Args:
         root: of the project.
-        apps: what stands in app.py, by folder.
+        apps: the content of app.py, by folder.
         properties: of a function in the template, as YAML in one line, by folder.
         before: lines before the template's resources.
         resources: lines of other resources.
@@ -67,7 +67,7 @@ class Stack:
 
     def invoke(self, folder: str, event: object = None, how: str = "RequestResponse") -> dict[str, Any]:
         """Invoke once, and read the payload."""
-        # a client of its own: calls come from many threads, and each has a connection to close
+        # another client per call: calls come from many threads, and each has a connection to close
         client: Any = boto3.session.Session().client("lambda", config=Config(retries={"total_max_attempts": 1}))
         try:
             payload = json.dumps(event).encode()
@@ -92,7 +92,7 @@ class Stack:
 
 
 class Answer(Generic[T]):
-    """What a call in a thread will have returned, or raised."""
+    """The outcome of a call in a thread: its return value or its exception."""
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._future: Future[T] = Future()
@@ -110,7 +110,7 @@ class Answer(Generic[T]):
 
 @pytest.fixture
 def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Stack]]:
-    """Start a stack of some functions; it ends before what a test changed in the environment is put back."""
+    """Start a stack of some functions. It stops before the test's changes to the environment are undone."""
     assert monkeypatch
     running: list[Harness] = []
 
@@ -143,7 +143,7 @@ def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 
 def is_there(pid: int) -> bool:
-    """Say whether a process is there."""
+    """Return whether a process is running."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

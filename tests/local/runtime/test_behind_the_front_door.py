@@ -174,9 +174,7 @@ def begun(where: Path) -> int:
     return int((where / "pid").read_text(encoding="utf-8"))
 
 
-def test_a_function_that_is_killed_in_mid_call_is_told_as_that_to_a_client_of_2025_too(
-    stack: Stack, tmp_path: Path
-) -> None:
+def test_a_function_killed_during_a_call_is_the_same_error_for_2025_clients(stack: Stack, tmp_path: Path) -> None:
     params = {"name": "is_one", "arguments": {"where": str(tmp_path)}}
     sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {"content-type": "application/json", "mcp-protocol-version": "2025-11-25"}
@@ -185,7 +183,7 @@ def test_a_function_that_is_killed_in_mid_call_is_told_as_that_to_a_client_of_20
     assert running.get()[:2] == (200, {"jsonrpc": "2.0", "id": 1, "error": ENDED})
 
 
-def test_nothing_of_a_function_is_told_but_in_its_own_log(stack: Stack) -> None:
+def test_only_a_functions_own_log_shows_its_output(stack: Stack) -> None:
     for name in ("raises", "lacks_a_module", "returns_garbage"):
         assert SECRET not in json.dumps(call(stack.harness.url, name)[1])
     assert SECRET not in "\n".join(stack.log("mcp"))

@@ -92,7 +92,7 @@ class Murderer(Person):
 
 
 @pytest.mark.parametrize("where", ["", "/update_work_item"], ids=["the front door", "its own endpoint"])
-def test_a_conversation_goes_on_when_every_process_is_killed_between_two_rounds(harness: Harness, where: str) -> None:
+def test_a_conversation_survives_the_death_of_every_process_between_two_rounds(harness: Harness, where: str) -> None:
     before = len(harness.invocations)
     person = Murderer(harness, accept(resolution="Duplicate"), accept(duplicateOfId=4301))
     result = person.call_tool(harness.url + where, "update_work_item", RESOLVE)

@@ -34,7 +34,7 @@ def handler(event, context):
         time.sleep(0.005)
     return os.getpid()
 """
-# While it loads it says so, and whether another one loads too.
+# While it loads, it reports that, and whether another process loads at the same time.
 LOADS = """
 import os, pathlib, time
 here = pathlib.Path(__file__).parents[2] / "loading"
@@ -108,7 +108,7 @@ def test_more_than_the_reserved_concurrency_is_throttled(deploy: Deploy, tmp_pat
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
     os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
     assert running.get()["FunctionError"] == "Unhandled"
-    assert len(stack.harness.invocations) == 1  # what was throttled was not run
+    assert len(stack.harness.invocations) == 1  # a throttled call does not run
 
 
 def test_a_request_beyond_what_a_laptop_runs_of_a_function_waits_for_a_process(
@@ -119,7 +119,7 @@ def test_a_request_beyond_what_a_laptop_runs_of_a_function_waits_for_a_process(
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
     waiting = stack.start("stays", str(tmp_path))
-    assert stack.value("tells")  # it has a process of its own
+    assert stack.value("tells")  # it runs in another process
     first = int((tmp_path / "pid").read_text(encoding="utf-8"))
     (tmp_path / "pid").unlink()
     os.kill(first, signal.SIGKILL)
@@ -158,7 +158,7 @@ def test_a_process_that_is_killed_while_it_works_is_a_crash_and_the_next_request
     assert is_there(stack.value("tells"))
 
 
-def test_who_kills_the_only_one_kills_nobody_where_two_run(deploy: Deploy, tmp_path: Path) -> None:
+def test_a_kill_of_the_only_process_does_nothing_while_two_run(deploy: Deploy, tmp_path: Path) -> None:
     stack, (first, second) = deploy({"stays": STAYS}), (tmp_path / "first", tmp_path / "second")
     assert stack.harness.kill("stays", alone=True) == 0
     running = []
@@ -173,7 +173,7 @@ def test_who_kills_the_only_one_kills_nobody_where_two_run(deploy: Deploy, tmp_p
     assert running[1].get()["FunctionError"] == "Unhandled"
 
 
-def test_a_process_that_is_killed_while_it_is_idle_is_replaced_and_nobody_notices(deploy: Deploy) -> None:
+def test_a_process_that_is_killed_while_idle_is_replaced_without_an_error(deploy: Deploy) -> None:
     stack = deploy({"tells": PID})
     for _ in range(5):
         pid = stack.value("tells")
@@ -266,7 +266,7 @@ def test_a_functions_folder_stays_as_it_is(deploy: Deploy) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["app.py", "forms.py"]
 
 
-def test_an_event_that_nobody_waits_for_runs_too(deploy: Deploy) -> None:
+def test_an_asynchronous_event_runs_too(deploy: Deploy) -> None:
     stack = deploy({"tells": PID})
     assert stack.invoke("tells", how="Event")["StatusCode"] == 202
     wait_until(lambda: len(stack.harness.invocations) == 1)

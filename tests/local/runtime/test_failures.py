@@ -1,4 +1,4 @@
-"""Crashes, init errors, timeouts, function errors: told apart as Lambda's Invoke API tells them."""
+"""Crashes, init errors, timeouts and function errors are distinct, as in Lambda's Invoke API."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_failure_has_lambdas_status_header_and_payload(
 
 
 @pytest.mark.parametrize("folder", ["exits", "hangs", "eats", "lacks_a_module"])
-def test_what_the_platform_ended_is_so_reported(stack: Stack, folder: str) -> None:
+def test_a_process_that_the_platform_ended_is_reported_as_that(stack: Stack, folder: str) -> None:
     before = len(stack.log(folder))
     error = stack.invoke(folder)["Payload"]["errorType"]
     *_, end, report = stack.log(folder)[before:]

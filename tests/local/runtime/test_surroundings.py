@@ -1,4 +1,4 @@
-"""What a process finds around it: Lambda's context and variables, the template's values, and nothing of the shell's."""
+"""The environment of a process: Lambda's context and variables, the template's values, and no variable of the shell."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def test_without_a_template_the_harness_decides_everything(deploy: Deploy, tmp_p
     assert told["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] == "512"
 
 
-def test_a_function_without_a_block_runs_and_is_told_of(deploy: Deploy, tmp_path: Path) -> None:
+def test_a_function_without_a_block_runs_with_a_warning(deploy: Deploy, tmp_path: Path) -> None:
     write_project(tmp_path, {"forgotten": ENVIRON})
     stack = deploy({"tells": ENVIRON})  # its template knows of no other
     assert stack.log("forgotten") == ["template.yaml has no block for it: it runs with the harness's own settings"]
     assert stack.value("forgotten")["MCP_STAGE"] == "local"
 
 
-def test_nothing_of_the_shell_reaches_a_function(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_variable_of_the_shell_reaches_a_function(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRODUCTION_PASSWORD", "hunter2")
     monkeypatch.setenv("AWS_PROFILE", "production")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "real")
@@ -138,7 +138,7 @@ def test_a_handler_may_have_another_name(deploy: Deploy) -> None:
     assert stack.value("main", {"a": "ż"}) == {"a": "ż"}
 
 
-def test_what_is_no_json_is_an_internal_server_error_over_http(
+def test_a_response_that_is_not_json_is_an_internal_server_error_over_http(
     deploy: Deploy, connect: Callable[[str], HTTPConnection]
 ) -> None:
     stack = deploy({"returns_bytes": "def handler(event, context):\n    return b'hunter2'\n"})

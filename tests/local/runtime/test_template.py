@@ -1,4 +1,4 @@
-"""What is read of template.yaml: the block of each function, resolved as far as a stack on this machine can be."""
+"""The runtime reads each function's block of template.yaml and resolves it as far as a local stack can."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_value_is_resolved_for_a_stack_named_local(written: Any, value: object
         ({"Fn::If": ["Nowhere", 1, 2]}, "Nowhere"),
     ],
 )
-def test_what_only_a_deployment_knows_says_so(written: Any, asked: str) -> None:  # noqa: ANN401 - any JSON
+def test_a_value_that_only_a_deployment_has_is_unknown_by_name(written: Any, asked: str) -> None:  # noqa: ANN401 - any JSON
     with pytest.raises(Unknown, match=asked.replace(".", r"\.")):
         resolver().value(written)
 
@@ -128,7 +128,7 @@ def test_a_block_goes_over_globals(tmp_path: Path) -> None:
     assert (found.handler, found.timeout, found.memory) == ("main.run", 5, 512)
 
 
-def test_of_two_functions_in_a_folder_the_one_of_its_name_is_meant(tmp_path: Path) -> None:
+def test_a_folder_with_two_functions_belongs_to_the_one_with_its_name(tmp_path: Path) -> None:
     two = block(
         "CodeUri: a, Timeout: 1",
         "  G:\n    Type: AWS::Serverless::Function\n"
@@ -157,7 +157,7 @@ def test_a_variable_that_cannot_be_known_here_is_named_with_its_fix(tmp_path: Pa
     assert found.variables == {"STREAM": "mine"}
 
 
-def test_what_is_no_function_of_cloudformation_is_one_line(tmp_path: Path) -> None:
+def test_an_unknown_cloudformation_function_is_one_line(tmp_path: Path) -> None:
     wrong = block("CodeUri: a, Environment: {Variables: {X: !If [OnlyOne]}}", "Conditions: {OnlyOne: !Equals [a, a]}\n")
     with pytest.raises(Problem, match=r"X has no value here \(it is not what CloudFormation takes there\)"):
         read(tmp_path, wrong).configuration(tmp_path / "a")
@@ -167,7 +167,7 @@ def test_what_is_no_function_of_cloudformation_is_one_line(tmp_path: Path) -> No
     ("written", "said"),
     [("{", "template.yaml is no template: ParserError"), ("[]", "template.yaml is no template: it has no Resources")],
 )
-def test_a_template_that_is_none_is_one_line(tmp_path: Path, written: str, said: str) -> None:
+def test_an_invalid_template_is_one_line(tmp_path: Path, written: str, said: str) -> None:
     with pytest.raises(Problem, match=said) as refused:
         read(tmp_path, written)
     assert "\n" not in str(refused.value)
@@ -186,6 +186,8 @@ def test_the_projects_own_template_has_a_block_for_every_function() -> None:
     assert None not in found.values()
     keyed = {folder for folder, block_ in found.items() if block_ and block_.variables.get("MCP_KMS_KEYS") == KEY}
     with Functions(ROOT / "functions") as loaded:
-        asking = {folder for folder, one in loaded.by_folder.items() if any(handler.asks for handler in one.handlers)}
+        asking = {
+            folder for folder, one in loaded.by_folder.items() if any(handler.needs_state for handler in one.handlers)
+        }
     assert keyed >= asking | {FRONT_DOOR}  # which seals for clients of 2025
     assert keyed < found.keys()

@@ -26,7 +26,7 @@ from .conftest import PID, is_there, wait_until, write_project
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Starts a child that stays, says both pids, and stays itself if it is told to.
+# Starts a child that keeps running and reports both process ids. Keeps running itself on request.
 STARTS = """
 import json, os, pathlib, subprocess, sys, time
 def handler(event, context):
@@ -56,7 +56,10 @@ class Asked:
 
     def _ask(self) -> None:
         connection = HTTPConnection(urlsplit(self._url).netloc, timeout=60)
-        with contextlib.closing(connection), contextlib.suppress(OSError, HTTPException):  # whoever answers is killed
+        with (
+            contextlib.closing(connection),
+            contextlib.suppress(OSError, HTTPException),
+        ):  # the process that answers is killed
             connection.request("POST", "/mcp/starts", self._message, {"content-type": "application/json"})
             connection.getresponse().read()
 
@@ -71,7 +74,7 @@ def are_gone(pids: Iterable[int]) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Say whether nothing is left, or only the entry that whoever adopted a process has not read yet."""
+    """Return whether a process is gone, or is only a zombie that its new parent has not reaped yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -79,7 +82,7 @@ def _has_ended(pid: int) -> bool:
 
 
 @BOTH
-def test_nothing_is_left_when_the_harness_has_ended(tmp_path: Path, *, stay: bool) -> None:
+def test_no_process_remains_when_the_harness_has_ended(tmp_path: Path, *, stay: bool) -> None:
     before = set(threading.enumerate())
     directory = write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
     with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
@@ -90,7 +93,7 @@ def test_nothing_is_left_when_the_harness_has_ended(tmp_path: Path, *, stay: boo
 
 @BOTH
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_when_serve_is_stopped_or_killed(tmp_path: Path, how: signal.Signals, *, stay: bool) -> None:
+def test_no_process_remains_when_serve_is_stopped_or_killed(tmp_path: Path, how: signal.Signals, *, stay: bool) -> None:
     write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
     with subprocess.Popen(SERVE, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as serving:  # noqa: S603
         assert serving.stdout
@@ -116,7 +119,7 @@ def _parent(entry: Path) -> int | None:
         return None  # it ended meanwhile
 
 
-def test_what_a_function_started_does_not_outlive_its_process(tmp_path: Path) -> None:
+def test_a_functions_child_process_does_not_outlive_it(tmp_path: Path) -> None:
     directory = write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
     with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
         asked = Asked(running.url, tmp_path, stay=True)
@@ -136,7 +139,7 @@ def test_an_environment_that_idles_for_long_is_ended(tmp_path: Path) -> None:
         assert int(runtime.run("tells", b"{}").payload) != first
 
 
-def test_a_warden_kills_what_is_left_when_its_harness_is_gone() -> None:
+def test_a_warden_kills_remaining_processes_after_its_harness_died() -> None:
     stays = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"]
     left, released = (subprocess.Popen(stays, start_new_session=True) for _ in range(2))  # noqa: S603
     warden = Watchdog()

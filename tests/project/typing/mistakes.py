@@ -1,9 +1,10 @@
 # mypy: ignore-errors
-"""What authors get wrong, and a type checker tells them: every line marked `E:` is an error, and no other line is.
+"""Mistakes that a type checker reports: every line marked `E:` is an error, and no other line is.
 
-The first line keeps it out of `make check`; tests/project/test_typing.py takes that line away. It never runs.
+The first line excludes this file from `make check`; tests/project/test_typing.py removes that line. This file never
+runs.
 """
-# ruff: noqa: ANN401, B018, RUF059 - mistakes are what it is for
+# ruff: noqa: ANN401, B018, RUF059 - the file consists of mistakes
 
 from collections.abc import Mapping
 from typing import Any, Literal

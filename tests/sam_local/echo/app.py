@@ -1,4 +1,4 @@
-"""Returns what API Gateway, or who stands in for it, hands to a function."""
+"""Returns the event and the context that it gets from API Gateway or its replacement."""
 
 from __future__ import annotations
 

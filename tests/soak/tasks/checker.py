@@ -1,4 +1,4 @@
-"""What must hold of a run of tasks: every task has one right end or an honest one, and nothing recorded ran again."""
+"""The rules of a run of tasks: every task ends once, correctly or with an error, and no recorded step runs again."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def _end(heard: Heard, lines: list[dict[str, Any]], killed: int) -> Iterator[str
 
 
 def _work(lines: list[dict[str, Any]]) -> Iterator[str]:
-    """Find steps that ran again though another followed: by then they were written down, or no worker goes on.
+    """Find steps that ran again after a later step, because a worker continues only after it has recorded a step.
 
-    A client that heard nothing of its first request repeats it, and there are two tasks; one of them nobody asks for.
+    A client without a response to its first request repeats it. Then there are two tasks, and one is never polled.
     """
     furthest: dict[str, int] = {}
     for line in lines:

@@ -1,7 +1,7 @@
 """Tasks by the hundred over workers that are killed, a table that fails, and clients that poll and answer twice.
 
-The harness is the shipped one, in `--runtime` mode; what is bad is the weather in front of its table, the soak's own
-function, which kills its process now and then, and a killer from outside.
+The harness is the shipped one, in `--runtime` mode. Faults come from its table, from the soak's function, which
+sometimes kills its process, and from a killer outside.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ TROUBLE = {-32603}  # codes after which a client asks again
 
 @dataclass
 class Heard:
-    """What a client heard of one task.
+    """The responses that a client got about one task.
 
     Attributes:
         nonce: in its arguments, its question and its result, and in those of no other.
         parts: steps before the question.
         size: the answer.
-        cancelled: whether the client wanted it to end.
-        ends: every end that a poll brought; there must be one, however often it is asked for.
-        asked: wire keys under which it asked.
-        wrong: what no client should hear.
-        polls: how many there were.
+        cancelled: whether the client cancelled it.
+        ends: every end that a poll returned; all must be the same.
+        asked: the wire keys of its questions.
+        wrong: responses that no client should get.
+        polls: their number.
 
     """
 
@@ -67,7 +67,7 @@ class Heard:
 
 @dataclass
 class Seen:
-    """What everybody saw: clients, the journal of the function, kills from outside, faults of the table, seconds."""
+    """The records of a run: clients, the function's journal, kills from outside, faults of the table, seconds."""
 
     heard: list[Heard]
     journal: list[dict[str, Any]] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Seen:
 
 
 class Weather:
-    """moto's table, which throttles now and then, and now and then does what it is asked and does not say so."""
+    """moto's table, which sometimes throttles, and sometimes stores an item and then returns an error."""
 
     def __init__(self, call: Callable[..., Any], chance: random.Random, faults: Counter[str]) -> None:
         self._call, self._chance, self._faults = call, chance, faults
@@ -98,14 +98,14 @@ class Weather:
 
 
 def run(tasks: int, *, seed: int, directory: Path, clients: int = 8, kills: float = 0.02) -> Seen:
-    """Run so many tasks.
+    """Run a number of tasks.
 
     Args:
         tasks: how many.
-        seed: of what clients, weather and the killer do; what the processes do is theirs.
+        seed: of the actions of clients, table and killer; the processes' order is not fixed.
         directory: empty, for this run.
         clients: tasks at once.
-        kills: how likely a worker dies at each of the places where it may.
+        kills: the probability that a worker dies at each place where it may.
 
     """
     chance = random.Random(seed)  # noqa: S311 - chance that repeats is the point of it

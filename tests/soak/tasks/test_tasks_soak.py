@@ -1,4 +1,4 @@
-"""The soak of tasks, in its short form; and a checker that sees what it is there to see."""
+"""A short soak of tasks, and a checker that finds every kind of breach."""
 
 from __future__ import annotations
 

@@ -34,12 +34,7 @@ class UsageError(Exception):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code.
-
-    Args:
-        argv: its words, without the program's own.
-
-    """
+    """Run the command and return its exit code."""
     options = parser().parse_args(argv)
     try:
         return _run(options)
@@ -77,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check_writable(file: str | None) -> None:
-    """Raise UsageError before the run, which takes minutes, if the report could not be written after it."""
+    """Refuse a file for the report before the run, which takes minutes."""
     try:
         if file:
             Path(file).touch()
@@ -87,7 +82,7 @@ def _check_writable(file: str | None) -> None:
 
 
 def _check_host(url: str, confirmed: str | None) -> None:
-    """Raise UsageError for an invalid URL, and for another machine that the user has not named twice."""
+    """Refuse an invalid URL, and another machine that the user has not named twice."""
     try:
         address = urlsplit(url)
         scheme, host, _port = address.scheme, address.hostname or "", address.port
@@ -109,7 +104,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _check_reachable(url: str, headers: Sequence[tuple[str, str]]) -> None:
-    """Raise UsageError if the server does not answer `server/discover`."""
+    """Refuse a server that does not answer `server/discover`."""
     client = Client(url, {CALLER: headers}, requests=1, seconds=30)
     response = client.send(messages.write(messages.message("server/discover", {}))).response
     if response.result is not None:

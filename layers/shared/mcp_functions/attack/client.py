@@ -29,22 +29,13 @@ class LimitReached(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request.
-
-    Attributes:
-        body: its bytes.
-        headers: without credentials.
-        method: of HTTP.
-        person: CALLER or OTHER, whose credentials are added.
-        content_length: a Content-Length that differs from the body's.
-
-    """
+    """One HTTP request."""
 
     body: bytes
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()  # without credentials
     method: str = "POST"
-    person: str = CALLER
-    content_length: int | None = None
+    person: str = CALLER  # whose credentials are added: CALLER or OTHER
+    content_length: int | None = None  # if it differs from the body's length
 
 
 @dataclass(frozen=True)
@@ -86,7 +77,7 @@ class Response:
 
     @property
     def questions(self) -> dict[str, Any] | None:
-        """The `inputRequests` of an `input_required` result; None for other responses."""
+        """The `inputRequests` of an `input_required` result, if the response is one."""
         if self.result is None or self.result.get("resultType") != "input_required":
             return None
         requests = self.result.get("inputRequests")
@@ -140,16 +131,7 @@ class Client:
         seconds: float,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start the clock; nothing is sent.
-
-        Args:
-            url: of the MCP endpoint.
-            credentials: headers of CALLER and OTHER.
-            requests: at most.
-            seconds: for all requests together.
-            now: returns monotonic seconds.
-
-        """
+        """Start the clock. `credentials` are the headers of CALLER and OTHER; `now` returns monotonic seconds."""
         self.url, self.exchanges = url, list[Exchange]()
         self._credentials, self._requests, self._now = credentials, requests, now
         self._end = now() + seconds
@@ -160,12 +142,7 @@ class Client:
         return self._end - self._now()
 
     def send(self, request: Request) -> Exchange:
-        """Send a request and wait for its response; a broken connection is one too.
-
-        Raises:
-            LimitReached: the run has no requests or seconds left.
-
-        """
+        """Send a request and wait for its response. A broken connection counts as one. At the limits: LimitReached."""
         if len(self.exchanges) >= self._requests or self.seconds_left <= 0:
             raise LimitReached
         try:

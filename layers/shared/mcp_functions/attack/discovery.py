@@ -19,13 +19,7 @@ VARIABLE = re.compile(r"\{\+?\w+\}")
 
 
 def find_targets(scan: Scan, named: Sequence[tuple[str, dict[str, Any]]] = ()) -> list[Target]:
-    """Find calls that ask, those with the most rounds first.
-
-    Args:
-        scan: of the server.
-        named: tools and arguments; if there are any, nothing else is called.
-
-    """
+    """Find calls that ask, those with the most rounds first; of the named tools only, if there are any."""
     targets = []
     for number, candidate in enumerate(_named(scan, named) if named else _listed(scan)):
         if number >= MAX_CALLS:
@@ -62,8 +56,8 @@ def _listed(scan: Scan) -> Iterator[Target]:
         yield Target("resources/read", {"uri": resource.get("uri")})
     for template in _list(scan, "resources/templates/list", "resourceTemplates"):
         uris = [VARIABLE.sub(text, str(template.get("uriTemplate"))) for text in ("example", "1", "2")]
-        yield Target("resources/read", {"uri": uris[0]}, others=[{"uri": uris[1]}, {"uri": uris[2]}])
-        yield Target("resources/read", {"uri": uris[1]}, others=[{"uri": uris[2]}])
+        yield Target("resources/read", {"uri": uris[0]}, similar=[{"uri": uris[1]}, {"uri": uris[2]}])
+        yield Target("resources/read", {"uri": uris[1]}, similar=[{"uri": uris[2]}])
 
 
 def _list(scan: Scan, method: str, key: str) -> list[dict[str, Any]]:

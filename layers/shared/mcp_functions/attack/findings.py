@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from mcp_functions.attack.client import Exchange
     from mcp_functions.attack.scan import Scan
+
+
+class SkipCheck(Exception):
+    """A check cannot run against this server; the text says what is missing."""
+
+
+def skip(reason: str) -> NoReturn:
+    """Raise SkipCheck."""
+    raise SkipCheck(reason)
 
 
 class Severity(StrEnum):
@@ -38,26 +47,15 @@ class Proof(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """One check: it has either `run` or `watch`.
+    """One check. `run` sends requests; `watch` examines each exchange of the run, and gets the canary too."""
 
-    Attributes:
-        name: in kebab-case.
-        severity: of a finding.
-        basis: of the sentence.
-        section: of the specification 2026-07-28, or of another source.
-        sentence: that is checked, quoted; the authors' own, if it is an opinion.
-        run: sends requests and yields a proof of each finding; raises SkipCheck.
-        watch: examines any exchange of the run, given the planted text, and returns what is wrong with it, or None.
-
-    """
-
-    name: str
+    name: str  # in kebab-case
     severity: Severity
     basis: Basis
-    section: str
-    sentence: str
+    section: str  # of the specification 2026-07-28, or of another source
+    sentence: str  # that is checked, quoted; the authors' own, if it is an opinion
     run: Callable[[Scan], Iterable[Proof]] | None = None
-    watch: Callable[[Exchange, str], str | None] | None = None
+    watch: Callable[[Exchange, str], str | None] | None = None  # returns what is wrong
 
 
 @dataclass(frozen=True)
@@ -70,28 +68,16 @@ class Finding:
 
 @dataclass
 class Report:
-    """The outcome of a run.
-
-    Attributes:
-        url: of the server.
-        target: the calls that ask a question, described.
-        findings: the worst first.
-        passed: names of the checks without a finding.
-        not_tried: names of the skipped checks, with the reason.
-        without_verdict: by check, the number of requests that the server did not judge (429, or 503 with Retry-After).
-        requests: that were sent.
-        spent: whether the limits ended the run early.
-
-    """
+    """The outcome of a run."""
 
     url: str
-    target: str = ""
-    findings: list[Finding] = field(default_factory=list)
-    passed: list[str] = field(default_factory=list)
-    not_tried: dict[str, str] = field(default_factory=dict)
-    without_verdict: dict[str, int] = field(default_factory=dict)
+    target: str = ""  # the calls that ask, described
+    findings: list[Finding] = field(default_factory=list)  # the worst first
+    passed: list[str] = field(default_factory=list)  # names of the checks without a finding
+    not_tried: dict[str, str] = field(default_factory=dict)  # names of the skipped checks, with the reason
+    without_verdict: dict[str, int] = field(default_factory=dict)  # by check: requests answered with 429 or 503
     requests: int = 0
-    spent: bool = False
+    spent: bool = False  # whether the limits ended the run early
 
     @property
     def holes(self) -> list[Finding]:

@@ -35,13 +35,7 @@ def message(
 
 
 def headers(message_: Mapping[str, Any], parameters: Iterable[tuple[str, str]] = ()) -> tuple[tuple[str, str], ...]:
-    """Return the headers of a message.
-
-    Args:
-        message_: a JSON-RPC request or notification.
-        parameters: the property and the name of each `x-mcp-header`.
-
-    """
+    """Return the headers of a message. `parameters` are the property and the name of each `x-mcp-header`."""
     params = message_.get("params", {})
     pairs = [
         ("Content-Type", "application/json"),

@@ -18,13 +18,7 @@ CREDENTIALS = {"caller": "$CREDENTIALS", "other": "$OTHER_CREDENTIALS"}
 
 
 def text(report: Report, *, secured: bool) -> str:
-    """Return a report for people.
-
-    Args:
-        report: of a run.
-        secured: whether requests had credentials, which the commands then name as variables.
-
-    """
+    """Return a report for people. If requests had credentials, the commands name them as variables."""
     return "\n".join(_lines(report, secured=secured)) + "\n"
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.attack.checks import CHECKS
 from mcp_functions.attack.client import CALLER, OTHER, Client, LimitReached
 from mcp_functions.attack.discovery import find_targets
-from mcp_functions.attack.findings import Proof, Report, Severity
-from mcp_functions.attack.scan import Bounds, Scan, SkipCheck
+from mcp_functions.attack.findings import Proof, Report, Severity, SkipCheck
+from mcp_functions.attack.scan import Bounds, Scan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from mcp_functions.attack.client import Exchange
     from mcp_functions.attack.findings import Check
 
 MAX_PROOFS = 40
@@ -57,20 +58,20 @@ def attack(  # noqa: PLR0913 - keywords, most of them rarely given
     report.target = "; ".join(map(str, scan.targets)) or "nothing that asks"
     for check in checks:
         if check.run:
-            _run(check, scan, report)
+            _run(check, check.run, scan, report)
     for check in checks:
         if check.watch:
-            report.add(check, _watch(check, scan))
+            report.add(check, _watch(check.watch, scan))
     report.findings.sort(key=lambda finding: ORDER.index(finding.check.severity))
     report.requests = len(client.exchanges)
     return report
 
 
-def _run(check: Check, scan: Scan, report: Report) -> None:
+def _run(check: Check, run: Callable[[Scan], Iterable[Proof]], scan: Scan, report: Report) -> None:
     proofs: list[Proof] = []
     first, reason = len(scan.client.exchanges), ""
     try:
-        proofs.extend(check.run(scan) if check.run else ())  # keeps the proofs before an exception
+        proofs.extend(run(scan))  # keeps the proofs before an exception
     except SkipCheck as skipped:
         reason = str(skipped)
     except LimitReached:
@@ -84,11 +85,11 @@ def _run(check: Check, scan: Scan, report: Report) -> None:
         report.without_verdict[check.name] = without_verdict
 
 
-def _watch(check: Check, scan: Scan) -> list[Proof]:
+def _watch(watch: Callable[[Exchange, str], str | None], scan: Scan) -> list[Proof]:
     """Examine every exchange of the run. Of equal descriptions, only the first is a proof."""
     proofs: dict[str, Proof] = {}
     for exchange in scan.client.exchanges:
-        what = check.watch(exchange, scan.canary) if check.watch else None
+        what = watch(exchange, scan.canary)
         if what:
             proofs.setdefault(what, Proof(exchange, what))
     return list(islice(proofs.values(), MAX_PROOFS))

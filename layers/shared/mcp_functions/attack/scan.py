@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.attack import messages, schema_values
 from mcp_functions.attack.client import CALLER
+from mcp_functions.attack.findings import skip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 6
 MAX_OTHER_CALLS = 4
-
-
-class SkipCheck(Exception):
-    """A check cannot run against this server; the text says what is missing."""
 
 
 class Bounds(NamedTuple):
@@ -34,29 +31,25 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """A call that the server answers with a question.
+    """A call that the server answers with a question."""
 
-    Attributes:
-        method: tools/call, prompts/get or resources/read.
-        params: name and arguments, or uri.
-        schema: of its arguments, if the server publishes one.
-        others: params of similar calls, which may ask too.
-        questions: of the first round.
-        rounds: the exchanges of a correct conversation; the last one completes it.
-
-    """
-
-    method: str
+    method: str  # tools/call, prompts/get or resources/read
     params: Mapping[str, Any]
-    schema: Mapping[str, Any] = field(default_factory=dict)
-    others: Sequence[Mapping[str, Any]] = ()
-    questions: Mapping[str, Any] = field(default_factory=dict)
-    rounds: Sequence[Exchange] = ()
+    schema: Mapping[str, Any] = field(default_factory=dict)  # of its arguments
+    similar: Sequence[Mapping[str, Any]] = ()  # params of other calls, which may ask too
+    rounds: Sequence[Exchange] = ()  # of a correct conversation; the last one completes it
 
     @property
     def name(self) -> str:
         """Its name or URI."""
         return str(self.params.get("name") or self.params.get("uri"))
+
+    @property
+    def questions(self) -> Mapping[str, Any]:
+        """The questions of the first round."""
+        if not self.rounds:
+            return {}
+        return self.rounds[0].response.questions or {}
 
     @property
     def completes(self) -> bool:
@@ -91,55 +84,32 @@ class Target:
 
 @dataclass
 class Scan:
-    """The server, its targets, and the methods that checks use.
-
-    Attributes:
-        client: sends requests to the server.
-        targets: calls that ask; checks attack the first and use its states in the others.
-        has_other: whether a second person's credentials are known.
-        lifetime: seconds after which the server promises that a state has expired; None: unknown.
-        canary: a text that no later response should contain.
-        wait: sleeps for a number of seconds.
-
-    """
+    """The server, its targets, and the methods that checks use. They raise SkipCheck if there is nothing to attack."""
 
     client: Client
-    targets: Sequence[Target] = ()
-    has_other: bool = False
-    lifetime: float | None = None
-    canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")
-    wait: Callable[[float], object] = time.sleep
+    targets: Sequence[Target] = ()  # checks attack the first, and present its states in the others
+    has_other: bool = False  # whether a second person's credentials are known
+    lifetime: float | None = None  # seconds after which the server promises that a state has expired
+    canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")  # no response should repeat it
+    wait: Callable[[float], object] = time.sleep  # for so many seconds
     ids: Iterator[int] = field(default_factory=lambda: count(1))
     _victim_needs_state: bool | None = None
 
     @property
     def victim(self) -> Target:
-        """The call to attack.
-
-        Raises:
-            SkipCheck: no call asks.
-
-        """
+        """The call to attack."""
         if not self.targets:
-            text = "nothing was found that answers with input_required: name it with --tool and --arguments"
-            raise SkipCheck(text)
+            skip("nothing was found that answers with input_required: name it with --tool and --arguments")
         return self.targets[0]
 
     @property
     def victim_with_state(self) -> Target:
-        """The call to attack, if it returns states and correct answers complete it.
-
-        Raises:
-            SkipCheck: it does not.
-
-        """
+        """The call to attack, if it returns states and correct answers complete it."""
         victim = self.victim
         if victim.rounds[0].response.state is None:
-            text = f"{victim.name} asks without a requestState"
-            raise SkipCheck(text)
+            skip(f"{victim.name} asks without a requestState")
         if not victim.completes:
-            text = f"{victim.name} does not complete when its questions are answered: {victim.rounds[-1].response}"
-            raise SkipCheck(text)
+            skip(f"{victim.name} does not complete when its questions are answered: {victim.rounds[-1].response}")
         return victim
 
     @property
@@ -148,17 +118,12 @@ class Scan:
 
         MRTR, Server Requirements: "Integrity protection MAY be omitted only when tampering can cause nothing worse than
         request failure". Where answers alone complete the call, a forged state that does so too proves nothing.
-
-        Raises:
-            SkipCheck: answers alone complete it.
-
         """
         victim = self.victim_with_state
         if self._victim_needs_state is None:
             self._victim_needs_state = self.needs_state(victim)
         if not self._victim_needs_state:
-            text = f"{victim.name} completes without any state too (cold-answers), so nothing is proved to hang on it"
-            raise SkipCheck(text)
+            skip(f"{victim.name} completes without any state too (cold-answers), so nothing is proved to hang on it")
         return victim
 
     def needs_state(self, target: Target) -> bool:
@@ -174,52 +139,22 @@ class Scan:
         return messages.message("tools/list", {}, next(self.ids))
 
     def request(
-        self,
-        target: Target,
-        *,
-        person: str = CALLER,
-        capabilities: Mapping[str, Any] | None = None,
-        **params: object,
+        self, target: Target, person: str = CALLER, capabilities: Mapping[str, Any] | None = None, **params: object
     ) -> Request:
-        """Return the request that calls a target.
-
-        Args:
-            target: to call.
-            person: CALLER or OTHER.
-            capabilities: of the client; all, if left out.
-            params: to add or to replace: requestState, inputResponses, arguments.
-
-        """
+        """Return the request that calls a target, with some params added or replaced."""
         message = messages.message(target.method, {**target.params, **params}, next(self.ids), capabilities)
         return messages.write(message, target.parameters, person)
 
-    def call(
-        self,
-        target: Target,
-        *,
-        person: str = CALLER,
-        capabilities: Mapping[str, Any] | None = None,
-        **params: object,
-    ) -> Exchange:
+    def call(self, target: Target, **changes: Any) -> Exchange:  # noqa: ANN401 - as `request` takes them
         """Call a target, with the parameters of `request`."""
-        return self.client.send(self.request(target, person=person, capabilities=capabilities, **params))
+        return self.client.send(self.request(target, **changes))
 
     def begin(self, target: Target) -> tuple[str, dict[str, Any]]:
-        """Begin a conversation. Return its first state, and correct answers to the first questions.
-
-        Raises:
-            SkipCheck: the call does not ask any more.
-
-        """
+        """Return the first state of a new conversation, and correct answers to its first questions."""
         return _state_and_answers(target, self.call(target).response)
 
     def last_round(self, target: Target, person: str = CALLER) -> tuple[str, dict[str, Any]]:
-        """Hold a conversation up to its last questions. Return the state and the answers that complete the call.
-
-        Raises:
-            SkipCheck: the call does not ask any more.
-
-        """
+        """Hold a conversation up to its last questions. Return the state and the answers that complete the call."""
         response = self.call(target, person=person).response
         for _ in target.rounds[2:]:
             response = self.call(target, person=person, **_retry_params(response)).response
@@ -230,8 +165,7 @@ class Scan:
         rounds = [self.call(target)]
         while rounds[-1].response.questions is not None and len(rounds) < MAX_ROUNDS:
             rounds.append(self.call(target, **_retry_params(rounds[-1].response)))
-        questions = rounds[0].response.questions or {}
-        return Target(target.method, target.params, target.schema, target.others, questions, rounds)
+        return replace(target, rounds=rounds)
 
     def advanced(self, target: Target, response: Response) -> bool:
         """Return whether a response is beyond the first round: complete, or with other questions."""
@@ -243,11 +177,11 @@ class Scan:
     def other_calls(self, target: Target) -> Iterator[Target]:
         """Yield calls of the same handler with other arguments that ask too."""
         arguments = schema_values.others(target.schema, target.params.get("arguments") or {})
-        params = [*target.others, *({**target.params, "arguments": other} for other in arguments)]
-        for other in params[:MAX_OTHER_CALLS]:
-            questions = self.call(Target(target.method, other, target.schema)).response.questions
-            if questions:
-                yield Target(target.method, other, target.schema, questions=questions)
+        similar = [*target.similar, *({**target.params, "arguments": other} for other in arguments)]
+        for params in similar[:MAX_OTHER_CALLS]:
+            other = Target(target.method, params, target.schema)
+            if self.call(other).response.questions:
+                yield other
 
 
 def _retry_params(response: Response) -> dict[str, Any]:
@@ -262,8 +196,7 @@ def _retry_params(response: Response) -> dict[str, Any]:
 
 def _state_and_answers(target: Target, response: Response) -> tuple[str, dict[str, Any]]:
     if response.state is None or not response.questions:
-        text = f"{target.name} asked before, and now: {response}"
-        raise SkipCheck(text)
+        skip(f"{target.name} asked before, and now: {response}")
     return response.state, schema_values.answers(response.questions)
 
 

@@ -19,14 +19,7 @@ MISFITS: dict[str, Any] = {"string": 7, "integer": "seven", "number": "seven", "
 
 
 def example(schema: Mapping[str, Any], text: str = "example", *, optional: bool = False) -> Any:  # noqa: ANN401 - JSON
-    """Return a value that a schema accepts, as far as its most frequent keywords tell.
-
-    Args:
-        schema: JSON Schema.
-        text: for strings without restrictions.
-        optional: whether to include properties that are not required.
-
-    """
+    """Return a value that a schema accepts, as far as its most frequent keywords tell."""
     return _Example(schema, text, optional).value(schema)
 
 

@@ -7,15 +7,47 @@ endpoint and the credentials (`endpoints`). Elsewhere, and with MCP_AWS_CLIENT=b
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 from mcp_functions.aws.endpoints import Endpoint, find_endpoint
 
-__all__ = ["Endpoint", "find_endpoint", "prepare"]
+__all__ = ["Endpoint", "find_endpoint", "make_client", "prepare"]
+
+
+def make_client(service: str, *, connect_seconds: float, read_seconds: float, attempts: int) -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
+    """Make a client: one of `clients` if the environment is sufficient, otherwise boto3's.
+
+    Args:
+        service: "dynamodb", "kms" or "lambda".
+        connect_seconds: limit for a connection.
+        read_seconds: limit for each response.
+        attempts: at most; 1 for calls that must not happen twice.
+
+    """
+    limits: dict[str, Any] = {"connect_seconds": connect_seconds, "read_seconds": read_seconds, "attempts": attempts}
+    endpoint = find_endpoint(os.environ, service)
+    if endpoint is None:
+        from mcp_functions.aws import by_boto3  # noqa: PLC0415 - boto3 takes 0.4 s to import
+
+        return by_boto3.client(service, **limits)
+    from mcp_functions.aws.clients import CLIENTS  # noqa: PLC0415 - imported at init, where it is needed
+
+    return CLIENTS[service](endpoint, **limits)
 
 
 def prepare(endpoint: Endpoint | None) -> None:
-    """Import what calls of an endpoint need, and read the trusted certificates. No connection is opened."""
+    """Import what calls of an endpoint need, and read the trusted certificates. No connection is opened.
+
+    Args:
+        endpoint: of a service; None: boto3 makes the calls. Before a snapshot of SnapStart, its import costs nothing.
+
+    """
     if endpoint is None:
+        import boto3.session  # noqa: F401, PLC0415 - boto3 takes 0.4 s to import
+
         return
+
     from mcp_functions.aws import clients  # noqa: F401, PLC0415 - only for functions that call AWS
     from mcp_functions.aws.connection import tls_context  # noqa: PLC0415
 

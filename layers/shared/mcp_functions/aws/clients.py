@@ -13,6 +13,7 @@ import os
 import threading
 import time
 import zlib
+from functools import partialmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -102,16 +103,7 @@ class AwsClient:
         attempts: int = 3,
         timing: Timing | None = None,
     ) -> None:
-        """Keep the limits; nothing is sent.
-
-        Args:
-            endpoint: of the service.
-            connect_seconds: limit for each connection.
-            read_seconds: limit for each response.
-            attempts: at most; 1 for calls that must not happen twice.
-            timing: of retries.
-
-        """
+        """Keep the limits, as in `make_client`; nothing is sent."""
         self._endpoint, self._attempts, self._timing = endpoint, attempts, timing or Timing(time.sleep)
         self._connections = ConnectionPool(
             endpoint.host,
@@ -158,7 +150,7 @@ class AwsClient:
         endpoint = self._endpoint
         sent = {"host": endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
         scope = SigningScope(endpoint.region, endpoint.service, time.time())
-        response = self._connections.post(path, sign(path, sent, body, endpoint.credentials(), scope), body, deadline)
+        response = self._connections.post(path, sign(path, sent, body, endpoint.credentials, scope), body, deadline)
         if response.status >= LEAST_ERROR_STATUS:
             raise _client_error(response)
         return response
@@ -208,41 +200,29 @@ class LambdaClient(AwsClient):
 class KmsClient(AwsClient):
     """KMS: `generate_data_key` and `decrypt`, with boto3's parameters."""
 
-    def generate_data_key(self, **request: object) -> dict[str, Any]:
-        """Call GenerateDataKey."""
-        return self._call("GenerateDataKey", request)
-
-    def decrypt(self, **request: object) -> dict[str, Any]:
-        """Call Decrypt."""
-        return self._call("Decrypt", request)
-
-    def _call(self, operation: str, request: Mapping[str, object]) -> dict[str, Any]:
+    def _call(self, operation: str, /, **request: object) -> dict[str, Any]:
         plain = {name: _base64(value) if isinstance(value, bytes) else value for name, value in request.items()}
         headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"TrentService.{operation}"}
         result: dict[str, Any] = json.loads(self.send("/", headers, json.dumps(plain).encode()).body)
         return {name: binascii.a2b_base64(value) if name in BINARY_FIELDS else value for name, value in result.items()}
 
+    generate_data_key = partialmethod(_call, "GenerateDataKey")
+    decrypt = partialmethod(_call, "Decrypt")
+
 
 class DynamoDbClient(AwsClient):
-    """DynamoDB, in its own JSON."""
+    """DynamoDB: `get_item`, `put_item` and `delete_item`, in DynamoDB's JSON."""
 
     backoff_seconds = DYNAMODB_SECONDS
 
-    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Call one operation.
-
-        Args:
-            operation: its name in DynamoDB's API, e.g. "GetItem".
-            request: in DynamoDB's JSON.
-
-        Raises:
-            HTTPClientError: no complete response arrived.
-            ClientError: DynamoDB answered with an error; `response` has the item of a failed condition.
-
-        """
+    def _call(self, operation: str, /, **request: object) -> dict[str, Any]:
         headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": f"DynamoDB_20120810.{operation}"}
         result: dict[str, Any] = json.loads(self.send("/", headers, json.dumps(request).encode()).body)
         return result
+
+    get_item = partialmethod(_call, "GetItem")
+    put_item = partialmethod(_call, "PutItem")
+    delete_item = partialmethod(_call, "DeleteItem")
 
     def send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
         """Send one request, and compare the checksum of its response."""
@@ -251,6 +231,9 @@ class DynamoDbClient(AwsClient):
         if checksum and checksum != str(zlib.crc32(response.body)):
             raise ConnectionClosedError  # part of the body is missing or changed
         return response
+
+
+CLIENTS: dict[str, type[AwsClient]] = {"dynamodb": DynamoDbClient, "kms": KmsClient, "lambda": LambdaClient}
 
 
 def _backoff(error: ClientError | HTTPClientError, transient: float) -> float | None:

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.aws.signing import Credentials
 
@@ -29,11 +29,6 @@ BOTO3_FILES = (
 )
 DYNAMODB_VARIABLES = ("AWS_ACCOUNT_ID", "AWS_ACCOUNT_ID_ENDPOINT_MODE")  # boto3 then uses an account's endpoint
 TLS_VARIABLES = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
-# Other sources of credentials, which boto3 prefers to the container's.
-CREDENTIAL_VARIABLES = (
-    "AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-)  # fmt: skip
 # A pattern is compiled when a cold start matches it, and not when it imports this module.
 DOMAINS = (  # of the endpoints, by the region's partition
     (r"cn-[a-z]+-\d", "amazonaws.com.cn"),
@@ -41,7 +36,6 @@ DOMAINS = (  # of the endpoints, by the region's partition
     (r"(?:us|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d", "amazonaws.com"),
 )
 URL = r"(https?)://([A-Za-z0-9.-]+)(?::(\d+))?/?"
-CREDENTIALS_URL = r"http://((?:127\.0\.0\.1|localhost|169\.254\.170\.2)(?::\d+)?)(/[!-~]*)"
 PORTS = {True: 443, False: 80}  # by `tls`
 
 
@@ -53,7 +47,7 @@ class Endpoint(NamedTuple):
     tls: bool
     host: str
     port: int
-    credentials: Callable[[], Credentials]
+    credentials: Credentials
 
     @property
     def authority(self) -> str:
@@ -62,13 +56,7 @@ class Endpoint(NamedTuple):
 
 
 def find_endpoint(environ: Mapping[str, str], service: str) -> Endpoint | None:
-    """Read the endpoint of a service from the environment. None: boto3 has to make the call.
-
-    Args:
-        environ: the environment, as `os.environ`.
-        service: "dynamodb", "kms" or "lambda".
-
-    """
+    """Read the endpoint of a service from the environment. None: boto3 has to make the call."""
     region = environ.get("AWS_DEFAULT_REGION") or environ.get("AWS_REGION") or ""
     address = _address(environ, service, region)
     if environ.get(CLIENT_VARIABLE, "lean") != "lean" or not region or address is None:
@@ -113,12 +101,11 @@ def _uses_proxy(environ: Mapping[str, str], host: str, *, tls: bool) -> bool:
     return has_proxy and host not in map(str.strip, excluded)
 
 
-def _credentials(environ: Mapping[str, str]) -> Callable[[], Credentials] | None:
-    from mcp_functions.aws import credentials  # noqa: PLC0415 - the endpoint's lists sign nothing
+def _credentials(environ: Mapping[str, str]) -> Credentials | None:
+    """Read the access key of the environment. With SnapStart there is none, and boto3 fetches keys that expire."""
+    from mcp_functions.aws.signing import Credentials  # noqa: PLC0415 - the endpoint's lists sign nothing
 
-    if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
-        return credentials.from_environment(environ)
-    url = re.fullmatch(CREDENTIALS_URL, environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", ""))
-    if url is None or any(environ.get(name) for name in CREDENTIAL_VARIABLES):
+    key_id, secret = environ.get("AWS_ACCESS_KEY_ID"), environ.get("AWS_SECRET_ACCESS_KEY")
+    if not key_id or not secret:
         return None
-    return credentials.ContainerCredentials(url[1], url[2], environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", ""))
+    return Credentials(key_id, secret, environ.get("AWS_SESSION_TOKEN") or None)

@@ -1,14 +1,64 @@
-"""Errors of AWS calls, with botocore's names: callers sort the errors of both kinds of clients by these names.
+"""Errors of AWS calls, with botocore's names: `read_failure` reads the errors of both kinds of clients.
 
 An error keeps the code of an answer but not its message, because a message may quote the request.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+# Codes of DynamoDB, KMS and S3 for an outage, whatever the HTTP status is.
+OUTAGE = {
+    "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException",
+    "TooManyRequestsException", "RequestLimitExceeded", "LimitExceededException", "SlowDown",
+    "ProvisionedThroughputExceededException", "ReplicatedWriteConflictException", "TransactionConflictException",
+    "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException",
+    "InternalError", "InternalFailure", "InternalServerError", "ServiceUnavailable", "ServiceUnavailableException",
+    "RequestTimeout", "RequestTimeoutException", "RequestTimeTooSkewed", "OperationAborted", "BadDigest",
+    "IncompleteBody", "ExpiredToken", "ExpiredTokenException", "RequestExpired",
+}  # fmt: skip
+# botocore has sent no request; or the KMS key is in a state that only the operator changes.
+NO_OUTAGE = {
+    "NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError",
+    "KMSInvalidStateException",
+}  # fmt: skip
+NO_RESPONSE, BAD_REQUEST, SERVER_FAULT = 0, 400, 500
+
+
+class Failure(NamedTuple):
+    """A failed call.
+
+    Attributes:
+        code: AWS's, or the name of the exception.
+        status: of HTTP; NO_RESPONSE without one.
+        item: that failed a condition of DynamoDB.
+
+    """
+
+    code: str
+    status: int
+    item: Mapping[str, Any] | None = None
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether the call may succeed later; otherwise the operator has to act."""
+        if self.code in NO_OUTAGE:
+            return False
+        return self.code in OUTAGE or self.status == NO_RESPONSE or self.status >= SERVER_FAULT
+
+
+def read_failure(error: Exception) -> Failure:
+    """Read an exception of either client; botocore makes its exceptions at run time."""
+    name, response = type(error).__name__, getattr(error, "response", None)
+    if isinstance(response, dict):
+        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", BAD_REQUEST)
+        return Failure(str(response.get("Error", {}).get("Code") or name), status, response.get("Item"))
+    package = type(error).__module__.partition(".")[0]
+    is_of_connection = isinstance(error, OSError) or package in ("botocore", "urllib3")
+    return Failure(name, NO_RESPONSE if is_of_connection else BAD_REQUEST)
 
 
 class ClientError(Exception):
@@ -52,7 +102,3 @@ class ReadTimeoutError(HTTPClientError):
 
 class ConnectionClosedError(HTTPClientError):
     """The connection ended after part of the request was sent."""
-
-
-class MetadataRetrievalError(HTTPClientError):
-    """Lambda's credentials endpoint returned no credentials."""

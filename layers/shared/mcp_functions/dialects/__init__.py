@@ -37,7 +37,6 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
 
     Raises:
         Misconfigured: a dialect is unknown.
-
     """
     spoken = FunctionDialects(_load(context.settings.dialects), context, endpoint.answer)
     return endpoint._replace(answer=spoken.answer, turn=spoken.turn)
@@ -48,14 +47,8 @@ def add_to_front_door(
 ) -> Endpoint:
     """Return the endpoint of a front door that forwards the deployment's dialects.
 
-    Args:
-        endpoint: without dialects.
-        offered: the catalog.
-        forward: sends a request to a function.
-
     Raises:
         Misconfigured: a dialect is unknown.
-
     """
     spoken = FrontDoorDialects(_load(endpoint.settings.dialects), offered, endpoint.answer, forward)
     return endpoint._replace(answer=spoken.answer, turn=spoken.turn)
@@ -70,7 +63,7 @@ class FunctionDialects:
         """Use some dialects; `answer` answers a request of the released revision."""
         self._dialects, self._context = dialects, context
         for dialect in dialects:
-            answer = partial(dialect.answer, context, then=answer)
+            answer = partial(dialect.answer, context, answer)
         self.answer = answer
 
     def turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
@@ -78,7 +71,6 @@ class FunctionDialects:
 
         Raises:
             InvalidRequestState: the body's token belongs to another function or principal, or is invalid.
-
         """
         for dialect in self._dialects:
             if dialect.token(http, body) is not None:
@@ -96,25 +88,12 @@ class FrontDoorDialects:
         answer: Callable[[Request], AnyResult],
         forward: Callable[[str, Request], ForwardedResponse],
     ) -> None:
-        """Use some dialects.
-
-        Args:
-            dialects: that the deployment enables.
-            offered: the catalog.
-            answer: answers a request of the released revision.
-            forward: sends a request to a function.
-
-        """
+        """Use some dialects over the catalog `offered`; `answer` answers the released revision, `forward` sends on."""
         self._dialects, self._offered, self._answer, self._forward = dialects, offered, answer, forward
         self._functions = {folder for listed in offered["functions"].values() for folder in listed.values()}
 
     def answer(self, request: Request) -> AnyResult:
-        """Answer a request, or forward it.
-
-        Raises:
-            McpError: the catalog lacks the name, or the function could not be reached.
-
-        """
+        """Answer a request, or forward it."""
         if request.message["id"] is None:
             return self._forward(request.params["function"], request)
         for dialect in self._dialects:
@@ -130,9 +109,9 @@ class FrontDoorDialects:
 
         Raises:
             InvalidRequestState: the catalog lacks the function.
-
         """
-        token = self._token(http, body)
+        tokens = (dialect.token(http, body) for dialect in self._dialects)
+        token = next((token for token in tokens if token is not None), None)
         if token is None:
             return None
         function = token.partition(".")[0]
@@ -142,21 +121,9 @@ class FrontDoorDialects:
         message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": function, "_meta": meta}}
         return http._replace(headers={**http.headers, "mcp-method": RESUME}), message
 
-    def _token(self, http: HttpRequest, body: object) -> str | None:
-        for dialect in self._dialects:
-            token = dialect.token(http, body)
-            if token is not None:
-                return token
-        return None
-
 
 def _load(names: Iterable[str]) -> list[Dialect]:
-    """Return the dialects of these names.
-
-    Raises:
-        Misconfigured: a name is unknown.
-
-    """
+    """Return the dialects of these names."""
     known = {found.name for found in iter_modules(__path__) if found.name.startswith("sep_")}
     dialects: list[Dialect] = []
     for name in names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mcp_functions.protocol.constants import CALLS, META_EARLIER
 from mcp_functions.protocol.json_writer import dumps
@@ -22,63 +22,29 @@ Next: TypeAlias = "Callable[[Request], AnyResult]"  # the next dialect, or the h
 
 
 class DialectContext(NamedTuple):
-    """The function that answers in a dialect.
+    """The function that answers in a dialect."""
 
-    Attributes:
-        folder: of the function; it precedes every token in clear text.
-        settings: of the deployment.
-        audience: the scope whose members can open the tokens.
-        states: returns the seal for a lifetime in seconds and a label.
-        answer_within: seconds; the longest time that a handler of the function waits for an answer.
-        now: unix seconds.
-        rand: `n` random bytes.
-
-    """
-
-    folder: str
+    folder: str  # of the function; it precedes every token in clear text
     settings: Settings
-    audience: str
-    states: Callable[[int, bytes], RequestStates]
-    answer_within: int
-    now: Callable[[], float]
-    rand: Callable[[int], bytes]
-
-
-class Answering(Protocol):
-    """Answers the requests whose clients declare the dialect, and passes all others to `then`."""
-
-    def __call__(self, context: DialectContext, request: Request, *, then: Next) -> AnyResult:
-        """Answer a request."""
-
-
-def _no_turn(_context: DialectContext, _http: HttpRequest, _body: object) -> Continuation | None:
-    return None
-
-
-def _no_token(_http: HttpRequest, _body: object) -> str | None:
-    return None
-
-
-def _no_task(_request: Request) -> str | None:
-    return None
+    audience: str  # the scope whose members can open the tokens
+    states: Callable[[int, bytes], RequestStates]  # returns the seal for a lifetime in seconds and a label
+    answer_within: int  # seconds; the longest time that a handler of the function waits for an answer
+    now: Callable[[], float]  # unix seconds
+    rand: Callable[[int], bytes]  # `n` random bytes
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """One proposal.
+    """One proposal."""
 
-    Attributes:
-        answer: answers a request.
-        token: returns the token in a body that is not a request; None if the body has no token of this dialect.
-        turn: opens that token, and returns the request that the body continues.
-        task: returns the id of the task that a request of this dialect names; None for other requests.
-
-    """
-
-    answer: Answering
-    token: Callable[[HttpRequest, Any], str | None] = _no_token
-    turn: Callable[[DialectContext, HttpRequest, Any], Continuation | None] = _no_turn
-    task: Callable[[Request], str | None] = _no_task
+    # answers a request of a client that declares the dialect, and passes all others on
+    answer: Callable[[DialectContext, Next, Request], AnyResult]
+    # returns the token in a body that is not a request; None if the body has no token of this dialect
+    token: Callable[[HttpRequest, Any], str | None] = lambda _http, _body: None
+    # opens that token, and returns the request that the body continues
+    turn: Callable[[DialectContext, HttpRequest, Any], Continuation | None] = lambda _context, _http, _body: None
+    # returns the id of the task that a request of this dialect names; None for other requests
+    task: Callable[[Request], str | None] = lambda _request: None
 
 
 def declaration(request: Request, name: str) -> Mapping[str, Any] | None:

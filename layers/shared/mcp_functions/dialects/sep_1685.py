@@ -46,13 +46,12 @@ class Options(NamedTuple):
     has_objects: bool
 
 
-def answer(context: DialectContext, request: Request, *, then: Next) -> AnyResult:
+def answer(context: DialectContext, then: Next, request: Request) -> AnyResult:
     """Answer a request; a call that asks a client of this dialect becomes a turn.
 
     Raises:
         InvalidParams: the client's options or its answers are malformed.
         InvalidRequestState: a state is invalid.
-
     """
     declared = declaration(request, NAME)
     if declared is None:
@@ -75,7 +74,6 @@ def token(_http: HttpRequest, body: object) -> str | None:
 
     Raises:
         InvalidRequestState: the state is not one that this server has sent.
-
     """
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or "method" in body:
         return None
@@ -90,7 +88,6 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -
 
     Raises:
         InvalidRequestState: the state is invalid, or belongs to another request.
-
     """
     sealed = token(http, body)
     if sealed is None or body["id"] != sealed:

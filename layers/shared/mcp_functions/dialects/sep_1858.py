@@ -34,7 +34,7 @@ TOO_LARGE = (
 MISSING_HEADER = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
 
 
-def answer(context: DialectContext, request: Request, *, then: Next) -> AnyResult:
+def answer(context: DialectContext, then: Next, request: Request) -> AnyResult:
     """Answer a request; a call that asks a client of this dialect becomes a turn."""
     modern = then(request)
     if declaration(request, NAME) is None or not is_unfinished(request, modern) or not isinstance(modern, Result):
@@ -62,7 +62,6 @@ def token(http: HttpRequest, body: object) -> str | None:
 
     Raises:
         InvalidRequest: the request has responses without an event id.
-
     """
     if not isinstance(body, list) or not all(map(_is_response, body)):
         return None
@@ -77,7 +76,6 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -
     Raises:
         InvalidRequest: a question has two answers.
         InvalidRequestState: the event id is invalid.
-
     """
     turn = turn_state.open_turn(context, NAME, http.headers[HEADER], http)
     answers = dict[str, Any]()

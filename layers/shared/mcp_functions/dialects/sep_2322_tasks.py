@@ -21,7 +21,7 @@ from mcp_functions.protocol.errors import (
     UnknownName,
 )
 from mcp_functions.protocol.messages import Result
-from mcp_functions.seal.request_state import Binding, caller_id, principal_digest
+from mcp_functions.seal.claims import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,12 +62,11 @@ class TaskFailed(McpError):
         self.code = error["code"]  # type: ignore[misc]  # differs for each error
 
 
-def answer(context: DialectContext, request: Request, *, then: Next) -> AnyResult:
+def answer(context: DialectContext, then: Next, request: Request) -> AnyResult:
     """Answer a request of a client that declares this dialect.
 
     Raises:
         McpError: the error of the extension.
-
     """
     method = request.message["method"]
     if declaration(request, NAME) is None or method not in {"tools/call", *METHODS}:
@@ -115,13 +114,7 @@ def _cancel(context: DialectContext, request: Request, then: Next) -> Result:
 
 
 def _result(context: DialectContext, request: Request, then: Next) -> Result:
-    """Return the questions or the result of a task. It never waits, because a Lambda cannot wait that long.
-
-    Raises:
-        UnknownName: the task is still working, or was cancelled.
-        TaskFailed: the task ended with an error.
-
-    """
+    """Return the questions or the result of a task. It never waits, because a Lambda cannot wait that long."""
     task_id = _task_id(request)
     modern = _modern(request, then, "tasks/get", task_id)
     match modern["status"]:
@@ -170,17 +163,7 @@ def _modern(  # noqa: PLR0913 - a request of the extension
     more: Mapping[str, Any] | None = None,
     declaring: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """Send a request of the extension, and return its result.
-
-    Args:
-        request: of this dialect.
-        then: answers requests of the extension.
-        method: of the extension.
-        task_id: of the task.
-        more: further params.
-        declaring: client capabilities instead of those of the request.
-
-    """
+    """Send a request of the extension with `more` params, declaring other capabilities if given; return its result."""
     extended = _with_extension(request, request.capabilities if declaring is None else declaring)
     params = {"taskId": task_id, **(more or {}), "_meta": extended.params["_meta"]}
     sent: Any = {**request.message, "method": method, "params": params}

@@ -14,7 +14,7 @@ from mcp_functions.protocol import headers, results
 from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
 from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
 from mcp_functions.protocol.messages import Result, complete
-from mcp_functions.seal.request_state import Binding, caller_id, principal_digest
+from mcp_functions.seal.claims import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,33 +42,18 @@ class TurnQuestion(NamedTuple):
 
 
 class TurnState(NamedTuple):
-    """The state between two turns.
+    """The state between two turns."""
 
-    Attributes:
-        state: the modern requestState.
-        asked: the questions, by their id in the dialect.
-        call: from `call_parts`, if the client does not send the call again.
-
-    """
-
-    state: str
-    asked: Mapping[str, TurnQuestion]
-    call: Mapping[str, Any]
+    state: str  # the modern requestState
+    asked: Mapping[str, TurnQuestion]  # the questions, by their id in the dialect
+    call: Mapping[str, Any]  # from `call_parts`, if the client does not send the call again
 
 
 def seal_turn(context: DialectContext, wire: str, request: Request, turn: TurnState) -> str:
-    """Return the token that holds a turn.
-
-    Args:
-        context: the function.
-        wire: a dialect, or one of its wires (`<dialect>/<wire>`); a token opens only on the same wire.
-        request: of this turn.
-        turn: to seal.
+    """Return the token that holds a turn; it opens only on the same `wire`, a dialect or `<dialect>/<option>`.
 
     Raises:
         StateTooLarge: the token would be longer than the deployment allows.
-        TemporarilyUnavailable, Misconfigured: no key is available.
-
     """
     questions = {id_: list(question) for id_, question in turn.asked.items()}
     record = {"state": turn.state, "asked": questions, "call": dict(turn.call)}
@@ -90,7 +75,6 @@ def open_turn_for(
 
     Raises:
         InvalidRequestState: the token belongs to another function, wire or principal, or has expired.
-
     """
     folder, _dot, sealed = token.partition(".")
     if folder != context.folder:
@@ -136,8 +120,7 @@ def too_large(context: DialectContext, request: Request, error: StateTooLarge) -
     """Return the result for a turn whose token is too large; the log has the remedy for the author.
 
     Raises:
-        Unanswered: a prompt or a resource has no such result.
-
+        HandlerError: a prompt or a resource has no such result.
     """
     observability.current().reason = error.reason
     if request.message["method"] != "tools/call":
@@ -150,8 +133,7 @@ def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict
 
     Raises:
         InvalidRequest: the response has neither a result nor an error, or both.
-        Unanswered: the client could not ask its user.
-
+        HandlerError: the client could not ask its user.
     """
     result, error = response.get("result"), response.get("error")
     if isinstance(result, dict) and "error" not in response:

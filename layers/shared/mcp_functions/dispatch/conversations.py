@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.request_state import RequestStates, RoundStart, VerifiedState
-    from mcp_functions.store import Table
+    from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
 NOT_KEPT = "This was done before, and its answer was not kept."
@@ -49,36 +49,20 @@ class Conversations:
         self,
         audience: str,
         states: Callable[[int], RequestStates] | None,
-        table: Callable[[int], Table] | None = None,
+        table: Callable[[int], SealedTable] | None = None,
         *,
         server_info: Mapping[str, str],
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,
     ) -> None:
-        """Take the parts of one deployment; nothing is opened yet.
-
-        Args:
-            audience: the part of a state's binding that names the function, `<stack>/<function>/<stage>`.
-            states: makes RequestStates for a lifetime in seconds; None if no handler of this Lambda may ask.
-            table: makes a Table whose items live for at most so many seconds; None without a table.
-            server_info: the server's name and version, for every result.
-            now: the clock, in unix seconds.
-            audit: gets an AuditRecord of every round of a handler that may ask.
-            tasks: of this Lambda; None if no call may become a task.
-
-        """
+        """Take the parts of one deployment, which `Dispatcher` describes; nothing is opened yet."""
         self._audience, self._states, self._table = audience, states, table
         self._now, self._audit, self._tasks = now, audit, tasks
         self._server_info = server_info
 
     def run_round(self, request: Request, handler: Handler[..., Any]) -> Result:
-        """Run the round that a request asks for.
-
-        Raises:
-            McpError: its state does not belong to this request, or the round has no result.
-
-        """
+        """Run the round that a request asks for."""
         turn = self._turn(request, handler)
         state = turn.start.state
         try:
@@ -91,7 +75,7 @@ class Conversations:
     def _turn(self, request: Request, handler: Handler[..., Any]) -> _Turn:
         """Verify the state before the handler runs, because authors may change the arguments."""
         states = None
-        if self._states and (handler.asks or "requestState" in request.params):
+        if self._states and (handler.needs_state or "requestState" in request.params):
             states = self._states(handler.answer_within)
         start = start_round(self._audience, request, states)
         notes = observability.current()
@@ -141,7 +125,7 @@ class Conversations:
                 sent = "inputRequests" in result
             return result
         finally:
-            if self._audit and handler.asks:
+            if self._audit and handler.needs_state:
                 self._audit(turn.round.audit(handler.name, turn.start.binding.principal, sent=sent))
 
     def _play(self, turn: _Turn) -> dict[str, Any] | None:

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.store import Table
+    from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
 
 class Dispatcher:
-    """Answers requests for the handlers of one Lambda."""
+    """Answers requests for the handlers of one Lambda, which `catalog` describes."""
 
     def __init__(  # noqa: PLR0913 - the handlers, and the parts of a deployment that they use
         self,
@@ -42,46 +42,29 @@ class Dispatcher:
         settings: Settings,
         audience: str,
         states: Callable[[int], RequestStates] | None,
-        table: Callable[[int], Table] | None = None,
+        table: Callable[[int], SealedTable] | None = None,
         *,
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,
     ) -> None:
-        """Index the handlers, and build the catalog of them.
-
-        Args:
-            handlers: the handlers of this Lambda.
-            settings: the settings of the deployment.
-            audience: the functions that may open a state sealed here, `<stack>/<function>/<stage>`.
-            states: makes the sealer of states for a lifetime in seconds; None where this Lambda may not ask.
-            table: makes the table that keeps items for at most a number of seconds; None where there is none.
-            now: the clock, unix seconds.
-            audit: called with the record of every round of a handler that may ask.
-            tasks: keeps the calls that became tasks; None where no call can.
-
-        """
+        """Index the handlers and build their catalog; `states` and `table` take a lifetime in seconds."""
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
-        self._catalog = catalog.build(handlers)
+        self.catalog = catalog.build(handlers)
         self._settings, self._audience, self._states, self._table = settings, audience, states, table
         self._now, self._audit, self._tasks = now, audit, tasks
 
     def answer(self, request: Request) -> Result:
-        """Answer one request whose headers have been checked.
-
-        Raises:
-            McpError: the request cannot be answered.
-
-        """
+        """Answer one request whose headers have been checked."""
         method = request.message["method"]
         if method in CALLS:
             return self._call(request)
+        if method == "completion/complete":
+            return self._complete(self._complete_argument(request))
         if method in TASKS and self._tasks:
             headers.admit_task(request.message, request.headers)
             request.must_take_tasks()
             return self._complete(self._tasks.answer(request))
-        if method == "completion/complete":
-            return self._complete(self._complete_argument(request))
         return self._lists.answer(method, request.params)
 
     def _complete(self, result: Mapping[str, Any]) -> Result:
@@ -89,7 +72,7 @@ class Dispatcher:
 
     def _call(self, request: Request) -> Result:
         method, params = request.message["method"], request.params
-        handler = self._admit(request, lookup.find(self._catalog, method, params))
+        handler = self._admit(request, lookup.find(self.catalog, method, params))
         lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
         answer = self._run(request, handler)
@@ -120,7 +103,7 @@ class Dispatcher:
         return self._complete(result)
 
     def _complete_argument(self, request: Request) -> dict[str, Any]:
-        handler = self._admit(request, lookup.find_reference(self._catalog, request.params))
+        handler = self._admit(request, lookup.find_reference(self.catalog, request.params))
         context = request.params.get("context", {})
         arguments: Any = context.get("arguments", {}) if isinstance(context, dict) else None
         match request.params.get("argument"):
@@ -138,7 +121,7 @@ class Dispatcher:
     def _lists(self) -> Lists:
         from mcp_functions.handlers.lists import Lists  # noqa: PLC0415 - clients get their lists from the front door
 
-        return Lists(self._catalog, self._settings)
+        return Lists(self.catalog, self._settings)
 
     @cached_property
     def _conversations(self) -> Conversations:
@@ -151,12 +134,7 @@ class Dispatcher:
 
 
 def _check_params(method: str, params: Mapping[str, Any]) -> None:
-    """Check the shapes of the params that every call may have.
-
-    Raises:
-        InvalidParams: one of them has the wrong shape.
-
-    """
+    """Check the shapes of the params that every call may have."""
     meta, arguments = params["_meta"], params.get("arguments")
     if not isinstance(arguments, dict | None):
         text = "params.arguments must be an object"

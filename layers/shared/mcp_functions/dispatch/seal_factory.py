@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.store import Bucket, Table
+    from mcp_functions.store import Bucket, SealedTable
 
 STATES = b"ks1/request-state"
 
@@ -36,16 +36,7 @@ class SealFactory:
         *,
         now: Callable[[], float],
     ) -> None:
-        """Store the parts of a seal; nothing is made before it is used.
-
-        Args:
-            settings: the settings of the deployment.
-            service: `<stack>/<function>`, or an audience that several functions share.
-            wrapping: another KMS than the keys in the settings.
-            codec: replaces the seal altogether.
-            now: the clock, unix seconds.
-
-        """
+        """Store the parts of a seal; nothing is made before it is used. `wrapping` and `codec` are those of `serve`."""
         self._settings, self._service, self._wrapping, self._codec, self._now = settings, service, wrapping, codec, now
         self._making = Lock()
         self._made: Keyring | None = None
@@ -76,7 +67,7 @@ class SealFactory:
         anonymous = self._settings.auth_mode == "none"
         return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
 
-    def _table(self, max_age: int) -> Table:
+    def _table(self, max_age: int) -> SealedTable:
         from mcp_functions import store  # noqa: PLC0415 - few functions have a table
 
         seal = self._codec or store.item_envelope(self._keys, max_age=max_age)
@@ -92,14 +83,10 @@ class SealFactory:
         return S3(self._settings.blobs), seal
 
     def seal(self, label: bytes, *, max_age: int, max_chars: int) -> Codec:
-        """Make a seal for bytes that are neither states nor items.
+        """Make a seal for bytes that are neither states nor items; a token is valid for `max_age` seconds.
 
-        Args:
-            label: names the kind of the bytes. A token sealed under one label does not open under another. An author's
-                codec ignores the label, so with it the caller writes the kind into the bytes.
-            max_age: seconds for which a token is valid.
-            max_chars: the longest token.
-
+        A token sealed under one label does not open under another. An author's codec ignores the label, so with it the
+        caller writes the kind into the bytes.
         """
         if self._codec:
             return self._codec

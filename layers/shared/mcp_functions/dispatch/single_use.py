@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Mode
     from mcp_functions.protocol.messages import Request
     from mcp_functions.seal.request_state import VerifiedState
-    from mcp_functions.store import Item, Table
+    from mcp_functions.store import Item, SealedTable
 
 KIND = "conversation"
 NO_TABLE = (
@@ -37,22 +37,13 @@ ATTEMPTS = 3  # at a claim: after each failed one, another worker has changed th
 
 
 class RoundClaim(NamedTuple):
-    """The claim of one request to run one round.
+    """The claim of one request to run one round."""
 
-    Attributes:
-        key: of the conversation's item.
-        round: the round to run; the state of the request is from the round before.
-        fingerprint: digest of the request's state and responses.
-        expires: unix seconds after which every state of this conversation has expired.
-        worker_ends: unix seconds at which this worker ends.
-
-    """
-
-    key: Key
-    round: int
-    fingerprint: str
-    expires: int
-    worker_ends: float
+    key: Key  # of the conversation's item
+    round: int  # the round to run; the state of the request is from the round before
+    fingerprint: str  # digest of the request's state and responses
+    expires: int  # unix seconds after which every state of this conversation has expired
+    worker_ends: float  # unix seconds at which this worker ends
 
 
 class RecordedResult(NamedTuple):
@@ -62,14 +53,7 @@ class RecordedResult(NamedTuple):
 
 
 def claim_for(request: Request, state: VerifiedState, principal: str | None) -> RoundClaim:
-    """Return the claim of a request (§13.1).
-
-    Args:
-        request: that continues the conversation.
-        state: that it carries, verified.
-        principal: digest of the caller.
-
-    """
+    """Return the claim of a request that continues a conversation (§13.1); `principal` is the caller's digest."""
     token: str = request.params["requestState"]
     responses = dict(request.params.get("inputResponses", {}))
     return RoundClaim(
@@ -89,28 +73,17 @@ def item_lifetime(answer_seconds: int) -> int:
 class SingleUse:
     """Runs each round of a conversation once."""
 
-    def __init__(self, table: Table, mode: Mode, now: Callable[[], float]) -> None:
-        """Take the table and the mode.
-
-        Args:
-            table: keeps an item for each conversation.
-            mode: "replay" returns the recorded result to a repeated request, "reject" refuses it.
-            now: the clock, in unix seconds.
-
-        """
+    def __init__(self, table: SealedTable, mode: Mode, now: Callable[[], float]) -> None:
+        """Take the table. "replay" returns the recorded result to a repeated request, "reject" refuses it."""
         self._table, self._mode, self._now = table, mode, now
 
     def run(self, claim: RoundClaim, play: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
-        """Run a round, or return its recorded result.
-
-        Returns:
-            The result; None if the round has run and its result was too large for the item.
+        """Run a round, or return its recorded result; None if that was too large for the item.
 
         Raises:
             InvalidRequestState: the conversation is past this round, or another request has claimed it.
             TemporarilyUnavailable: another worker runs this round, or the table is not available. The client gets no
                 result, and may repeat the request.
-
         """
         item = self._claim(claim)
         if isinstance(item, RecordedResult):

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         answer_within: int | timedelta
         max_sheds: int
         scopes: Sequence[str]
-        single_use: Mode | None
 
 
 P = ParamSpec("P")
@@ -46,7 +45,6 @@ R = TypeVar("R")
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 Mode: TypeAlias = Literal["replay", "reject"]
-MODES = ("replay", "reject")
 SDKS = ("mcp", "fastmcp")
 
 
@@ -55,19 +53,20 @@ class Handler(Generic[P, R]):
 
     Attributes:
         name: its name for clients.
-        asks: whether it can end a round with a question, so that its Lambda must be able to seal.
+        needs_state: whether it can end a round, so that its Lambda has to seal a state.
         logs: whether it can send log messages, so that the capability is advertised.
         answer_within: seconds that a user has for one answer.
         max_sheds: rounds in a row that may end without a question, because the time was up.
         scopes: the scopes that a caller's access token must grant, all of them.
         task: for a tool, whether its calls become tasks.
-        single_use: whether each round of a conversation runs once, and how a repeated request is answered; None: no.
+        single_use: for a tool, how a repeated request is answered if each round runs once; None if it may run again.
 
     """
 
     kind: ClassVar[str]
-    header_arguments: HeaderParameters = {}  # noqa: RUF012 - a tool's arguments that clients repeat in headers; never changed
+    header_arguments: HeaderParameters = {}  # noqa: RUF012 - of a tool: clients repeat them in headers; never changed
     task: object = None
+    single_use: Mode | None = None
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description
         self,
@@ -82,14 +81,8 @@ class Handler(Generic[P, R]):
         answer_within: int | timedelta = 600,
         max_sheds: int = 2,
         scopes: Sequence[str] = (),
-        single_use: Mode | None = None,
     ) -> None:
-        """Read the function's signature and docstring; the function is not called.
-
-        Raises:
-            TypeError: the signature or an option is wrong; the message names the place and the remedy.
-
-        """
+        """Read the function's signature and docstring, and check the options; the function is not called."""
         if not isinstance(function, FunctionType):
             message = f"{function!r}: a handler is a function, written with def"
             raise TypeError(message)
@@ -101,16 +94,14 @@ class Handler(Generic[P, R]):
         self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
         self.max_sheds = max_sheds
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
-        self.single_use = single_use
         self._described: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta}
         with signatures.locating_errors(function):
             self._check_description()
             self._check_options()
             self._signature = signatures.read(function, camel_case=camel_case)
             self._injection = self._signature.injection
-            self.asks = self._injection is not None and self._injection.asks
+            self.needs_state = self._injection is not None and self._injection.needs_state
             self.logs = self._injection is not None and self._injection.logs
-            self._check_single_use()
 
     def _check_description(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -134,28 +125,8 @@ class Handler(Generic[P, R]):
             message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
             raise TypeError(message)
 
-    def _check_single_use(self) -> None:
-        if self.single_use is None:
-            return
-        if self.single_use not in MODES:
-            message = f'single_use is "replay" or "reject", not {self.single_use!r}'
-        elif self.kind != "tool":
-            message = f"single_use is of tools: a {self.kind} is read, and may be read again"
-        elif not self.asks:
-            message = "single_use is of conversations, and this one has a single round: take elicit or step after *"
-        elif not self.max_sheds:
-            message = "single_use needs max_sheds=1 or more: a first round that reaches a step ends before it"
-        else:
-            return
-        raise TypeError(message)
-
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the author's function directly, as a unit test does; the defaults of `Field` apply.
-
-        Raises:
-            TypeError: an argument is missing.
-
-        """
+        """Call the author's function directly, as a unit test does; the defaults of `Field` apply."""
         return self.function(*args, **{**self._signature.defaults(len(args), kwargs), **kwargs})
 
     @property
@@ -184,12 +155,11 @@ class Handler(Generic[P, R]):
         return {"name": self.name, **{key: value for key, value in fields.items() if value is not None}}
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round of a request; `round_` is None for a handler that only returns.
+        """Run one round of a request; a handler that only returns needs no round.
 
         Raises:
             InputRequired: the round ends with a question.
-            InvalidArguments: an argument of a prompt or a resource is missing or does not fit.
-            Unanswered: a prompt or a resource cannot continue.
+            McpError: an argument does not fit, or a prompt or resource cannot continue.
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
 
         """
@@ -211,12 +181,7 @@ class Handler(Generic[P, R]):
         raise NotImplementedError
 
     def error_result(self, text: str) -> dict[str, Any]:
-        """Write the result of a request that cannot be completed.
-
-        Raises:
-            Unanswered: a prompt or a resource has no result that reports an error.
-
-        """
+        """Write the result that reports an error. A prompt or a resource has none: it raises HandlerError."""
         raise HandlerError(text) from None
 
     def text_for_model(self, error: BaseException) -> str | None:
@@ -233,7 +198,7 @@ class Handler(Generic[P, R]):
         if isinstance(value, CoroutineType):
             value = run_coroutine(value, round_)
         if is_input_required(value):
-            if not self.asks or round_ is None:
+            if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
                 raise DeveloperError(rule, name=self.name)
             round_.require(value)
@@ -246,13 +211,7 @@ class Handler(Generic[P, R]):
         return {**copy_json(arguments), **answers, **capabilities}
 
     def ask_declared(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Ask the questions that the signature declares; return the answers by parameter.
-
-        Raises:
-            InputRequired: a question has no answer yet.
-            NotAnswered: the user declined.
-
-        """
+        """Ask the questions that the signature declares; return the answers by parameter."""
         if self._injection is None:
             return {}
         return self._injection.ask(self._signature.sent, arguments, round_, camel_case=self.camel_case)
@@ -276,9 +235,12 @@ def run_coroutine(coroutine: Coroutine[Any, Any, R], round_: Round | None = None
 
     if round_ is None:
         return event_loop.run(coroutine)
-    from mcp_functions.rounds.round import MARGIN_SECONDS  # noqa: PLC0415 - a handler that only returns has no round
-    from mcp_functions.rounds.steps import run_with_steps  # noqa: PLC0415
-
     # A step may be running in a thread: it is finished and recorded before the round ends.
-    seconds = round_.request.deadline - round_.request.now() - MARGIN_SECONDS
-    return event_loop.run(run_with_steps(coroutine, round_), thread_seconds=seconds)
+    return event_loop.run(_run_with_steps(coroutine, round_), thread_seconds=round_.seconds_left)
+
+
+async def _run_with_steps(coroutine: Coroutine[Any, Any, R], round_: Round) -> R:
+    try:
+        return await coroutine
+    finally:
+        await round_.wait_for_steps()

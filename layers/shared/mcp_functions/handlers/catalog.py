@@ -27,26 +27,12 @@ NAME_SETS = ("scopes", "tasks")
 
 
 def build(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str, Any]:
-    """Describe the handlers of one function.
-
-    Args:
-        handlers: tools, prompts, resources and templates.
-        function: the name of the function's folder.
-
-    Raises:
-        ValueError: two handlers have the same name.
-
-    """
+    """Describe the handlers of one function; `function` is the name of its folder."""
     return merge(_describe(handler, function) for handler in handlers)
 
 
 def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Combine several catalogs into one.
-
-    Raises:
-        ValueError: two catalogs contain the same name.
-
-    """
+    """Combine several catalogs into one. A name that two of them contain is a ValueError."""
     merged = _empty()
     for catalog in catalogs:
         for list_name in LIST_NAMES:

@@ -49,14 +49,7 @@ class CompletableHandler(Handler[P, R]):
     def complete(self, argument: str) -> Callable[[Completer], Completer]:
         """Decorate the function that completes one argument: `(value, arguments) -> list of values, the best first`.
 
-        It may be an `async def`.
-
-        Args:
-            argument: the name of the argument on the wire.
-
-        Raises:
-            TypeError: the handler has no such argument.
-
+        It may be an `async def`. `argument` is the name on the wire.
         """
         known = [known.wire_name for known in self.arguments]
         if argument not in known:
@@ -70,13 +63,7 @@ class CompletableHandler(Handler[P, R]):
         return register
 
     def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
-        """Complete one argument (server/utilities/completion).
-
-        Raises:
-            InvalidParams: the handler has no such argument.
-            DeveloperError: the completer returned a value that is neither a text nor a number.
-
-        """
+        """Complete one argument (server/utilities/completion)."""
         if argument not in [known.wire_name for known in self.arguments]:
             message = "params.argument.name names no argument of this reference"
             raise InvalidParams(message)
@@ -92,12 +79,7 @@ class CompletableHandler(Handler[P, R]):
         return {"completion": {"values": values[:MAX_COMPLETIONS], "total": len(values), "hasMore": more}}
 
     def bind_texts(self, texts: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert texts to the function's arguments.
-
-        Raises:
-            InvalidArguments: an argument is missing or does not fit its type.
-
-        """
+        """Convert texts to the function's arguments, as their types require."""
         try:
             return self.arguments.bind(texts, text=True)
         except InvalidArgument as error:

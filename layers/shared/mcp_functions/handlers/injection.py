@@ -6,36 +6,31 @@ A function without such parameters does not load this module.
 from __future__ import annotations
 
 from string import Formatter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin
 
-from mcp_functions.handlers.return_types import loaded_class, union_members
+from mcp_functions.handlers.return_types import union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
+from mcp_functions.rounds.capabilities import Ask, Capability
 from mcp_functions.schemas.parameters import to_camel_case
 
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.rounds.capabilities import Capability
-    from mcp_functions.rounds.elicitation import Ask, Question
+    from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 
-    Capabilities: TypeAlias = Mapping[str, tuple[type[Capability], tuple[Any, ...]]]
+CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 
-# The module and name of every capability. They are looked up and not imported: a function loads only those it uses.
-CAPABILITIES = (
-    ("rounds.elicitation", "Elicit"),
-    ("rounds.steps", "Step"),
-    ("rounds.elicitation", "Sample"),
-    ("rounds.elicitation", "ListRoots"),
-    ("rounds.input_responses", "InputResponses"),
-    ("rounds.input_responses", "RequestState"),
-    ("rounds.notifications", "Progress"),
-    ("rounds.notifications", "Log"),
-    ("rounds.capabilities", "Caller"),
-)
+
+class DeclaredCapability(NamedTuple):
+    """A capability in a signature: its parameter, its class, and the types in the brackets of the annotation."""
+
+    parameter: str
+    capability: type[Capability]
+    types: tuple[Any, ...]
 
 
 class DeclaredQuestion(NamedTuple):
@@ -47,96 +42,75 @@ class DeclaredQuestion(NamedTuple):
 
     def to_wire(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
         """Return the question with the arguments in its message."""
-        message = self.question.message.format(**arguments)
-        wire = type(self.question)(self.question.key, message, self.question.form).to_wire(camel_case=camel_case)
+        wire = self.question.formatted(arguments).to_wire(camel_case=camel_case)
         return wire._replace(read=_or_none(wire.read)) if self.optional else wire
 
 
 class Injection(NamedTuple):
-    """The values of the parameters after `*`, made for each round.
+    """The parameters after `*`. Their values are made for each round."""
 
-    Attributes:
-        capabilities: parameter to capability, and the types in the brackets of its annotation.
-        questions: the questions that are asked before the function runs.
-
-    """
-
-    capabilities: Capabilities
-    questions: tuple[DeclaredQuestion, ...]
+    capabilities: tuple[DeclaredCapability, ...]
+    questions: tuple[DeclaredQuestion, ...]  # asked before the function runs
 
     @property
-    def asks(self) -> bool:
-        """Whether the function can end a round with a question."""
-        return bool(self.questions) or any(capability.asks for capability, _types in self.capabilities.values())
+    def needs_state(self) -> bool:
+        """Whether the function can end a round."""
+        return bool(self.questions) or any(declared.capability.needs_state for declared in self.capabilities)
 
     @property
     def logs(self) -> bool:
         """Whether the function can send log messages."""
-        log = loaded_class("rounds.notifications", "Log")
-        return any(capability is log for capability, _types in self.capabilities.values())
+        return any(declared.capability.logs for declared in self.capabilities)
 
     def make(self, round_: Round) -> dict[str, Capability]:
         """Make the function's capabilities for one round."""
-        return {name: capability.of(round_, types) for name, (capability, types) in self.capabilities.items()}
+        return {parameter: capability.of(round_, types) for parameter, capability, types in self.capabilities}
 
     def ask(
         self, sent: Sequence[Parameter], arguments: Mapping[str, Any], round_: Round, *, camel_case: bool
     ) -> dict[str, Any]:
-        """Ask the questions of the signature, all together.
-
-        Raises:
-            InputRequired: a question has no answer yet.
-
-        """
+        """Ask the questions of the signature, all together; return the answers by parameter."""
         if not self.questions:
             return {}
         known = {**{parameter.name: parameter.default for parameter in sent}, **arguments}
         answers = round_.ask(*(question.to_wire(known, camel_case=camel_case) for question in self.questions))
-        return dict(zip((question.parameter for question in self.questions), answers, strict=True))
+        return {question.parameter: answer for question, answer in zip(self.questions, answers, strict=True)}
 
 
 def read(parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Injection:
     """Read the capabilities and questions of a signature.
 
     Raises:
-        TypeError: a parameter is on the wrong side of `*`, both levels of asking are mixed, or a form is not possible.
+        TypeError: a parameter is on the wrong side of `*`, a function asks inline and at the low level, or a form is
+            not possible.
 
     """
-    capabilities: dict[str, tuple[type[Capability], tuple[Any, ...]]] = {}
+    capabilities, questions = list[DeclaredCapability](), list[DeclaredQuestion]()
     for parameter in parameters:
         hint = hints.get(parameter.name)
-        capability: Any = get_origin(hint) or hint
+        ask = _ask_of(hint)
         if parameter.kind is not parameter.KEYWORD_ONLY:
-            _check_sent(parameter, hint, capability)
-        elif _is_capability(capability):
-            capabilities[parameter.name] = (capability, get_args(hint))
-        elif not _ask_of(hint):
-            names = ", ".join(name for _module, name in CAPABILITIES)
-            message = f"{parameter}: after * a function takes capabilities ({names}); what the client sends is before *"
-            raise TypeError(message)
-    _check_levels(capabilities)
-    questions = tuple(
-        _question(parameter, hints[parameter.name], ask, parameters, camel_case=camel_case)
-        for parameter in parameters
-        if (ask := _ask_of(hints.get(parameter.name)))
-    )
-    return Injection(capabilities, questions)
+            _check_sent(parameter, hint)
+        elif ask:
+            questions.append(_read_question(parameter, hint, ask, parameters, camel_case=camel_case))
+        else:
+            capabilities.append(_read_capability(parameter, hint))
+    _check_capabilities(capabilities)
+    return Injection(tuple(capabilities), tuple(questions))
 
 
-def _is_capability(annotation: object) -> bool:
-    return isinstance(annotation, type) and any(annotation is loaded_class(*place) for place in CAPABILITIES)
+def _capability_of(hint: object) -> type[Capability] | None:
+    """Return the capability that an annotation names, with or without brackets."""
+    annotation = get_origin(hint) or hint
+    return annotation if isinstance(annotation, type) and issubclass(annotation, Capability) else None
 
 
 def _ask_of(hint: object) -> Ask | None:
-    ask = loaded_class("rounds.elicitation", "Ask")
-    if ask is None:
-        return None
-    asks: list[Any] = [item for item in get_args(hint) if isinstance(item, ask)]
-    return asks[0] if asks else None
+    return next((item for item in get_args(hint) if isinstance(item, Ask)), None)
 
 
-def _check_sent(parameter: inspect.Parameter, hint: object, capability: object) -> None:
-    if _is_capability(capability):
+def _check_sent(parameter: inspect.Parameter, hint: object) -> None:
+    if _capability_of(hint):
         message = f"{parameter}: a capability is a parameter after *, as in (…, *, {parameter})"
         raise TypeError(message)
     if _ask_of(hint):
@@ -144,39 +118,35 @@ def _check_sent(parameter: inspect.Parameter, hint: object, capability: object) 
         raise TypeError(message)
 
 
-def _check_levels(capabilities: Capabilities) -> None:
-    levels = {capability.low_level for capability, _types in capabilities.values() if capability.asks}
-    if len(levels) > 1:
+def _read_capability(parameter: inspect.Parameter, hint: object) -> DeclaredCapability:
+    capability = _capability_of(hint)
+    if capability is None:
+        rule = f"after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
+        message = f"{parameter}: {rule}"
+        raise TypeError(message)
+    return DeclaredCapability(parameter.name, capability, get_args(hint))
+
+
+def _check_capabilities(declared: Sequence[DeclaredCapability]) -> None:
+    ways_to_ask = {each.capability.low_level for each in declared if each.capability.needs_state}
+    if len(ways_to_ask) > 1:
         message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
-    request_state = loaded_class("rounds.input_responses", "RequestState")
-    for name, (capability, types) in capabilities.items():
-        if capability is request_state:
-            _check_state(name, types)
+    for parameter, capability, types in declared:
+        capability.check(parameter, types)
 
 
-def _check_state(name: str, types: tuple[Any, ...]) -> None:
-    if not types:
-        message = f"{name}: RequestState needs its model in brackets, as in RequestState[Draft]"
-        raise TypeError(message)
-    model = types[0]
-    try:
-        model()
-    except ValueError:
-        message = f"{name}: the first round begins with an empty {model.__name__}, so every field needs a default"
-        raise TypeError(message) from None
-
-
-def _question(
+def _read_question(
     parameter: inspect.Parameter, hint: object, ask: Ask, parameters: Sequence[inspect.Parameter], *, camel_case: bool
 ) -> DeclaredQuestion:
-    from mcp_functions.rounds.elicitation import Question  # noqa: PLC0415 - imported already, with Ask
+    from mcp_functions.rounds.elicitation import Question  # noqa: PLC0415 - few functions declare a question
 
     _check_message(parameter.name, ask.message, parameters)
     annotation, *metadata = get_args(hint)
     metadata.remove(ask)
-    members = tuple(member for member in union_members(annotation) if member is not type(None))
-    form: Any = Union.__getitem__(members)  # the members are known at run time only
+    members = union_members(annotation)
+    members_of_form = tuple(member for member in members if member is not type(None))
+    form: Any = Union.__getitem__(members_of_form)  # the members are known at run time only
     if metadata:
         form = Annotated[(form, *metadata)]
     key = to_camel_case(parameter.name) if camel_case else parameter.name
@@ -186,7 +156,7 @@ def _question(
     except DeveloperError as error:  # no client could show the form
         message = f"parameter {parameter.name!r}: {error}"
         raise TypeError(message) from error
-    return DeclaredQuestion(parameter.name, question, optional=members != union_members(annotation))
+    return DeclaredQuestion(parameter.name, question, optional=members_of_form != members)
 
 
 def _check_message(name: str, message: str, parameters: Sequence[inspect.Parameter]) -> None:

@@ -26,13 +26,7 @@ class Lists:
         self._answers: dict[str, Result] = {}  # by method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Result:
-        """Answer `server/discover` or a list.
-
-        Raises:
-            MethodNotFound: the method is neither, or the catalog has no handler of that kind.
-            UnknownName: the cursor does not belong to this catalog.
-
-        """
+        """Answer `server/discover` or a list."""
         if "cursor" in params:
             return self._write(method, params)
         if method not in self._answers:
@@ -76,17 +70,7 @@ def page(
 ) -> dict[str, Any]:
     """Answer one page of one of the four lists (server/utilities/pagination).
 
-    Args:
-        catalog: the catalog.
-        method: one of `LISTS`.
-        params: the params of the request; `cursor` is absent, or comes from an earlier page of this catalog.
-        cache: `ttlMs` and `cacheScope`, the same on every page.
-        size: the number of entries on a page.
-
-    Raises:
-        MethodNotFound: the catalog has no handler of that kind, so the capability was not advertised.
-        UnknownName: the cursor does not belong to this catalog.
-
+    An unadvertised list is a MethodNotFound; a cursor of another catalog is an UnknownName.
     """
     list_name = LISTS[method]
     check_advertised(catalog, CAPABILITIES[list_name])

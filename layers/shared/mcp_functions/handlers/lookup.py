@@ -18,29 +18,15 @@ URI_KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}
 
 
 class Target(NamedTuple):
-    """The handler that a request names.
+    """The handler that a request names."""
 
-    Attributes:
-        list_name: the list that contains its entry.
-        key: its name, URI or URI template.
-        function: the function that serves it.
-
-    """
-
-    list_name: str
-    key: str
-    function: str
+    list_name: str  # the list that contains its entry
+    key: str  # its name, URI or URI template
+    function: str  # that serves it
 
 
 def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
-    """Find the handler that a call names.
-
-    Raises:
-        MethodNotFound: the catalog has no handler of that kind, so the capability was not advertised.
-        InvalidParams: the name in the params is not a string.
-        UnknownName: no handler has that name.
-
-    """
+    """Find the handler that a call names. A kind that the catalog lacks is a MethodNotFound."""
     check_advertised(catalog, method.partition("/")[0])
     name = _text_param(params, CALLS[method])
     if method == "resources/read":
@@ -54,13 +40,7 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
 
 
 def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
-    """Find the handler that the `ref` of a `completion/complete` names: a prompt, a URI template, or a URI.
-
-    Raises:
-        MethodNotFound: no handler completes arguments, so the capability was not advertised.
-        InvalidParams: the reference has the wrong shape, or no handler has that name.
-
-    """
+    """Find the handler that the `ref` of a `completion/complete` names: a prompt, a URI template, or a URI."""
     if not catalog["completions"]:
         raise MethodNotFound
     method, name = read_reference(params)
@@ -71,12 +51,7 @@ def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
 
 
 def read_reference(params: Mapping[str, Any]) -> tuple[str, str]:
-    """Read the `ref` of a `completion/complete`: the method that calls the handler, and its name or URI.
-
-    Raises:
-        InvalidParams: the reference has the wrong shape.
-
-    """
+    """Read the `ref` of a `completion/complete`: the method that calls the handler, and its name or URI."""
     match params.get("ref"):
         case {"type": "ref/prompt", "name": str(name)}:
             return "prompts/get", name
@@ -87,14 +62,7 @@ def read_reference(params: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> str:
-    """Return the function that keeps a task; the task's id begins with its name and a dot.
-
-    Raises:
-        MethodNotFound: no function makes tasks, so the extension was not advertised.
-        InvalidParams: the task's id is not a string.
-        UnknownTask: no function of that name makes tasks.
-
-    """
+    """Return the function that keeps a task; the task's id begins with its name and a dot."""
     functions: list[str] = catalog.get("tasks", [])
     if not functions:
         raise MethodNotFound
@@ -119,12 +87,7 @@ def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParamete
 
 
 def check_headers(declared: HeaderParameters, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
-    """Compare the `Mcp-Param-*` headers of a call with its arguments.
-
-    Raises:
-        HeaderMismatch: a header differs from its argument.
-
-    """
+    """Refuse a call whose `Mcp-Param-*` headers differ from its arguments."""
     if declared:
         arguments = params.get("arguments")
         headers.check_parameters(declared, arguments if isinstance(arguments, dict) else {}, received)
@@ -136,12 +99,7 @@ def header_names(catalog: Mapping[str, Any]) -> list[str]:
 
 
 def check_advertised(catalog: Mapping[str, Any], capability: str) -> None:
-    """Check that the catalog has a handler of a capability.
-
-    Raises:
-        MethodNotFound: it has none.
-
-    """
+    """Refuse a method of a capability that no handler of the catalog has."""
     if not any(catalog[list_name] for list_name in LIST_NAMES if CAPABILITIES[list_name] == capability):
         raise MethodNotFound
 

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.wire_types import Annotations
 
+    class ResourceOptions(HandlerOptions, total=False):
+        """The options of `@resource`."""
+
+        mime_type: str | None
+        size: int | None
+        annotations: Annotations | Model | None
+        ttl_ms: int
+        cache_scope: CacheScope
+
+
 CacheScope: TypeAlias = Literal["public", "private"]
 
 # RFC 3986, section 3: a scheme, a colon, and no blanks or control characters; braces enclose a variable
@@ -54,19 +64,7 @@ class Resource(CompletableHandler[P, R]):
         cache_scope: CacheScope = "private",
         **options: Unpack[HandlerOptions],
     ) -> None:
-        """Read the function and its URI.
-
-        Args:
-            function: reads the resource.
-            uri: its URI or URI template.
-            mime_type: the media type of its contents.
-            size: its size in bytes, if it is known.
-            annotations: hints about who should use it.
-            ttl_ms: milliseconds for which a client may cache the contents.
-            cache_scope: "private", or "public" where every caller reads the same.
-            options: the options of every handler.
-
-        """
+        """Read the function and its URI; `decorators.resource` explains the options."""
         _check(uri, ttl_ms, cache_scope, size)
         super().__init__(function, **options)
         self.uri = uri

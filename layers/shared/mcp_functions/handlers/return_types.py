@@ -10,41 +10,36 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get
 from mcp_functions.schemas.type_reader import read_type
 
 if TYPE_CHECKING:
-    from mcp_functions.rounds.input_requests import InputRequiredResult
+    from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.schemas.json_types import JsonType
 
 LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
 
 
-def loaded_class(module: str, name: str) -> type | None:
-    """Return a class of this package if its module was imported; an annotation can only contain it in that case."""
-    return getattr(sys.modules.get(f"mcp_functions.{module}"), name, None)
-
-
 def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
     """Tell whether a function returned an InputRequiredResult."""
-    result = loaded_class("rounds.input_requests", "InputRequiredResult")
-    return result is not None and isinstance(value, result)
+    result_class = _input_required_class()
+    return result_class is not None and isinstance(value, result_class)
 
 
 def structured(annotation: object) -> JsonType | None:
-    """Read the type of the structured content that a return annotation promises; None for text or content."""
-    result = loaded_class("rounds.input_requests", "InputRequiredResult")
-    members = [member for member in union_members(annotation) if result is None or member is not result]
-    if annotation is None or not members or any(map(_is_unstructured, members)):
+    """Read the type of the structured content that a return annotation promises. Text and content promise none."""
+    result_class = _input_required_class()
+    members = union_members(annotation)
+    results = tuple(member for member in members if result_class is None or member is not result_class)
+    if annotation is None or not results or any(map(_is_unstructured, results)):
         return None
-    if len(members) == len(union_members(annotation)):
-        return read_type(annotation)
-    return read_type(Union[tuple(members)])  # noqa: UP007 - the members are known at run time only
+    return read_type(annotation if results == members else Union.__getitem__(results))
+
+
+def _input_required_class() -> type[InputRequiredResult] | None:
+    """Return InputRequiredResult if its module was imported; otherwise no function can return or name it."""
+    low_level: Any = sys.modules.get("mcp_functions.rounds.low_level")
+    return low_level.InputRequiredResult if low_level else None
 
 
 def returns_content_lists(annotation: object) -> bool:
-    """Tell whether a list that the function returns is a list of content: `list[Image]`, `Text | list[str | Text]`.
-
-    Raises:
-        TypeError: content is inside another value, such as a dict.
-
-    """
+    """Tell whether a list that the function returns is a list of content: `list[Image]`, `Text | list[str | Text]`."""
     members = union_members(_strip(annotation))
     lists = [member for member in members if get_origin(_strip(member)) in LISTS]
     content_lists = [member for member in lists if _contains_content(member)]

@@ -40,11 +40,6 @@ class Runnable(Protocol):
 def run_round(handler: Runnable, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any] | None:
     """Run one round of a handler; return None if the round ended without a result.
 
-    Args:
-        handler: the handler.
-        params: the params of the request.
-        round_: None for a handler that only returns.
-
     Raises:
         McpError: the request has no result. `crash_result` writes one for a `Crash`.
 
@@ -68,8 +63,8 @@ def _close(handler: Runnable, round_: Round, result: dict[str, Any] | None) -> d
     round_.close()
     if round_.developer_error:
         raise Crash(crash_message(handler), round_.developer_error)
-    if round_.failure:
-        return handler.error_result(round_.failure)
+    if round_.error_for_model:
+        return handler.error_result(round_.error_for_model)
     return None if round_.ended else result
 
 
@@ -79,12 +74,7 @@ def _raised_by_hand(signal: InputRequired) -> DeveloperError:
 
 
 def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
-    """Note a crash for the log, and write the result that reports it.
-
-    Raises:
-        Crash: the handler is a prompt or a resource, which has no result that reports an error.
-
-    """
+    """Note a crash for the log, and write the result that reports it; a prompt or a resource has none."""
     observability.current().crash(crash.cause)
     if handler.kind != "tool":
         raise crash
@@ -97,13 +87,7 @@ def crash_message(handler: Runnable) -> str:
 
 
 def _error_result(handler: Runnable, error: BaseException) -> dict[str, Any]:
-    """Write the result for the exceptions of several tasks, if each of them is meant for the model.
-
-    Raises:
-        McpError: the exception is one.
-        Crash: any other exception.
-
-    """
+    """Write the result for the exceptions of several tasks, if each is meant for the model; raise any other."""
     if isinstance(error, McpError) or is_ctrl_c(error):
         raise error
     text = _group_text(handler, error) if isinstance(error, BaseExceptionGroup) else None

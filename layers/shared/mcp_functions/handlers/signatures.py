@@ -25,20 +25,12 @@ UNREADABLE = (NameError, TypeError, SyntaxError, AttributeError)
 
 
 class Signature(NamedTuple):
-    """A signature.
+    """A signature as a handler reads it."""
 
-    Attributes:
-        sent: the parameters that the client sends.
-        hints: the type of each parameter.
-        injection: the parameters after `*`; None if there are none.
-        output: the type of a tool's structured content; None for text, content, or no result.
-
-    """
-
-    sent: tuple[Parameter, ...]
-    hints: Mapping[str, Any]
-    injection: Injection | None
-    output: JsonType | None
+    sent: tuple[Parameter, ...]  # by the client: the parameters before `*`
+    hints: Mapping[str, Any]  # the type of each parameter
+    injection: Injection | None  # the parameters after `*`, if there are any
+    output: JsonType | None  # the type of a tool's structured content, if it promises any
 
     def defaults(self, given: int, named: Mapping[str, Any]) -> dict[str, Any]:
         """Make the defaults that a direct call needs, because `Field` declares them and not the value after `=`.

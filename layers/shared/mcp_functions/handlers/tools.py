@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Literal, Self, TypeAlias, Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.handlers.base import HandlerOptions, Mode
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.wire_types import ToolAnnotations
     from mcp_functions.schemas.arguments import Arguments, RawArguments
@@ -27,8 +27,19 @@ if TYPE_CHECKING:
 
     TaskSupport: TypeAlias = "Literal['allowed', 'required'] | None"
 
+    class ToolOptions(HandlerOptions, total=False):
+        """The options of `@tool`."""
+
+        annotations: ToolAnnotations | Model | None
+        input_schema: Mapping[str, Any] | None
+        task: TaskSupport | Callable[..., TaskSupport]
+        task_ttl: int | timedelta
+        single_use: Mode | None
+        errors: Sequence[type[Exception]]
+
+
 TASK_SUPPORT = ("allowed", "required")
-TASK_TTL_SECONDS = 24 * 3600
+SINGLE_USE = ("replay", "reject")
 
 
 class Tool(Handler[P, R]):
@@ -50,7 +61,8 @@ class Tool(Handler[P, R]):
         annotations: ToolAnnotations | Model | None = None,
         input_schema: Mapping[str, Any] | None = None,
         task: TaskSupport | Callable[..., TaskSupport] = None,
-        task_ttl: int | timedelta = TASK_TTL_SECONDS,
+        task_ttl: int | timedelta = 24 * 3600,
+        single_use: Mode | None = None,
         errors: Sequence[type[Exception]] = (),
         **options: Unpack[HandlerOptions],
     ) -> None:
@@ -59,7 +71,9 @@ class Tool(Handler[P, R]):
         self._annotations: Any = annotations
         self.task: Any = task
         self.task_ttl = task_ttl if isinstance(task_ttl, int) else int(task_ttl.total_seconds())
+        self.single_use = single_use
         with locating_errors(self.function):
+            self._check_single_use()
             self.errors = exceptions(errors)
             self._check_annotations()
             self._check_task()
@@ -71,7 +85,7 @@ class Tool(Handler[P, R]):
         if self._annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
-            self._annotations = hints.read_tool_annotations(self._annotations)
+            self._annotations = hints.read_annotations(self._annotations, hints.TOOL)
 
     def _check_task(self) -> None:
         if self.task not in (None, *TASK_SUPPORT) and not callable(self.task):
@@ -80,6 +94,19 @@ class Tool(Handler[P, R]):
         if self.task_ttl < 1:
             message = "task_ttl is a timedelta or seconds, 1 or more"
             raise TypeError(message)
+
+    def _check_single_use(self) -> None:
+        if self.single_use is None:
+            return
+        if self.single_use not in SINGLE_USE:
+            message = f'single_use is "replay" or "reject", not {self.single_use!r}'
+        elif not self.needs_state:
+            message = "single_use is of conversations, and this one has a single round: take elicit or step after *"
+        elif not self.max_sheds:
+            message = "single_use needs max_sheds=1 or more: a first round that reaches a step ends before it"
+        else:
+            return
+        raise TypeError(message)
 
     def _read_arguments(self, input_schema: Mapping[str, Any] | None) -> Arguments | RawArguments:
         signature = self._signature
@@ -96,21 +123,11 @@ class Tool(Handler[P, R]):
         }
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the arguments of a `tools/call`.
-
-        Raises:
-            InvalidArgument: an argument is missing, unknown or does not fit its type. The model reads the text.
-
-        """
+        """Read the arguments of a `tools/call`. The model reads why an argument does not fit."""
         return self._accepts.bind(params.get("arguments") or {})
 
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a CallToolResult.
-
-        Raises:
-            DeveloperError: the value does not have the type that the signature promises.
-
-        """
+        """Write a CallToolResult, and check that the value has the type that the signature promises."""
         output = self._signature.output
         result = results.call_tool_result(value, promised=output is not None, lists=self._content_lists)
         if output and not result.get("isError"):
@@ -125,17 +142,11 @@ class Tool(Handler[P, R]):
         """Return the text of an exception that is meant for the model; None if it is not."""
         if isinstance(error, InvalidArgument):
             return str(error)
-        # By exact type: pydantic's ValidationError is a ValueError too, and quotes what it was given.
+        # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
         return text_of(error) if type(error) in self.errors else super().text_for_model(error)
 
     def task_support(self, params: Mapping[str, Any]) -> TaskSupport:
-        """Decide whether this call may become a task, or must.
-
-        Raises:
-            InvalidArgument: the arguments do not fit.
-            DeveloperError: the author's function returned another value.
-
-        """
+        """Decide whether this call may become a task, or must."""
         if not callable(self.task):
             support: TaskSupport = self.task
             return support
@@ -164,12 +175,7 @@ class Tool(Handler[P, R]):
 
 
 def exceptions(errors: object) -> frozenset[type[Exception]]:
-    """Check the option `errors` of `@tool` and of `serve`.
-
-    Raises:
-        TypeError: it is not a collection of exception classes.
-
-    """
+    """Check the option `errors` of `@tool` and of `serve`: a collection of exception classes."""
     listed: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
     if wrong := [each for each in listed if not (isinstance(each, type) and issubclass(each, Exception))]:
         message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {wrong[0]!r}"

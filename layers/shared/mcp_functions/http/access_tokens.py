@@ -31,14 +31,8 @@ def check(claims: Mapping[str, Any], settings: Settings, now: float) -> Identity
     "MCP servers MUST validate that access tokens were issued specifically for them as the intended audience"; "Invalid
     or expired tokens MUST receive a HTTP 401 response" (basic/authorization).
 
-    Args:
-        claims: as the authorizer wrote them.
-        settings: of the deployment.
-        now: unix seconds.
-
     Raises:
         Unauthorized: the token is not valid for this server.
-
     """
     reason = _invalid(claims, settings, now)
     if reason:
@@ -49,18 +43,11 @@ def check(claims: Mapping[str, Any], settings: Settings, now: float) -> Identity
 
 
 def permit(name: str, needed: Sequence[str], granted: frozenset[str], settings: Settings) -> None:
-    """Check that a token has the scopes that a handler needs.
-
-    Args:
-        name: of the handler.
-        needed: the handler's scopes; the token must have all of them.
-        granted: the token's scopes.
-        settings: of the deployment.
+    """Check that a token, which grants some scopes, has all that a handler needs.
 
     Raises:
         InsufficientScope: the token lacks a scope.
         Misconfigured: callers sign with IAM here, so they have no token.
-
     """
     if not needed or settings.auth_mode == "none":
         return

@@ -41,14 +41,7 @@ def is_preflight(request: HttpRequest) -> bool:
 
 
 def preflight(methods: str, auth_mode: AuthMode, parameters: Iterable[str]) -> dict[str, str]:
-    """Return the headers of a preflight response, in addition to `response_headers`.
-
-    Args:
-        methods: that a page may use.
-        auth_mode: of the deployment.
-        parameters: the `Mcp-Param-*` headers of the tools.
-
-    """
+    """Return the headers of a preflight response, in addition to `response_headers`."""
     signature = SIGNATURE_HEADERS if auth_mode == "iam" else ()
     return {
         "access-control-allow-methods": methods,

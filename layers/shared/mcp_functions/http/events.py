@@ -13,39 +13,21 @@ if TYPE_CHECKING:
 
 
 class HttpRequest(NamedTuple):
-    """An HTTP request, as API Gateway passed it on.
+    """An HTTP request, as API Gateway passed it on."""
 
-    Attributes:
-        method: in capitals.
-        path: without the query.
-        headers: names in lower case.
-        body: text, or base64 if `is_base64`.
-        is_base64: whether the gateway encoded the body.
-        address: the client's IP address, as the gateway saw it.
-        began: unix milliseconds when the gateway received the request; 0 if unknown.
-        context: `requestContext`, which the gateway alone writes. It holds the authorizer's output.
-        response_headers: headers that every response to this request must have (CORS).
-
-    """
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: str
-    is_base64: bool
-    address: str
-    began: int
-    context: Mapping[str, Any]
-    response_headers: Mapping[str, str] = {}
+    method: str  # in capitals
+    path: str  # without the query
+    headers: Mapping[str, str]  # names in lower case
+    body: str  # text, or base64 if `is_base64`
+    is_base64: bool  # whether the gateway encoded the body
+    address: str  # the client's IP address, as the gateway saw it
+    began: int  # unix milliseconds when the gateway received the request; 0 if unknown
+    context: Mapping[str, Any]  # `requestContext`, which the gateway alone writes. It holds the authorizer's output
+    response_headers: Mapping[str, str] = {}  # headers that every response to this request must have (CORS)
 
 
 def read(event: Mapping[str, Any]) -> HttpRequest:
-    """Read an event.
-
-    Raises:
-        ValueError: the event is not an HTTP request in payload format 2.0.
-
-    """
+    """Read an event, which must be an HTTP request in payload format 2.0."""
     try:
         return _read(event)
     except (AttributeError, KeyError, TypeError):

@@ -27,25 +27,17 @@ WELL_KNOWN = "/.well-known/"
 
 
 class Endpoint(NamedTuple):
-    """What a Lambda function serves, made from its environment at the first event.
-
-    Attributes:
-        settings: of the deployment.
-        answer: the function that answers a request.
-        documents: public documents, by path.
-        parameters: the `Mcp-Param-*` headers that the tools read.
-        work: the function that continues a task; None if no call may become a task.
-        turn: the function that reads a message of a dialect; it returns None for any other message.
-        legacy: the function that serves clients of 2025; it returns None for a message of this revision.
-
-    """
+    """What a Lambda function serves, made from its environment at the first event."""
 
     settings: Settings
-    answer: Callable[[Request], AnyResult]
-    documents: Mapping[str, Mapping[str, Any]] = {}
-    parameters: Sequence[str] = ()
+    answer: Callable[[Request], AnyResult]  # the function that answers a request
+    documents: Mapping[str, Mapping[str, Any]] = {}  # public documents, by path
+    parameters: Sequence[str] = ()  # the `Mcp-Param-*` headers that the tools read
+    # the function that continues a task; None if no call may become a task
     work: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
+    # the function that reads a message of a dialect; it returns None for any other message
     turn: Callable[[HttpRequest, JSONValue], Continuation | None] | None = None
+    # the function that serves clients of 2025; it returns None for a message of this revision
     legacy: Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None] | None = None
 
 
@@ -55,7 +47,6 @@ class HttpExchange:
     Attributes:
         http: the request, with the headers that its response must have.
         id: of the JSON-RPC request; None until it is read.
-
     """
 
     def __init__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, notes: Notes) -> None:
@@ -67,16 +58,7 @@ class HttpExchange:
         self._notes = notes
 
     def respond(self, endpoint: Endpoint, now: float) -> Response:
-        """Respond to the request.
-
-        Args:
-            endpoint: what answers requests.
-            now: unix seconds.
-
-        Raises:
-            McpError: the request is refused, or has failed.
-
-        """
+        """Respond to the request at the time `now`, unix seconds."""
         if endpoint.settings.allowed_origins:
             shared = cors.response_headers(self.http.headers.get("origin"), endpoint.settings.allowed_origins)
             self.http = self.http._replace(response_headers=shared)
@@ -134,7 +116,8 @@ class HttpExchange:
 
     def _read_message(self, endpoint: Endpoint) -> JSONRPCRequest | JSONRPCNotification:
         try:
-            value = json_reader.loads(requests.read_body(self.http, endpoint.settings.max_body_bytes))
+            body = requests.read_body(self.http, endpoint.settings.max_body_bytes)
+            value = json_reader.loads(body)
         except ParseError:
             requests.check_media_type(self.http)  # a client that sends no JSON should hear that, if its header says so
             raise
@@ -165,13 +148,9 @@ class HttpExchange:
         )
 
     def _note_message(self, message: JSONRPCRequest | JSONRPCNotification) -> None:
-        """Note the method. The name of the handler is unknown until a handler with this name is found."""
-        method, notes = message["method"], self._notes
-        notes.method = method if method in METHODS else observability.UNKNOWN
-        if method in CALLS or method == "completion/complete":
-            notes.handler = observability.UNKNOWN
+        note_method(self._notes, message["method"])
         meta = message["params"].get("_meta")
-        notes.traceparent = meta.get("traceparent") if isinstance(meta, dict) else None
+        self._notes.traceparent = meta.get("traceparent") if isinstance(meta, dict) else None
 
     def _note_result(self, result: AnyResult) -> None:
         if isinstance(result, ForwardedResponse):
@@ -181,6 +160,13 @@ class HttpExchange:
             self._notes.tool_error = result.result.get("isError") is True
         else:
             self._notes.conclude("input_required" if result.result.get("inputRequests") else "shed")
+
+
+def note_method(notes: Notes, method: str) -> None:
+    """Note the method. The name of the handler is unknown until a handler with this name is found."""
+    notes.method = method if method in METHODS else observability.UNKNOWN
+    if method in CALLS or method == "completion/complete":
+        notes.handler = observability.UNKNOWN
 
 
 def _allowed_methods(endpoint: Endpoint, *, is_document: bool) -> str:

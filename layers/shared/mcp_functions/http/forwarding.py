@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from io import BytesIO
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcp_functions import aws
+from mcp_functions.aws.errors import read_failure
 from mcp_functions.http.gateway import lazy_value
 from mcp_functions.protocol.errors import (
     Busy,
@@ -66,20 +66,10 @@ class ClosableClient(LambdaClient, Protocol):
 
 def lambda_client() -> ClosableClient:
     """Make the client that invokes: with limits in time, and without retries, for a call may have effects."""
-    target = aws.find_endpoint(os.environ, "lambda")
-    if target is None:
-        client: ClosableClient = boto3_client()
-        return client
-    from mcp_functions.aws.clients import LambdaClient as OwnLambdaClient  # noqa: PLC0415 - imported at init
-
-    return OwnLambdaClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1)
-
-
-def boto3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
-    """Make boto3's client, where the environment lacks a setting that our own client needs."""
-    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - imported at the first call
-
-    return by_boto3.client("lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1)
+    client: ClosableClient = aws.make_client(
+        "lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1
+    )
+    return client
 
 
 class CachedClient:
@@ -107,18 +97,7 @@ class CachedClient:
 def forward(
     client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
 ) -> ForwardedResponse:
-    """Invoke a function with an event, and return its HTTP response.
-
-    Args:
-        client: returns the Lambda client.
-        function: the physical name of the function, with its qualifier.
-        event: the event as API Gateway sent it.
-        seconds: until the client of this request stops waiting.
-
-    Raises:
-        McpError: the function could not be reached, or failed.
-
-    """
+    """Invoke a function with an event and return its HTTP response, within so many seconds."""
     payload = _payload(event)
 
     def invoke() -> tuple[bytes, bool]:
@@ -140,9 +119,8 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     """Call a function in a thread and wait for its result; after the timeout the thread runs on, unobserved.
 
     Raises:
-        NotAnsweredInTime: the call did not end in time.
+        OutcomeUnknown: the call did not end in time.
         Exception: the exception that the call raised.
-
     """
     results: list[T] = []
     errors: list[Exception] = []
@@ -221,8 +199,7 @@ def _function_error(payload: bytes) -> McpError:
 
 def _invoke_error(error: Exception) -> McpError:
     """Return the error for a call that the Invoke API refused, or that did not come through."""
-    response = getattr(error, "response", None) or {}
-    code = response.get("Error", {}).get("Code", "") or type(error).__name__
+    code = read_failure(error).code
     reason = f"invoke_{code}"
     if code == THROTTLED:
         return Busy(reason)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.http import events, responses
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.observability import Logger, Notes
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 BAD_REQUEST = 400
@@ -50,13 +51,22 @@ def lazy_value(make: Callable[[], T]) -> Callable[[], T]:
     return value
 
 
+def lazy_function(make: Callable[[], Callable[P, T]]) -> Callable[P, T]:
+    """Return a function that is made at its first call."""
+    made = lazy_value(make)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return made()(*args, **kwargs)
+
+    return call
+
+
 class LambdaFunction:
     """A Lambda entry point: `handler(event, context)`.
 
     Attributes:
         handlers: what the function offers, for the catalog and for tests.
         now: the clock, unix seconds.
-
     """
 
     def __init__(
@@ -68,16 +78,7 @@ class LambdaFunction:
         recreate: Callable[..., LambdaFunction] | None = None,
         logger: Logger | None = None,
     ) -> None:
-        """Keep what the first event needs.
-
-        Args:
-            make_endpoint: called at the first event, with the physical name of the Lambda function.
-            handlers: what the function offers.
-            now: the clock, unix seconds.
-            recreate: makes the same function with another clock.
-            logger: writes one line for each request; the package's own logger if left out.
-
-        """
+        """Keep what the first event needs; `recreate` makes the same function with another clock."""
         self.__name__ = "handler"  # Powertools' Tracer names a segment after the function that it wraps
         self.handlers = handlers
         self.now = now
@@ -98,7 +99,6 @@ class LambdaFunction:
         Raises:
             ValueError: the event is neither.
             WorkFailed: the task could not be continued. A later poll starts another worker.
-
         """
         if WORK in event:
             return self._work(event[WORK], context)

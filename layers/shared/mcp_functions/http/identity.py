@@ -31,17 +31,11 @@ def announce(settings: Settings) -> None:
 
 
 def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
-    """Read the caller from the output of API Gateway's authorizer.
-
-    Args:
-        request: as the gateway passed it on.
-        settings: of the deployment. `auth_mode` names the authorizer of every route.
-        now: unix seconds.
+    """Read the caller from the output of API Gateway's authorizer, which `auth_mode` names.
 
     Raises:
         Misconfigured: the route has no authorizer.
         Unauthorized: the token is not valid for this server.
-
     """
     if settings.auth_mode == "none":
         return Identity()

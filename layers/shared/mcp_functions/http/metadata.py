@@ -22,11 +22,6 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
 
     "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path of
     the endpoint first, then the root ("Authorization server discovery").
-
-    Args:
-        settings: of the deployment. Its `scopes_supported` replace the handlers' scopes.
-        scopes: that the handlers need.
-
     """
     if not settings.takes_tokens:
         return {}

@@ -15,16 +15,11 @@ GATEWAY_SECONDS = 30.0  # API Gateway's limit for an HTTP API
 
 
 def read_body(http: HttpRequest, limit: int) -> str | bytes:
-    """Return the body of a request.
-
-    Args:
-        http: the request.
-        limit: bytes.
+    """Return the body of a request, of at most `limit` bytes.
 
     Raises:
         ContentTooLarge: the body is over `limit`.
         ParseError: the body is not base64, although the event says so.
-
     """
     if len(http.body) > limit * 2:  # base64 adds a third, so this body need not be decoded
         raise ContentTooLarge
@@ -39,12 +34,7 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
 
 
 def check_media_type(http: HttpRequest) -> None:
-    """Refuse a body that is not plain JSON.
-
-    Raises:
-        UnsupportedMediaType: a header declares another media type, or an encoding.
-
-    """
+    """Refuse a body that is not plain JSON."""
     media_type = http.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     encoding = http.headers.get("content-encoding", "identity")
     if media_type != "application/json" or encoding != "identity":

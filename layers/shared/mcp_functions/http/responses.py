@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.http.events import takes_stream
 from mcp_functions.protocol.errors import Crash, InternalError, ResultTooLarge
@@ -56,7 +56,6 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
 
     Raises:
         InternalError: Lambda cannot return it: it is too large, or not whole Unicode.
-
     """
     if isinstance(result, ForwardedResponse):
         return dict(result.response)
@@ -71,13 +70,10 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
 
 def failure(http: HttpRequest, error: McpError, id_: RequestId | None) -> Response:
     """Make the response of a request that failed; None is the id of a request that could not be read."""
-    body: dict[str, Any] = {"code": error.code, "message": error.message}
-    if error.data is not None:
-        body["data"] = error.data
     identified = {} if id_ is None else {"id": id_}
     # A client finds no request for an error without an id, so a crash is an error of HTTP too.
     status = 500 if id_ is None and isinstance(error, Crash) else error.status
-    return json(http, status, {"jsonrpc": "2.0", **identified, "error": body}, error.headers)
+    return json(http, status, {"jsonrpc": "2.0", **identified, "error": error.to_json()}, error.headers)
 
 
 def check_size(made: Response) -> Response:
@@ -86,7 +82,6 @@ def check_size(made: Response) -> Response:
     Raises:
         InternalError: Lambda cannot encode the body.
         ResultTooLarge: the body is over Lambda's limit. The client should learn this, and not only see a 502.
-
     """
     body: str = made["body"]
     try:

@@ -8,26 +8,29 @@ The questions of one round are asked one after the other: the next question's id
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.legacy import final_messages, stream_ids
-from mcp_functions.legacy.answer_receiver import AnswerReceiver
+from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.responses import Reply
 from mcp_functions.legacy.round_records import RoundRecorder, WaitingCall
-from mcp_functions.legacy.stream_events import StreamEvents
 from mcp_functions.legacy.stream_ids import StreamPosition
-from mcp_functions.legacy.stream_resumer import StreamResumer
-from mcp_functions.protocol.errors import McpError, Misconfigured, StateTooLarge
+from mcp_functions.legacy.stream_resumer import StreamEvents, StreamResumer
+from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.final_messages import Why
-    from mcp_functions.legacy.mailbox import Mailbox
+    from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
     from mcp_functions.legacy.runner import Call, Outcome, Runner
+    from mcp_functions.legacy.stream_ids import PendingQuestion
     from mcp_functions.legacy.token_seals import TokenSeals
+    from mcp_functions.protocol.wire_types import InputRequest
+
+RESULT_AND_ERROR = "A response holds a result or an error, and not both"
 
 
 class Conversations:
@@ -42,19 +45,10 @@ class Conversations:
         question_seconds: int,
         now: Callable[[], float],
     ) -> None:
-        """Use the parts of a deployment.
-
-        Args:
-            seals: of event ids and question ids.
-            mailbox: returns the mailbox; called at the first question.
-            runner: runs rounds.
-            question_seconds: how long a question may be answered.
-            now: unix seconds.
-
-        """
-        self._mailbox, self._events = mailbox, StreamEvents(seals.events)
+        """Use the parts of a deployment; the mailbox is made at the first question, and `now` is in unix seconds."""
+        self._seal, self._mailbox, self._now = seals.questions, mailbox, now
+        self._events = StreamEvents(seals.events)
         self._recorder = RoundRecorder(runner, seals.questions, question_seconds, now)
-        self.receive = AnswerReceiver(seals.questions, mailbox, self._recorder, now).receive
         self.resume = StreamResumer(seals.events, mailbox, self._recorder, now).resume
 
     def begin(self, exchange: Exchange, call: Call, outcome: Outcome) -> Reply:
@@ -87,3 +81,65 @@ class Conversations:
             name = stream_ids.item_name(exchange.session.id, request)
             with suppress(McpError):
                 self._mailbox().delete(name, exchange.principal)
+
+    def receive(self, exchange: Exchange, message: Mapping[str, Any]) -> None:
+        """Receive one response of a client. A late or repeated answer has no effect.
+
+        Raises:
+            UnknownQuestion: this server did not ask this client.
+            InvalidRequest: the response has a result and an error.
+            TemporarilyUnavailable, Misconfigured: the answer cannot be stored, and the call did not continue.
+        """
+        # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
+        if message.get("result") is not None and message.get("error") is not None:
+            raise InvalidRequest(RESULT_AND_ERROR)
+        question = stream_ids.open_question_id(message["id"], self._seal, exchange)
+        notes = observability.current()
+        notes.conclude("complete")
+        mailbox = self._mailbox()
+        stored = mailbox.retry(lambda: mailbox.find(question.stream), exchange.deadline)
+        if stored is None:
+            notes.reason = "answered_late"
+        elif (stored.record.step, stored.record.phase) != (question.step, "asked"):
+            notes.reason = "answered_before"
+        elif self._now() >= question.stream.ends:
+            notes.reason = "answered_late"
+        elif not self._continue(exchange, question, stored, message):
+            notes.reason = "answered_before"
+
+    def _continue(
+        self, exchange: Exchange, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
+    ) -> bool:
+        """Continue a call with its answer; False if another delivery of the answer was faster."""
+        mailbox, answer = self._mailbox(), _result(message)
+        stream = question.stream._replace(ends=self._recorder.next_deadline())
+        waiting = WaitingCall(exchange, stream, question.step, question.call)
+        if answer is None:
+            record = _client_error(question, stored, message)
+            return mailbox.retry(lambda: mailbox.replace(stored, record), exchange.deadline) is not None
+        answers = {**question.answers, question.key: answer}
+        if question.rest:
+            following = mailbox.retry(lambda: self._recorder.ask(waiting, question.rest, answers), exchange.deadline)
+            return mailbox.retry(lambda: mailbox.replace(stored, following), exchange.deadline) is not None
+        name = stream_ids.new_nonce()
+        claim = mailbox.retry(lambda: mailbox.claim(stored, exchange.ends, by=name), exchange.deadline)
+        if claim is None:
+            return False
+        self._recorder.run(waiting, mailbox, claim, answers)
+        return True
+
+
+def _client_error(question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]) -> CallRecord:
+    """Return the record that ends a call, because its client could not ask its user."""
+    observability.current().reason = "client_error"
+    request = cast("InputRequest", stored.record.messages[-1])
+    last = final_messages.client_error_message(question.call, request, message.get("error"))
+    return CallRecord(question.stream.nonce, question.step + 1, "over", [last])
+
+
+def _result(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the result of a response without `_meta`; None for an error, or for a result that is not an object."""
+    result = message.get("result")
+    if not isinstance(result, dict):
+        return None
+    return {name: value for name, value in result.items() if name != "_meta"}

@@ -9,7 +9,7 @@ from mcp_functions.http import identity, requests
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.legacy.sessions import open_session
-from mcp_functions.seal.request_state import caller_id, principal_digest
+from mcp_functions.seal.claims import caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,28 +26,16 @@ VERSION_HEADER = "mcp-protocol-version"
 
 
 class Exchange(NamedTuple):
-    """One HTTP request of a legacy client.
-
-    Attributes:
-        http: the request.
-        event: the event that brought it.
-        caller: from the gateway's authorizer.
-        principal: digest of the caller; None on a server without sign-in.
-        revision: that the client speaks.
-        session: None for a client without one.
-        deadline: unix seconds until which the gateway waits.
-        ends: unix seconds at which Lambda ends this function.
-
-    """
+    """One HTTP request of a legacy client."""
 
     http: HttpRequest
     event: Mapping[str, Any]
-    caller: Identity
-    principal: str | None
-    revision: str
+    caller: Identity  # from the gateway's authorizer
+    principal: str | None  # digest of the caller; None on a server without sign-in
+    revision: str  # that the client speaks
     session: Session | None
-    deadline: float
-    ends: float
+    deadline: float  # unix seconds until which the gateway waits
+    ends: float  # unix seconds at which Lambda ends this function
 
     @property
     def payer(self) -> str:
@@ -70,8 +58,6 @@ class ExchangeReader:
         Raises:
             Unauthorized: the access token is invalid.
             SessionNotFound: the session id is invalid.
-            TemporarilyUnavailable, Misconfigured: no key is available.
-
         """
         now = self._now()
         # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the

@@ -46,15 +46,7 @@ ADVICE = (
 
 
 def final_message(exchange: Exchange, call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
-    """Return the response to a call that has ended.
-
-    Args:
-        exchange: in which the call ended.
-        call: of the client.
-        outcome: of its last round.
-        why: the reason to give if the client declared the capability that the function lacked.
-
-    """
+    """Return the response to a call that has ended; `why` counts if the client declared the missing capability."""
     if outcome.result is not None:
         result = response_translation.legacy_result(call.method, outcome.result, exchange.revision)
         return responses.result_message(call.id, result)
@@ -70,14 +62,7 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, why: Why) ->
 
 
 def not_asked_message(call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
-    """Return the response to a call that cannot continue, because the server cannot ask or cannot run another round.
-
-    Args:
-        call: of the client.
-        outcome: of its last round, which is unfinished.
-        why: the server cannot ask.
-
-    """
+    """Return the response to a call that cannot continue, because the server cannot ask or cannot run another round."""
     questions = outcome.questions
     if not questions:
         return explanation_message(call, (), "time")
@@ -98,28 +83,15 @@ def client_error_message(call: Call, request: InputRequest, error: object) -> di
 
 
 def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code: int | None = None) -> dict[str, Any]:
-    """Return a response that explains why a call did not finish: a tool result for the model, otherwise an error.
-
-    Args:
-        call: of the client.
-        questions: from `describe_request`.
-        why: the call ends.
-        code: of the client's JSON-RPC error, if it sent one.
-
-    """
-    text = explanation(questions, why, code=code)
-    if call.method == "tools/call":
-        return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
-    return responses.error_message(call.id, HandlerError(text))
-
-
-def explanation(questions: Iterable[str], why: Why, *, code: int | None = None) -> str:
-    """Return the text that explains why a call did not finish, what it would ask, and what the model can do."""
+    """Return a response that explains why a call did not finish: a tool result for the model, otherwise an error."""
     because = EXPLANATIONS[why]
     if code is not None:
         because += f" (it answered with JSON-RPC error {code})"
     asks = [f"It asks: {each}." for each in questions if each]
-    return " ".join([f"Not finished: {because}.", *asks, EFFECTS, ADVICE])
+    text = " ".join([f"Not finished: {because}.", *asks, EFFECTS, ADVICE])
+    if call.method == "tools/call":
+        return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
+    return responses.error_message(call.id, HandlerError(text))
 
 
 def _missing_capability(exchange: Exchange, call: Call, details: Mapping[str, Any], why: Why) -> dict[str, Any]:

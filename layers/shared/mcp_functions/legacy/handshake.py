@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import gateway
-from mcp_functions.legacy import response_translation, revisions, sessions
+from mcp_functions.legacy import revisions, sessions
 from mcp_functions.legacy.exchange import SESSION_HEADER
 from mcp_functions.legacy.responses import Reply, result_message
 from mcp_functions.legacy.runner import Call
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.legacy.token_seals import TokenSeal
 
+CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")  # that earlier revisions know
+
 
 class Handshake:
     """Starts sessions and changes their log level."""
@@ -28,16 +30,7 @@ class Handshake:
     def __init__(
         self, runner: Runner, seal: TokenSeal | None, *, logging: bool, session_seconds: int, now: Callable[[], float]
     ) -> None:
-        """Use the parts of a deployment.
-
-        Args:
-            runner: runs `server/discover`.
-            seal: of session ids; None without a key, and then clients have no sessions.
-            logging: whether a handler sends log messages.
-            session_seconds: lifetime of a session.
-            now: unix seconds.
-
-        """
+        """Use a runner of `server/discover`, and the seal of session ids; without a key there are no sessions."""
         self._runner, self._seal, self._logging = runner, seal, logging
         self._session_seconds, self._now = session_seconds, now
 
@@ -47,7 +40,6 @@ class Handshake:
         Raises:
             MethodNotFound: no revision has the method, or the server does not declare its capability.
             InvalidParams: the log level is unknown.
-
         """
         if call.method == "initialize":
             return self._initialize(exchange, call)
@@ -63,9 +55,10 @@ class Handshake:
         revision = observability.current().revision = revisions.negotiate(call.params.get("protocolVersion"))
         discover = Call(call.id, "server/discover", {"_meta": {}})
         discovered = self._runner.run(exchange, discover, {}).result or {}
+        capabilities = discovered["capabilities"]
         result: dict[str, Any] = {
             "protocolVersion": revision,
-            "capabilities": response_translation.legacy_capabilities(discovered),
+            "capabilities": {name: capabilities[name] for name in CAPABILITIES if name in capabilities},
             "serverInfo": discovered["_meta"][META_SERVER_INFO],
         }
         if "instructions" in discovered:

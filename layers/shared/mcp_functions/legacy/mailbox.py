@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.legacy.stream_ids import CallStream
-    from mcp_functions.store import Item, Table
+    from mcp_functions.store import Item, SealedTable
 
 T = TypeVar("T")
 
@@ -33,26 +33,15 @@ Phase: TypeAlias = Literal["asked", "running", "working", "over"]
 
 
 class CallRecord(NamedTuple):
-    """The stored progress of one call. The item's format depends on these names.
+    """The stored progress of one call. The item's format depends on these names."""
 
-    Attributes:
-        nonce: of the call's stream.
-        step: how many times the call has stopped for the client.
-        phase: see `Phase`.
-        messages: those that the client has not seen before this step.
-        call: continues at the next poll, in the phase `working`.
-        until: unix seconds until which an answer counts, or until which a running function holds its lease.
-        by: a random name of the function that runs the call, by which it recognizes an unconfirmed write.
-
-    """
-
-    nonce: str
-    step: int
+    nonce: str  # of the call's stream
+    step: int  # how many times the call has stopped for the client
     phase: Phase
-    messages: Sequence[Mapping[str, Any]] = ()
-    call: Call | None = None
-    until: int = 0
-    by: str = ""
+    messages: Sequence[Mapping[str, Any]] = ()  # those that the client has not seen before this step
+    call: Call | None = None  # continues at the next poll, in the phase `working`
+    until: int = 0  # unix seconds until which an answer counts, or until which a running function holds its lease
+    by: str = ""  # a random name of the function that runs the call, by which it recognizes an unconfirmed write
 
 
 class StoredRecord(NamedTuple):
@@ -63,10 +52,10 @@ class StoredRecord(NamedTuple):
 
 
 class Mailbox:
-    """Stores call records."""
+    """Stores call records. Every method may raise TemporarilyUnavailable and Misconfigured."""
 
     def __init__(
-        self, table: Table, *, seconds: int, now: Callable[[], float], sleep: Callable[[float], object]
+        self, table: SealedTable, *, seconds: int, now: Callable[[], float], sleep: Callable[[float], object]
     ) -> None:
         """Use a table that keeps each record for `seconds` after its last write; `now` is in unix seconds."""
         self._table, self._seconds, self._now, self._sleep = table, seconds, now, sleep
@@ -76,8 +65,6 @@ class Mailbox:
 
         Raises:
             ItemTooLarge: the record does not fit into an item.
-            TemporarilyUnavailable, Misconfigured: the table or KMS is unavailable.
-
         """
         key, reason = _key(stream), "mailbox_contended"
         with suppress(Conflict):
@@ -95,12 +82,7 @@ class Mailbox:
         raise TemporarilyUnavailable(reason)
 
     def find(self, stream: CallStream) -> StoredRecord | None:
-        """Return the record of a stream; None if it is gone or belongs to another call with the same id.
-
-        Raises:
-            TemporarilyUnavailable, Misconfigured: the table or KMS is unavailable.
-
-        """
+        """Return the record of a stream; None if it is gone or belongs to another call with the same id."""
         try:
             item = self._table.get(_key(stream))
         except UnreadableItem:
@@ -111,16 +93,10 @@ class Mailbox:
         return StoredRecord(CallRecord(**{**item.payload, "call": Call(*call) if call else None}), item)
 
     def claim(self, stored: StoredRecord, ends: float, *, by: str) -> StoredRecord | None:
-        """Reserve a call for one function; None if another function was faster.
-
-        Args:
-            stored: from `find`.
-            ends: unix seconds at which the function ends.
-            by: a random name of this claim; a repeated claim uses it again.
+        """Reserve a call for a function that ends at `ends`; None if another was faster. `by` names this claim.
 
         Raises:
             TemporarilyUnavailable, Misconfigured: the table is unavailable, and the caller must not run the call.
-
         """
         until = math.ceil(ends) + LEASE_MARGIN
         record = stored.record._replace(phase="running", messages=(), until=until, by=by)
@@ -146,7 +122,6 @@ class Mailbox:
 
         Raises:
             TemporarilyUnavailable: every attempt failed.
-
         """
         for number in range(ATTEMPTS - 1):
             pause = PAUSE_SECONDS * 2**number

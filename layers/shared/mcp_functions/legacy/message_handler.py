@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import gateway
+from mcp_functions.http.responses import empty
 from mcp_functions.legacy import responses
 from mcp_functions.legacy.errors import UnknownQuestion
 from mcp_functions.legacy.request_handler import error_reply
@@ -35,12 +36,7 @@ class MessageHandler:
         self._requests, self._conversations, self._now = requests, conversations, now
 
     def response(self, exchange: Exchange, kind: Kind, body: JSONValue) -> Response:
-        """Return the HTTP response to the messages of one request.
-
-        Raises:
-            McpError: the HTTP status must show the problem.
-
-        """
+        """Return the HTTP response to the messages of one request."""
         http = exchange.http
         if kind == "batch":
             return responses.batch_response(http, self._batch(exchange, body))
@@ -50,7 +46,7 @@ class MessageHandler:
             self._answer(exchange, body)
         else:
             self._notification(exchange, body)
-        return responses.empty_response(http, 202)
+        return empty(http, 202)
 
     def _batch(self, exchange: Exchange, messages: Sequence[Mapping[str, Any]]) -> list[Reply]:
         has_requests = any("method" in each and "id" in each for each in messages)

@@ -18,13 +18,7 @@ MAX_BATCH = 50
 
 
 def message_kind(body: object, header: str | None) -> Kind | None:
-    """Return the kind of a legacy message; None if the modern path must answer or refuse the body.
-
-    Args:
-        body: parsed JSON.
-        header: MCP-Protocol-Version, a key of `revisions.REVISION_OF_HEADER`.
-
-    """
+    """Return the kind of a legacy message; None if the modern path must answer or refuse the body."""
     if isinstance(body, list):
         return "batch" if _is_batch(body, header) else None
     return _single_kind(body, header) if isinstance(body, dict) else None

@@ -38,16 +38,7 @@ def modern_params(params: Mapping[str, Any]) -> dict[str, Any]:
 def modern_message(
     exchange: Exchange, id_: RequestId, method: str, params: Mapping[str, Any], capabilities: Mapping[str, Any]
 ) -> JSONRPCRequest:
-    """Return the message of 2026-07-28.
-
-    Args:
-        exchange: knows the client's revision and session.
-        id_: of the client's request.
-        method: of the client's request.
-        params: from `modern_params`, with `requestState` and `inputResponses` in a later round.
-        capabilities: what a function may ask this client.
-
-    """
+    """Return the message of 2026-07-28."""
     meta: dict[str, Any] = {
         **params["_meta"],
         META_PROTOCOL_VERSION: PROTOCOL_VERSION,
@@ -63,14 +54,7 @@ def modern_message(
 
 
 def modern_headers(message: JSONRPCRequest, offered: Mapping[str, Any], received: Mapping[str, str]) -> dict[str, str]:
-    """Return the received headers, with those that 2026-07-28 repeats from the body.
-
-    Args:
-        message: from `modern_message`.
-        offered: the catalog.
-        received: headers of the request, names in lower case.
-
-    """
+    """Return the received headers, with those that 2026-07-28 repeats from the body."""
     method, params = message["method"], message["params"]
     written = {
         **{name: value for name, value in received.items() if name not in DROPPED_HEADERS},
@@ -92,26 +76,13 @@ def modern_headers(message: JSONRPCRequest, offered: Mapping[str, Any], received
 def modern_event(
     event: Mapping[str, Any], message: JSONRPCRequest, written: Mapping[str, str], *, spare_ms: int
 ) -> dict[str, Any]:
-    """Return the event that API Gateway would have sent for a modern client; a front door forwards it.
-
-    Args:
-        event: of the request.
-        message: from `modern_message`.
-        written: from `modern_headers`.
-        spare_ms: time that the function must leave, so that its result can be stored for the client.
-
-    """
+    """Return the event that API Gateway would have sent for a modern client, so many milliseconds earlier."""
     context = dict(event["requestContext"])
-    if isinstance(context.get("http"), dict):
-        context["http"] = {**context["http"], "method": "POST"}
-    for start in ("timeEpoch", "requestTimeEpoch"):
-        if type(context.get(start)) is int and context[start] > spare_ms:
-            context[start] -= spare_ms
-    kept = {name: value for name, value in event.items() if name != "multiValueHeaders"}
-    if "httpMethod" in kept:
-        kept["httpMethod"] = "POST"
+    context["http"] = {**context["http"], "method": "POST"}
+    if type(context.get("timeEpoch")) is int and context["timeEpoch"] > spare_ms:
+        context["timeEpoch"] -= spare_ms
     return {
-        **kept,
+        **event,
         "headers": dict(written),
         "requestContext": context,
         "body": dumps_utf8(message).decode(),

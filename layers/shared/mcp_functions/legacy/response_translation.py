@@ -14,13 +14,6 @@ if TYPE_CHECKING:
 NEW_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # of results, since 2026-07-28
 DATED_ENTRY_MEMBERS = ("title", "icons", "_meta", "outputSchema")  # some revisions lack these in an entry of a list
 DATED_CONTENT_MEMBERS = ("_meta", "title", "icons")  # some revisions lack these in a block of content
-ADVERTISED = ("tools", "prompts", "resources", "completions", "logging")
-
-
-def legacy_capabilities(discovered: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those server capabilities of a `server/discover` result that earlier revisions know."""
-    offered = discovered["capabilities"]
-    return {name: offered[name] for name in ADVERTISED if name in offered}
 
 
 def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
@@ -66,14 +59,7 @@ def legacy_content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
 
 
 def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
-    """Return the method and params that ask a client; None if the revision cannot express the question.
-
-    Args:
-        request: one of `inputRequests`.
-        revision: of the session.
-        elicitation_id: a unique id for a page that the user opens.
-
-    """
+    """Return the method and params that ask a client; None if the revision cannot express the question."""
     params = dict(request.get("params", {}))
     if request["method"] == "sampling/createMessage":
         translated = _sampling_params(params, revision)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.http import events, responses
-from mcp_functions.http.responses import JSON_HEADERS, SECURITY_HEADERS, STREAM_HEADERS, check_size
+from mcp_functions.http.responses import STREAM_HEADERS, check_size
 from mcp_functions.protocol import json_writer
 from mcp_functions.protocol.errors import McpError
 
@@ -29,7 +29,6 @@ class StreamEvent(NamedTuple):
             to the Server": "an event ID and an empty `data` field".
         id: "" if no event follows.
         retry: milliseconds after which the client returns; 0 leaves that to the client.
-
     """
 
     message: Mapping[str, Any] | None
@@ -45,20 +44,12 @@ class StreamEvent(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The reply to one request.
+    """The reply to one request."""
 
-    Attributes:
-        messages: notifications, then the response.
-        events: replace `messages` if the client must return for more.
-        headers: of the HTTP response.
-        passed: another function's HTTP response, which goes to the client unchanged.
-
-    """
-
-    messages: tuple[Mapping[str, Any], ...] = ()
-    events: tuple[StreamEvent, ...] = ()
-    headers: Mapping[str, str] = {}
-    passed: Mapping[str, Any] | None = None
+    messages: tuple[Mapping[str, Any], ...] = ()  # notifications, then the response
+    events: tuple[StreamEvent, ...] = ()  # replace `messages` if the client must return for more
+    headers: Mapping[str, str] = {}  # of the HTTP response
+    passed: Mapping[str, Any] | None = None  # another function's HTTP response, which goes to the client unchanged
 
 
 def result_message(id_: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +59,7 @@ def result_message(id_: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
 
 def error_message(id_: RequestId, error: McpError) -> dict[str, Any]:
     """Return a JSON-RPC response with an error."""
-    return error_object_message(id_, {"code": error.code, "message": error.message, "data": error.data})
+    return error_object_message(id_, error.to_json())
 
 
 def error_object_message(id_: RequestId, error: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,18 +77,18 @@ def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
     if len(reply.messages) > 1 and events.takes_stream(http):
         response = stream_response(http, [StreamEvent(message) for message in reply.messages], reply.headers)
     else:
-        response = json_response(http, reply.messages[-1], reply.headers)
+        response = responses.json(http, 200, reply.messages[-1], reply.headers)
     try:
         return check_size(response)
     except McpError as error:  # too large or invalid Unicode: the client must learn which request caused it
-        return json_response(http, error_message(id_, error), reply.headers)
+        return responses.json(http, 200, error_message(id_, error), reply.headers)
 
 
 def batch_response(http: HttpRequest, replies: Sequence[Reply]) -> Response:
     """Return the HTTP response to a batch, in its order; 202 if the batch has no request."""
     messages = [message for reply in replies for message in reply.messages]
     if not messages:
-        return empty_response(http, 202)
+        return responses.empty(http, 202)
     headers = {name: value for reply in replies for name, value in reply.headers.items()}
     try:
         return check_size(_batch(http, messages, headers))
@@ -125,7 +116,7 @@ def _reduced_batch(
 def _batch(http: HttpRequest, messages: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
     if any("method" in message for message in messages) and events.takes_stream(http):
         return stream_response(http, [StreamEvent(message) for message in messages], headers)
-    return json_response(http, [message for message in messages if "method" not in message], headers)
+    return responses.json(http, 200, [message for message in messages if "method" not in message], headers)
 
 
 def _severity(message: Mapping[str, Any]) -> tuple[bool, int]:
@@ -135,16 +126,6 @@ def _severity(message: Mapping[str, Any]) -> tuple[bool, int]:
 def stream_response(http: HttpRequest, stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:
     """Return an event stream."""
     return responses.response(http, 200, {**STREAM_HEADERS, **headers}, "".join(event.text() for event in stream))
-
-
-def json_response(http: HttpRequest, message: object, headers: Mapping[str, str]) -> Response:
-    """Return one JSON value."""
-    return responses.response(http, 200, {**JSON_HEADERS, **headers}, json_writer.dumps(message))
-
-
-def empty_response(http: HttpRequest, status: int) -> Response:
-    """Return a status without a body."""
-    return responses.response(http, status, dict(SECURITY_HEADERS), "")
 
 
 def is_unicode(messages: Sequence[Mapping[str, Any]]) -> bool:

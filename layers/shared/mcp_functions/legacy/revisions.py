@@ -24,12 +24,9 @@ INTRODUCED = {
     "lastModified": JUNE,
     "elicitation": JUNE,
     "icons": LATEST,
-    "description": LATEST,  # of an implementation
-    "websiteUrl": LATEST,
     "elicitation.url": LATEST,
     "elicitation.multi": LATEST,  # several choices of a list
     "elicitation.oneOf": LATEST,  # choices with titles; earlier revisions have enumNames
-    "elicitation.default": LATEST,  # of other fields than booleans
     "sampling.tools": LATEST,
     "sampling.context": LATEST,
     "sampling.blocks": LATEST,  # a message of several blocks

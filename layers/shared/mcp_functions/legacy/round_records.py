@@ -26,15 +26,7 @@ MAX_QUESTIONS = 32  # in one round
 
 
 class WaitingCall(NamedTuple):
-    """A call, and how far it has come.
-
-    Attributes:
-        exchange: in which it continues.
-        stream: of the call.
-        step: how many times it has stopped for the client.
-        call: of the client.
-
-    """
+    """A call, the exchange in which it continues, and how many times (`step`) it has stopped for the client."""
 
     exchange: Exchange
     stream: CallStream
@@ -62,19 +54,7 @@ class RoundRecorder:
         answers: Mapping[str, Any] | None,
         notifications: Sequence[Mapping[str, Any]] = (),
     ) -> CallRecord | None:
-        """Run the next round of a claimed call and store its record.
-
-        Args:
-            waiting: the call.
-            mailbox: stores the record.
-            claim: from `Mailbox.claim`.
-            answers: to the questions of the last round; None after a round without questions.
-            notifications: of the last round, which the client has not seen.
-
-        Returns:
-            The record; None if it could not be stored, because the call was cancelled or the table is unavailable.
-
-        """
+        """Run the next round of a claimed call and store its record; None if the record could not be stored."""
         exchange = waiting.exchange
         capabilities = exchange.session.capabilities if exchange.session else {}
         call, outcome = self._runner.call(exchange, waiting.call, capabilities, answers)
@@ -86,7 +66,7 @@ class RoundRecorder:
         except ItemTooLarge:
             record = _over(waiting, [responses.error_message(call.id, ResultLost())])
             stored = mailbox.retry(lambda: mailbox.replace(claim, record), exchange.ends)
-        except McpError as error:  # the lease ends, and the client then gets NotAnsweredInTime
+        except McpError as error:  # the lease ends, and the client then gets OutcomeUnknown
             observability.current().reason = error.reason
             return None
         if not stored:
@@ -111,15 +91,7 @@ class RoundRecorder:
         answers: Mapping[str, Any],
         notifications: Sequence[Mapping[str, Any]] = (),
     ) -> CallRecord:
-        """Return the record that asks the first of a round's questions; the question's id holds the others.
-
-        Args:
-            waiting: the call.
-            questions: that the round has not asked yet, by key.
-            answers: to its earlier questions.
-            notifications: sent before the question.
-
-        """
+        """Return the record that asks the first of a round's questions; the question's id holds the others."""
         step, stream = waiting.step + 1, waiting.stream
         revision, elicitation_id = waiting.exchange.revision, f"{stream.nonce}-{step}"
         translated = [

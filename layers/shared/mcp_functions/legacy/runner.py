@@ -23,51 +23,29 @@ UNAUTHORIZED, FORBIDDEN = 401, 403
 
 
 class ModernServer(NamedTuple):
-    """The server of 2026-07-28 behind the translation.
-
-    Attributes:
-        answer: answers a request.
-        catalog: its tools, prompts and resources.
-        forwards: whether it sends events to other functions, so that each request needs an event.
-
-    """
+    """The server of 2026-07-28 behind the translation."""
 
     answer: Callable[[Request], Result | ForwardedResponse]
-    catalog: Mapping[str, Any]
-    forwards: bool = True
+    catalog: Mapping[str, Any]  # its tools, prompts and resources
+    forwards: bool = True  # whether it sends events to other functions, so that each request needs an event
 
 
 class Call(NamedTuple):
-    """One call of a client, between its rounds. Sealed tokens hold it in this order.
+    """One call of a client, between its rounds. Sealed tokens hold it in this order."""
 
-    Attributes:
-        id: of the client's request.
-        method: one of `CALLS`.
-        params: from `request_translation.modern_params`.
-        state: `requestState` for the next round.
-
-    """
-
-    id: RequestId
-    method: str
-    params: Mapping[str, Any]
-    state: str | None = None
+    id: RequestId  # of the client's request
+    method: str  # one of `CALLS`
+    params: Mapping[str, Any]  # from `request_translation.modern_params`
+    state: str | None = None  # `requestState` for the next round
 
 
 class Outcome(NamedTuple):
-    """The outcome of one modern request.
+    """The outcome of one modern request."""
 
-    Attributes:
-        result: None after an error.
-        error: a JSON-RPC error.
-        notifications: sent before the result.
-        passed: an HTTP response about the caller's access token, which goes to the client unchanged.
-
-    """
-
-    result: Mapping[str, Any] | None = None
-    error: Mapping[str, Any] | None = None
-    notifications: tuple[Mapping[str, Any], ...] = ()
+    result: Mapping[str, Any] | None = None  # None after an error
+    error: Mapping[str, Any] | None = None  # a JSON-RPC error
+    notifications: tuple[Mapping[str, Any], ...] = ()  # sent before the result
+    # an HTTP response about the caller's access token, which goes to the client unchanged
     passed: Mapping[str, Any] | None = None
 
     @property
@@ -81,12 +59,6 @@ class Outcome(NamedTuple):
     def needs_time(self) -> bool:
         """Whether the round ended without a question, only for lack of time."""
         return self.is_unfinished and not self.questions
-
-    @property
-    def state(self) -> str | None:
-        """`requestState` for the next round."""
-        state: str | None = (self.result or {}).get("requestState")
-        return state
 
     @property
     def is_unfinished(self) -> bool:
@@ -110,43 +82,20 @@ class Runner:
         *,
         raise_auth: bool = False,
     ) -> tuple[Call, Outcome]:
-        """Run a call, and further rounds while this exchange has time for them.
-
-        Args:
-            exchange: of the client.
-            call: with the state of its last round.
-            capabilities: what a function may ask the client.
-            answers: to the questions of the last round.
-            raise_auth: see `run`.
-
-        Returns:
-            The call with its new state, and the outcome of its last round.
-
-        """
+        """Run a call, and further rounds while this exchange has time; return its new state and last outcome."""
         notifications: tuple[Mapping[str, Any], ...] = ()
         while True:
             params = _round_params(call, answers)
             outcome = self.run(exchange, call._replace(params=params), capabilities, raise_auth=raise_auth)
             notifications += outcome.notifications
-            call, answers = call._replace(state=outcome.state), None
+            call, answers = call._replace(state=(outcome.result or {}).get("requestState")), None
             if not outcome.needs_time or exchange.deadline - self._now() < MIN_ROUND_SECONDS:
                 return call, outcome._replace(notifications=notifications)
 
     def run(
         self, exchange: Exchange, call: Call, capabilities: Mapping[str, Any], *, raise_auth: bool = False
     ) -> Outcome:
-        """Run one request; `call.state` is not used.
-
-        Args:
-            exchange: of the client.
-            call: id, method and params.
-            capabilities: what a function may ask the client.
-            raise_auth: whether a problem with the access token becomes an HTTP status instead of a JSON-RPC error.
-
-        Raises:
-            Unauthorized, InsufficientScope: only with `raise_auth`.
-
-        """
+        """Run one request; with `raise_auth` a problem with the access token becomes an HTTP status."""
         request = self._request(exchange, call, capabilities)
         try:
             outcome = _outcome(self._server.answer(request), pass_auth=raise_auth)
@@ -156,7 +105,7 @@ class Runner:
             return Outcome(error={"code": InsufficientScope.code, "message": InsufficientScope.sentence})
         except McpError as error:
             gateway.note_error(observability.current(), error)
-            return Outcome(error={"code": error.code, "message": error.message, "data": error.data})
+            return Outcome(error=error.to_json())
         except BaseException as error:  # the client must learn which of its requests crashed
             if is_ctrl_c(error):
                 raise
@@ -234,4 +183,4 @@ def _messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _internal_error() -> Outcome:
-    return Outcome(error={"code": InternalError.code, "message": InternalError.sentence})
+    return Outcome(error=InternalError().to_json())

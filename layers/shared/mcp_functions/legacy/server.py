@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
 from mcp_functions.http import gateway, requests
+from mcp_functions.http.exchange import note_method
+from mcp_functions.http.responses import json
 from mcp_functions.legacy import responses, revisions
 from mcp_functions.legacy.conversations import Conversations
 from mcp_functions.legacy.exchange import SESSION_HEADER, VERSION_HEADER, ExchangeReader
@@ -16,13 +18,11 @@ from mcp_functions.legacy.handshake import Handshake
 from mcp_functions.legacy.mailbox import Mailbox
 from mcp_functions.legacy.message_handler import MessageHandler
 from mcp_functions.legacy.message_kinds import message_kind
-from mcp_functions.legacy.question_policy import QuestionPolicy
 from mcp_functions.legacy.request_handler import HTTP_ERRORS, RequestHandler
 from mcp_functions.legacy.runner import Runner
-from mcp_functions.legacy.stream_events import MAX_POLL_MS
+from mcp_functions.legacy.stream_resumer import MAX_POLL_MS
 from mcp_functions.legacy.token_seals import FETCH_SECONDS, make_token_seals
 from mcp_functions.protocol import headers, json_reader
-from mcp_functions.protocol.constants import CALLS, METHODS
 from mcp_functions.protocol.errors import HeaderMismatch, McpError, TemporarilyUnavailable
 
 if TYPE_CHECKING:
@@ -47,27 +47,18 @@ class LegacyServer:
         self,
         settings: Settings,
         modern: ModernServer,
-        vault: SealFactory | None,
+        seal_factory: SealFactory | None,
         *,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Connect the parts of a deployment; KMS and the table are not used before a client needs them.
-
-        Args:
-            settings: of the deployment.
-            modern: answers the translated requests.
-            vault: seals sessions and questions; None without a key, and then there are none.
-            now: unix seconds, wall clock.
-            sleep: waits some seconds while the table is unavailable.
-
-        """
+        """Connect the parts of a deployment; KMS and the table are not used before a client needs them."""
         self._settings, self._catalog = settings, modern.catalog
-        runner, seals = Runner(modern, now), make_token_seals(vault, settings) if vault else None
+        runner, seals = Runner(modern, now), make_token_seals(seal_factory, settings) if seal_factory else None
         self._exchanges = ExchangeReader(settings, seals, now)
         self._conversations: Conversations | None = None
-        if vault and seals and settings.table:
-            mailbox = _mailbox(settings, vault, now, sleep)
+        if seal_factory and seals and settings.table:
+            mailbox = _mailbox(settings, seal_factory, now, sleep)
             self._conversations = Conversations(
                 seals, mailbox, runner, question_seconds=settings.question_seconds, now=now
             )
@@ -78,15 +69,14 @@ class LegacyServer:
             session_seconds=settings.session_seconds,
             now=now,
         )
-        policy = QuestionPolicy(self._conversations, settings.questions_since)
-        self._messages = MessageHandler(RequestHandler(runner, policy, handshake), self._conversations, now)
+        handler = RequestHandler(runner, handshake, self._conversations, settings.questions_since)
+        self._messages = MessageHandler(handler, self._conversations, now)
 
     def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Answer one HTTP request; None if the modern path must answer or refuse it.
 
         Raises:
             McpError: the HTTP status must show the problem: the access token, the session or a header is invalid.
-
         """
         if http.headers.get(VERSION_HEADER) not in revisions.REVISION_OF_HEADER:
             return None
@@ -115,7 +105,7 @@ class LegacyServer:
             if kind != "request":
                 raise
             gateway.note_error(observability.current(), error)
-            return responses.json_response(http, responses.error_message(body["id"], error), {})
+            return json(http, 200, responses.error_message(body["id"], error))
         if kind == "batch" and not revisions.supports(exchange.revision, "batches"):
             return None
         self._check_headers(http, kind, body)
@@ -142,12 +132,7 @@ class LegacyServer:
         return None if stream is None else responses.stream_response(http, stream, {})
 
     def _check_headers(self, http: HttpRequest, kind: Kind, body: JSONValue) -> None:
-        """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them.
-
-        Raises:
-            HeaderMismatch: a header contradicts the body.
-
-        """
+        """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them."""
         try:
             for message in body if kind == "batch" else [body]:
                 headers.check_repeated(message, http.headers)
@@ -165,11 +150,11 @@ class LegacyServer:
 
 
 def _mailbox(
-    settings: Settings, vault: SealFactory, now: Callable[[], float], sleep: Callable[[float], object]
+    settings: Settings, seal_factory: SealFactory, now: Callable[[], float], sleep: Callable[[float], object]
 ) -> Callable[[], Mailbox]:
     """Return a function that makes the mailbox when it is first needed."""
     seconds = settings.question_seconds + FETCH_SECONDS
-    return gateway.lazy_value(lambda: Mailbox(vault.table(seconds), seconds=seconds, now=now, sleep=sleep))
+    return gateway.lazy_value(lambda: Mailbox(seal_factory.table(seconds), seconds=seconds, now=now, sleep=sleep))
 
 
 def _note_method(kind: Kind, body: JSONValue) -> None:
@@ -179,7 +164,4 @@ def _note_method(kind: Kind, body: JSONValue) -> None:
     elif kind == "response":
         notes.method = ANSWER
     else:
-        method = body["method"]
-        notes.method = method if method in METHODS else observability.UNKNOWN
-        if method in CALLS or method == "completion/complete":
-            notes.handler = observability.UNKNOWN
+        note_method(notes, body["method"])

@@ -40,26 +40,15 @@ NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
 
 
 class Session(NamedTuple):
-    """The facts that a session token holds. The token's format depends on these names.
+    """The facts that a session token holds. The token's format depends on these names."""
 
-    Attributes:
-        id: 16 random bytes as base64url; it stays the same for the whole session.
-        revision: the negotiated revision.
-        declared: letters of `DECLARABLE`.
-        client: name and version that the client gave; only for the author's functions.
-        level: the lowest level of log messages that the client wants.
-        principal: digest of the caller who started the session; None on a server without sign-in.
-        ends: unix seconds.
-
-    """
-
-    id: str
+    id: str  # 16 random bytes as base64url; it stays the same for the whole session
     revision: str
-    declared: str
-    client: tuple[str, str]
-    level: str
-    principal: str | None
-    ends: int
+    declared: str  # letters of `DECLARABLE`
+    client: tuple[str, str]  # name and version that the client gave; only for the author's functions
+    level: str  # the lowest level of log messages that the client wants
+    principal: str | None  # digest of the caller who started the session; None on a server without sign-in
+    ends: int  # unix seconds
 
     @property
     def resumes_streams(self) -> bool:
@@ -92,23 +81,12 @@ def new_session(params: Mapping[str, Any], revision: str, principal: str | None,
 
 
 def seal_session(session: Session, seal: TokenSeal) -> str:
-    """Return the session id that holds a session.
-
-    Raises:
-        TemporarilyUnavailable, Misconfigured: no key is available.
-
-    """
+    """Return the session id that holds a session."""
     return seal.seal({"v": 1, **session._asdict()})
 
 
 def open_session(token: str, seal: TokenSeal, principal: str | None, *, payer: str, now: float) -> Session:
-    """Return the session that a session id holds.
-
-    Raises:
-        SessionNotFound: the id is invalid, expired, or belongs to another caller. The client cannot tell which.
-        TemporarilyUnavailable, Misconfigured: no key is available.
-
-    """
+    """Return the session that an id holds. An id that is invalid, expired or another caller's is a SessionNotFound."""
     try:
         claims = seal.open(token, payer)
     except InvalidRequestState as error:

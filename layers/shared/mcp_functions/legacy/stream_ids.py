@@ -10,6 +10,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.legacy.errors import SessionNotFound, UnknownQuestion
 from mcp_functions.legacy.runner import Call
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url, dumps
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.token_seals import TokenSeal
+    from mcp_functions.protocol.errors import InvalidRequest
     from mcp_functions.protocol.wire_types import RequestId
 
 _NONCE_BYTES = 12
@@ -26,72 +28,39 @@ _ITEM_BYTES = 24  # of the digest that names the mailbox's item
 
 
 class CallStream(NamedTuple):
-    """The event streams of one waiting call.
+    """The event streams of one waiting call."""
 
-    Attributes:
-        session: the session's id.
-        request: the id of the client's request.
-        nonce: distinguishes this call from an earlier one with the same id.
-        principal: digest of the caller.
-        ends: unix seconds until which an answer counts.
-
-    """
-
-    session: str
-    request: RequestId
-    nonce: str
-    principal: str | None
-    ends: int
+    session: str  # the session's id
+    request: RequestId  # the id of the client's request
+    nonce: str  # distinguishes this call from an earlier one with the same id
+    principal: str | None  # digest of the caller
+    ends: int  # unix seconds until which an answer counts
 
     @property
     def item_name(self) -> str:
         """The name of the mailbox's item; others cannot guess it, and a cancellation can compute it."""
         return item_name(self.session, self.request)
 
-    def belongs_to(self, exchange: Exchange) -> bool:
-        """Whether this caller started the stream in this session."""
-        session = exchange.session
-        return session is not None and (self.session, self.principal) == (session.id, exchange.principal)
-
 
 class StreamPosition(NamedTuple):
-    """The position of an event in a stream.
+    """The position of an event in a stream."""
 
-    Attributes:
-        stream: of the event.
-        step: how many times the call had stopped for the client before this event.
-        polls: how often the client has asked since, without news.
-        last: whether no event follows.
-
-    """
-
-    stream: CallStream
-    step: int
-    polls: int = 0
-    last: bool = False
+    stream: CallStream  # of the event
+    step: int  # how many times the call had stopped for the client before this event
+    polls: int = 0  # how often the client has asked since, without news
+    last: bool = False  # whether no event follows
 
 
 class PendingQuestion(NamedTuple):
-    """One question to a client, with all the data that the call needs to continue after the answer.
+    """One question to a client, with all the data that the call needs to continue after the answer."""
 
-    Attributes:
-        stream: of the call.
-        step: of the stream.
-        key: of the question in its round.
-        method: of the question.
-        call: the call that asks.
-        answers: to earlier questions of the round.
-        rest: the round's remaining questions, by key.
-
-    """
-
-    stream: CallStream
-    step: int
-    key: str
-    method: str
-    call: Call
-    answers: Mapping[str, Any]
-    rest: Mapping[str, Any]
+    stream: CallStream  # of the call
+    step: int  # of the stream
+    key: str  # of the question in its round
+    method: str  # of the question
+    call: Call  # the call that asks
+    answers: Mapping[str, Any]  # to earlier questions of the round
+    rest: Mapping[str, Any]  # the round's remaining questions, by key
 
 
 def new_stream(exchange: Exchange, request: RequestId, *, ends: int) -> CallStream:
@@ -112,49 +81,39 @@ def item_name(session: str, request: RequestId) -> str:
 
 
 def seal_event_id(position: StreamPosition, seal: TokenSeal) -> str:
-    """Return the event id of a position.
-
-    Raises:
-        StateTooLarge: the client's request id is too long for a header.
-        TemporarilyUnavailable, Misconfigured: no key is available.
-
-    """
+    """Return the event id of a position; StateTooLarge if the client's request id is too long for a header."""
     return seal.seal({**position._asdict(), "stream": position.stream})
 
 
-def open_event_id(token: str, seal: TokenSeal, payer: str) -> StreamPosition:
-    """Return the position that an event id holds.
-
-    Raises:
-        InvalidRequestState: the id is invalid.
-        TemporarilyUnavailable, Misconfigured: no key is available.
-
-    """
-    claims = seal.open(token, payer)
-    return StreamPosition(CallStream(*claims.pop("stream")), **claims)
+def open_event_id(token: str, seal: TokenSeal, exchange: Exchange) -> StreamPosition:
+    """Return the position that an event id holds; SessionNotFound if this client did not receive the event."""
+    stream, claims = _open(token, seal, exchange, "event", SessionNotFound)
+    return StreamPosition(stream, **claims)
 
 
 def seal_question_id(question: PendingQuestion, seal: TokenSeal) -> str:
-    """Return the JSON-RPC id of a question.
-
-    Raises:
-        StateTooLarge: the call and its answers are too large for an id.
-        TemporarilyUnavailable, Misconfigured: no key is available.
-
-    """
+    """Return the JSON-RPC id of a question; StateTooLarge if the call and its answers do not fit into it."""
     return seal.seal({**question._asdict(), "stream": question.stream, "call": question.call})
 
 
-def open_question_id(token: object, seal: TokenSeal, payer: str) -> PendingQuestion:
-    """Return the question that a JSON-RPC id holds.
+def open_question_id(token: object, seal: TokenSeal, exchange: Exchange) -> PendingQuestion:
+    """Return the question that a JSON-RPC id holds; UnknownQuestion if this server did not ask this client."""
+    stream, claims = _open(token, seal, exchange, "question", UnknownQuestion)
+    return PendingQuestion(stream, call=Call(*claims.pop("call")), **claims)
 
-    Raises:
-        InvalidRequestState: the id is invalid.
-        TemporarilyUnavailable, Misconfigured: no key is available.
 
-    """
+def _open(
+    token: object, seal: TokenSeal, exchange: Exchange, kind: str, refusal: type[InvalidRequest]
+) -> tuple[CallStream, dict[str, Any]]:
+    """Return the stream and the other claims of an id; refuse an id that is invalid or another client's."""
     if not isinstance(token, str):
-        reason = "not_a_token"
-        raise InvalidRequestState(reason)
-    claims = seal.open(token, payer)
-    return PendingQuestion(CallStream(*claims.pop("stream")), call=Call(*claims.pop("call")), **claims)
+        raise refusal(reason=f"{kind}_not_a_token")
+    try:
+        claims = seal.open(token, exchange.payer)
+    except InvalidRequestState as error:
+        raise refusal(reason=f"{kind}_{error.reason}") from None
+    stream = CallStream(*claims.pop("stream"))
+    session = exchange.session
+    if session is None or (stream.session, stream.principal) != (session.id, exchange.principal):
+        raise refusal(reason=f"{kind}_session")
+    return stream, claims

@@ -5,22 +5,60 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_functions import observability
-from mcp_functions.legacy import stream_ids
-from mcp_functions.legacy.errors import QuestionExpired, SessionNotFound
+from mcp_functions.legacy import responses, stream_ids
+from mcp_functions.legacy.errors import QuestionExpired
+from mcp_functions.legacy.responses import StreamEvent
 from mcp_functions.legacy.round_records import WaitingCall
-from mcp_functions.legacy.stream_events import DELIVERABLE, MAX_POLL_MS, MIN_POLL_MS, StreamEvents, error_events
-from mcp_functions.protocol.errors import InvalidRequestState, McpError, OutcomeUnknown, TemporarilyUnavailable
+from mcp_functions.legacy.stream_ids import StreamPosition
+from mcp_functions.protocol.errors import InternalError, McpError, OutcomeUnknown, TemporarilyUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
-    from mcp_functions.legacy.responses import StreamEvent
+    from mcp_functions.legacy.mailbox import CallRecord, Mailbox, StoredRecord
     from mcp_functions.legacy.round_records import RoundRecorder
     from mcp_functions.legacy.runner import Call
-    from mcp_functions.legacy.stream_ids import StreamPosition
     from mcp_functions.legacy.token_seals import TokenSeal
+    from mcp_functions.protocol.wire_types import RequestId
+
+MIN_POLL_MS, MAX_POLL_MS, POLL_GROWTH = 500, 5000, 1.4  # the pause before a client returns; it grows with each poll
+MAX_POLLS = 7  # the pause no longer grows after these
+DELIVERABLE = ("asked", "over")  # phases that have messages for the client
+INVALID_UNICODE = "the function returned half of a surrogate pair"
+
+
+class StreamEvents:
+    """Writes the events of waiting calls."""
+
+    def __init__(self, seal: TokenSeal) -> None:
+        """Use the seal of event ids."""
+        self._seal = seal
+
+    def of_record(self, position: StreamPosition, record: CallRecord) -> tuple[StreamEvent, ...]:
+        """Return the events that follow a position: an id to resume from, the messages, and the new position."""
+        if record.phase not in DELIVERABLE:
+            return self.poll_again(position, MIN_POLL_MS)
+        if not responses.is_unicode(record.messages):  # Lambda's runtime cannot encode this
+            observability.current().reason = INVALID_UNICODE
+            return error_events(position.stream.request, InternalError())
+        first = StreamEvent(None, self._event_id(position._replace(polls=0)), MIN_POLL_MS)
+        *before, last = record.messages
+        reached = StreamPosition(position.stream, record.step, last=record.phase == "over")
+        return (first, *map(StreamEvent, before), StreamEvent(last, self._event_id(reached)))
+
+    def poll_again(self, position: StreamPosition, milliseconds: int) -> tuple[StreamEvent, ...]:
+        """Return the event after which the client polls again, after a pause."""
+        polls = min(position.polls + 1, MAX_POLLS)
+        return (StreamEvent(None, self._event_id(position._replace(polls=polls)), milliseconds),)
+
+    def poll_slower(self, position: StreamPosition) -> tuple[StreamEvent, ...]:
+        """Return the event after which the client polls again; each poll makes the pause longer."""
+        pause = int(MIN_POLL_MS * POLL_GROWTH**position.polls)
+        return self.poll_again(position, min(MAX_POLL_MS, pause))
+
+    def _event_id(self, position: StreamPosition) -> str:
+        return stream_ids.seal_event_id(position, self._seal)
 
 
 class StreamResumer:
@@ -34,13 +72,8 @@ class StreamResumer:
         self._recorder, self._now = recorder, now
 
     def resume(self, exchange: Exchange, last_event_id: str) -> Sequence[StreamEvent] | None:
-        """Return the events after an event; None if no event can follow it.
-
-        Raises:
-            SessionNotFound: this client did not receive the event.
-
-        """
-        position = self._position(exchange, last_event_id)
+        """Return the events after an event; None if no event can follow it."""
+        position = stream_ids.open_event_id(last_event_id, self._seal, exchange)
         if position.last:
             return None
         notes = observability.current()
@@ -56,16 +89,6 @@ class StreamResumer:
         if stored is None:
             return _expired(position, "nothing_waits")
         return self._following(exchange, position, stored)
-
-    def _position(self, exchange: Exchange, event_id: str) -> StreamPosition:
-        try:
-            position = stream_ids.open_event_id(event_id, self._seal, exchange.payer)
-        except InvalidRequestState as error:
-            raise SessionNotFound(reason=f"event_{error.reason}") from None
-        if not position.stream.belongs_to(exchange):
-            reason = "event_session"
-            raise SessionNotFound(reason=reason)
-        return position
 
     def _following(self, exchange: Exchange, position: StreamPosition, stored: StoredRecord) -> Sequence[StreamEvent]:
         record = stored.record
@@ -108,3 +131,8 @@ class StreamResumer:
 def _expired(position: StreamPosition, reason: str) -> Sequence[StreamEvent]:
     observability.current().reason = reason
     return error_events(position.stream.request, QuestionExpired())
+
+
+def error_events(request: RequestId, error: McpError) -> tuple[StreamEvent, ...]:
+    """Return an error without an event id, because no event follows it."""
+    return (StreamEvent(responses.error_message(request, error)),)

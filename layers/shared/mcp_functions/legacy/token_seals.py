@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.seal.codec_adapter import CodecAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.seal.envelope import Codec, Envelope
+    from mcp_functions.seal.envelope import Codec
     from mcp_functions.settings import Settings
 
 SESSION, EVENT, QUESTION = b"ks1/session", b"ks1/event", b"ks1/question"
@@ -25,8 +26,7 @@ class TokenSeal:
 
     def __init__(self, codec: Codec, label: bytes) -> None:
         """Use a codec for one kind of token. An author's codec ignores labels, so the label is also sealed inside."""
-        self._codec, self._prefix = codec, label + b"\0"
-        self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
+        self._codec, self._prefix = CodecAdapter(codec), label + b"\0"
 
     def seal(self, claims: Mapping[str, Any]) -> str:
         """Return a token that holds the claims.
@@ -34,38 +34,22 @@ class TokenSeal:
         Raises:
             StateTooLarge: the token would be too long for its place in the message.
             TemporarilyUnavailable, Misconfigured: no key is available.
-
         """
         return self._codec.seal(self._prefix + dumps(claims).encode("utf-8", "surrogatepass"))
 
     def open(self, token: str, payer: str) -> dict[str, Any]:
-        """Return the claims of a token.
-
-        Args:
-            token: from the client.
-            payer: the key of the failure budget that an unknown data key is charged to.
+        """Return the claims of a token. A failed unwrap is charged to `payer`.
 
         Raises:
             InvalidRequestState: this seal did not make the token.
             TemporarilyUnavailable, Misconfigured: no key is available.
-
         """
-        plaintext = self._envelope.unseal(token, caller=payer) if self._envelope else self._unseal(token)
+        plaintext = self._codec.unseal(token, caller=payer)
         if not plaintext.startswith(self._prefix):
             reason = "label"
             raise InvalidRequestState(reason)
         claims: dict[str, Any] = json.loads(plaintext.removeprefix(self._prefix).decode("utf-8", "surrogatepass"))
         return claims
-
-    def _unseal(self, token: str) -> bytes:
-        """Open a token with the author's codec; any unexpected exception makes the token invalid."""
-        try:
-            return bytes(self._codec.unseal(token))
-        except (TemporarilyUnavailable, Misconfigured):
-            raise
-        except Exception:  # noqa: BLE001 - an author's codec may raise anything, with secrets in its text
-            reason = "codec"
-            raise InvalidRequestState(reason) from None
 
 
 class TokenSeals(NamedTuple):
@@ -76,11 +60,11 @@ class TokenSeals(NamedTuple):
     questions: TokenSeal
 
 
-def make_token_seals(vault: SealFactory, settings: Settings) -> TokenSeals:
+def make_token_seals(seal_factory: SealFactory, settings: Settings) -> TokenSeals:
     """Return the seals; no key is fetched yet. A question's id comes back in a request body, beside the answer."""
 
     def make(label: bytes, max_age: int, max_chars: int) -> TokenSeal:
-        return TokenSeal(vault.seal(label, max_age=max_age, max_chars=max_chars), label)
+        return TokenSeal(seal_factory.seal(label, max_age=max_age, max_chars=max_chars), label)
 
     kept = settings.question_seconds + FETCH_SECONDS
     max_question = max(1, min(MAX_QUESTION, settings.max_body_bytes // 2))

@@ -92,5 +92,5 @@ def _auth(url: str, issuer: Issuer | None, functions: Mapping[str, Function]) ->
 def _lines(function: Function) -> list[str]:
     if not function.handlers:
         return [f"  function   {function.folder}"]
-    named = [(KINDS[handler.kind], str(handler.key), handler.asks) for handler in function.handlers]
+    named = [(KINDS[handler.kind], str(handler.key), handler.needs_state) for handler in function.handlers]
     return [f"  {kind:<9}  {key:<32}{'may ask' if asks else ''}".rstrip() for kind, key, asks in named]

@@ -38,13 +38,7 @@ class Logger(Protocol):
 
 
 def tell(notes: Notes, logger: Logger | None = None) -> None:
-    """Write the line of one request: at INFO, or at ERROR if the operator or the author has to act.
-
-    Args:
-        notes: on the request.
-        logger: of the author; None: the package's own.
-
-    """
+    """Write the line of one request: at INFO, or at ERROR if the operator or the author has to act."""
     level = level_of(notes)
     if logger is None and not log.isEnabledFor(level):
         return

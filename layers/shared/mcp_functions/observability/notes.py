@@ -37,7 +37,7 @@ class Notes:
         handler: its name in the catalog, else "unknown"; None if the request has no name.
         round: of the conversation, from 1.
         flow: the conversation's name, which is told as a digest.
-        payer: who is charged for unwraps (`request_state.caller_id`); never told.
+        payer: who is charged for unwraps (`claims.caller_id`); never told.
         jti: names the presented state, once that proved authentic; told as base64url.
         outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
         code: of the JSON-RPC error.
@@ -77,14 +77,6 @@ class Notes:
     correlation_id: object = None
     request_id: object = None
     traceparent: object = None
-
-    @classmethod
-    def of(cls, **known: object) -> Notes:
-        """Return notes with these attributes."""
-        notes = cls()
-        for name, value in known.items():
-            setattr(notes, name, value)
-        return notes
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
         """Set the outcome, unless an earlier one of the same batch is worse."""

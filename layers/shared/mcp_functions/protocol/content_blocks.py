@@ -72,13 +72,11 @@ def contents(value: object, uri: str) -> JSONObject:
     """
     if role(value) != CONTENTS:
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
-        message = f"{type_name(value)} is no part of a resource: it returns {allowed}"
-        raise DeveloperError(message)
+        raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
     is_without_uri = name(value) == "ReadResourceContents"
     written = _with_uri(cast("_ReadContents", value), uri) if is_without_uri else to_wire(value)
     if not _is_contents(written):
-        message = f"{type_name(value)} needs a uri, and text or bytes"
-        raise DeveloperError(message)
+        raise DeveloperError(rule=f"{type_name(value)} needs a uri, and text or bytes")
     return written
 
 
@@ -96,12 +94,10 @@ def messages(value: object) -> list[JSONObject]:
     if isinstance(value, str) or part == CONTENT:
         return [{"role": "user", "content": block(value)}]
     if part != MESSAGE:
-        error = f"a prompt returns text, messages or content, not {type_name(value)}"
-        raise DeveloperError(error)
+        raise DeveloperError(rule=f"a prompt returns text, messages or content, not {type_name(value)}")
     message = cast("_Message", value)
     if message.role not in ("user", "assistant"):
-        error = f'the role of a {name(value)} is "user" or "assistant"'
-        raise DeveloperError(error)
+        raise DeveloperError(rule=f'the role of a {name(value)} is "user" or "assistant"')
     blocks = message.content if isinstance(message.content, list | tuple) else [message.content]
     return [{"role": message.role, "content": block(each)} for each in blocks]
 

@@ -52,6 +52,11 @@ class McpError(Exception):
         self.id = id
         self.headers = headers or {}
 
+    def to_json(self) -> dict[str, object]:
+        """Return the `error` member of a JSON-RPC response."""
+        members = {"code": self.code, "message": self.message}
+        return members if self.data is None else {**members, "data": self.data}
+
 
 # ---- The request is not valid
 
@@ -231,18 +236,6 @@ class ResultTooLarge(InternalError):
     def __init__(self, megabytes: int) -> None:
         """Name the limit."""
         super().__init__(f"The result is larger than this server can send ({megabytes} MB)")
-
-
-class TaskResultTooLarge(InternalError):
-    """The result does not fit into the table item of its task."""
-
-    sentence = "The result is larger than a task can keep (about 290 KB)"
-
-
-class WorkerGaveUp(InternalError):
-    """Several workers in succession ended at the same step. The log of the worker's function has the cause."""
-
-    sentence = "The task was begun again and again, and never came further"
 
 
 class Misconfigured(InternalError):

@@ -50,20 +50,18 @@ def admit(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     check_repeated(message, headers)
     method, params = message["method"], message["params"]
     version = _requested_version(message)
-    _require("MCP-Protocol-Version", headers)
-    _require("Mcp-Method", headers)
+    required = ["MCP-Protocol-Version", "Mcp-Method"]
     if method in CALLS and isinstance(params.get(CALLS[method]), str):
-        _require("Mcp-Name", headers)
+        required.append("Mcp-Name")
+    for name in required:
+        if name.lower() not in headers:
+            raise HeaderMismatch(message=f"The header {name} is missing")
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
 
 
 def check_repeated(message: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     """Check that no header contradicts the body, in any revision. A missing header contradicts nothing.
-
-    Args:
-        message: one JSON-RPC message.
-        headers: of the HTTP request, names in lower case.
 
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
@@ -152,11 +150,6 @@ def declared(schema: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], str]
 def check_parameters(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
     """Check that every `Mcp-Param-*` header has the value of its argument.
 
-    Args:
-        parameters: what `declared` found in the schema.
-        arguments: of the call.
-        headers: of the HTTP request, names in lower case.
-
     Raises:
         HeaderMismatch: a header is missing, superfluous, malformed, or different. The message names it.
 
@@ -166,8 +159,7 @@ def check_parameters(parameters: HeaderParameters, arguments: Mapping[str, Any],
         if value is not None:
             _check_equal(name, headers.get(name), _to_text(value), is_integer=type_ == "integer")
         elif name in headers:
-            text = f"The header {name} is there, but the argument is not"
-            raise HeaderMismatch(text)
+            raise HeaderMismatch(message=f"The header {name} is there, but the argument is not")
 
 
 def check_sent_parameters(
@@ -202,11 +194,9 @@ def _check_meta(message: JSONRPCRequest) -> str:
         raise InvalidParams(text)
     version = meta.get(META_PROTOCOL_VERSION)
     if not isinstance(version, str):
-        text = f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
-        raise InvalidParams(text)
+        raise InvalidParams(message=f"params._meta must hold {META_PROTOCOL_VERSION}, a string")
     if not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
-        text = f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
-        raise InvalidParams(text)
+        raise InvalidParams(message=f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object")
     return version
 
 
@@ -220,27 +210,18 @@ def _name_in(method: object, params: Mapping[str, Any]) -> object:
     return None
 
 
-def _require(name: str, headers: Mapping[str, str]) -> None:
-    if name.lower() not in headers:
-        text = f"The header {name} is missing"
-        raise HeaderMismatch(text)
-
-
 def _check_equal(name: str, value: str | None, expected: str, *, is_integer: bool = False) -> None:
     if value is None:
-        text = f"The header {name} is missing"
-        raise HeaderMismatch(text)
+        raise HeaderMismatch(message=f"The header {name} is missing")
     try:
         decoded = decode(value)
     except ValueError:
-        text = f"The header {name} is not valid base64"
-        raise HeaderMismatch(text) from None
+        raise HeaderMismatch(message=f"The header {name} is not valid base64") from None
     if is_integer and decoded != expected:
         # Server/tools: "integer values SHOULD be compared numerically", so 42.0 equals 42.
         decoded = re.sub(WHOLE_NUMBER, r"\1", decoded)
     if decoded != expected:
-        text = f"The header {name} does not say what the body says"
-        raise HeaderMismatch(text)
+        raise HeaderMismatch(message=f"The header {name} does not say what the body says")
 
 
 def _at(path: tuple[str, ...], arguments: JSONValue) -> JSONValue:

@@ -71,24 +71,14 @@ ICON: Members = {
 }
 
 
-def read_tool_annotations(value: object) -> dict[str, Any]:
-    """Read the hints about the effects of a tool (ToolAnnotations).
+def read_annotations(value: object, known: Members = CONTENT) -> dict[str, Any]:
+    """Read the hints about the audience of content (Annotations), or with TOOL those about a tool's effects.
 
     Raises:
         TypeError: a hint is unknown, or has a value that it cannot have.
 
     """
-    return _members("annotations", value, TOOL)
-
-
-def read_annotations(value: object) -> dict[str, Any]:
-    """Read the hints about the audience of content or of a resource (Annotations).
-
-    Raises:
-        TypeError: a hint is unknown, or has a value that it cannot have.
-
-    """
-    return _members("annotations", value, CONTENT)
+    return _members("annotations", value, known)
 
 
 def read_icons(value: object) -> list[dict[str, Any]] | None:

@@ -47,8 +47,7 @@ def loads(text: str | bytes) -> JSONValue:
     except (ValueError, RecursionError) as error:
         raise ParseError(reason=type(error).__name__) from None
     if string.count("[") + string.count("{") > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
-        message = f"JSON is nested deeper than {MAX_DEPTH} levels"
-        raise ParseError(message)
+        raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
     if "\\ud" in string or "\\uD" in string:
         _check_unicode(value)
     return value
@@ -104,16 +103,14 @@ def by_level(value: object) -> Iterator[list[Any]]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        message = "A JSON object holds the same key twice"
-        raise ParseError(message)
+        raise ParseError(message="A JSON object holds the same key twice")
     return members
 
 
 def _float(text: str) -> int | float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
-        message = "A JSON number is too large"
-        raise ParseError(message)
+        raise ParseError(message="A JSON number is too large")
     return int(value) if value.is_integer() and abs(value) <= MAX_EXACT else value
 
 
@@ -124,8 +121,7 @@ def _integer(text: str) -> int:
 
 
 def _constant(_name: str) -> NoReturn:
-    message = "NaN and Infinity are not JSON"
-    raise ParseError(message)
+    raise ParseError(message="NaN and Infinity are not JSON")
 
 
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_int=_integer, parse_constant=_constant)
@@ -144,5 +140,4 @@ def _check_unicode(value: object) -> None:
             elif isinstance(item, list):
                 pending += item
     except UnicodeEncodeError:
-        message = "A JSON string holds half of a surrogate pair"
-        raise ParseError(message) from None
+        raise ParseError(message="A JSON string holds half of a surrogate pair") from None

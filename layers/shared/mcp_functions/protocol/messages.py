@@ -131,8 +131,7 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
 
     """
     if isinstance(value, list):
-        text = "Batches are not part of this revision: send one request"
-        raise InvalidRequest(text)
+        raise InvalidRequest(message="Batches are not part of this revision: send one request")
     if not isinstance(value, dict):
         raise InvalidRequest
     if value.get("jsonrpc") != "2.0" or not isinstance(value.get("method"), str):
@@ -143,8 +142,7 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
         too_long = f"The request id is longer than {MAX_ID} characters"
         raise InvalidRequest(too_long if isinstance(id_, str) else "The request id must be a string or an integer")
     if not isinstance(value.setdefault("params", {}), dict):
-        text = "params must be an object"
-        raise InvalidRequest(text, id=id_)
+        raise InvalidRequest(message="params must be an object", id=id_)
     return cast("JSONRPCRequest | JSONRPCNotification", value)
 
 
@@ -162,7 +160,6 @@ def is_id(value: object) -> bool:
 
 def _refuse_other_message(value: dict[str, Any]) -> None:
     if value.get("jsonrpc") == "2.0" and ("result" in value or "error" in value):
-        text = "A server of this revision sends no requests, so it takes no responses"
-        raise InvalidRequest(text)
+        raise InvalidRequest(message="A server of this revision sends no requests, so it takes no responses")
     id_ = value.get("id")
     raise InvalidRequest(id=id_ if is_id(id_) else None)

@@ -147,8 +147,7 @@ def _whole_result(value: object) -> dict[str, Any]:
     from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - the author of a result has imported it
 
     if not hasattr(value, "content"):
-        rule = f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL}"
-        raise DeveloperError(rule)
+        raise DeveloperError(rule=f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL}")
     content = [value.content] if isinstance(value.content, str) else value.content
     result = {
         "content": _blocks(content),
@@ -175,5 +174,4 @@ def _json(value: object, allowed: str) -> tuple[Any, str]:
         reason = type_name(value)
     except ValueError:
         reason = f"{type_name(value)} with NaN, Infinity or too many digits"
-    rule = f"JSON cannot carry what the function returned ({reason}): {allowed}"
-    raise DeveloperError(rule)
+    raise DeveloperError(rule=f"JSON cannot carry what the function returned ({reason}): {allowed}")

@@ -1,11 +1,11 @@
-"""The objects that a handler receives after `*`: the type of a parameter names the capability.
+"""The declarations after `*` in a signature: capabilities, by the types of the parameters, and questions (`Ask`).
 
-A Lambda needs keys if one of its handlers has a capability with `asks`, because its rounds can end with a sealed state.
+A Lambda needs keys if one of its handlers has a capability with `needs_state`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from typing import Self
@@ -19,22 +19,39 @@ class Capability:
     """The base of all capabilities. Each belongs to one round.
 
     Attributes:
-        asks: whether it can end a round.
+        needs_state: whether it can end a round, so that its Lambda has to seal a state.
         low_level: whether it is for functions that return InputRequiredResult.
+        logs: whether it sends log messages, so that the server advertises them.
 
     """
 
-    asks: ClassVar[bool] = False
+    needs_state: ClassVar[bool] = False
     low_level: ClassVar[bool] = False
+    logs: ClassVar[bool] = False
 
     def __init__(self, round_: Round) -> None:
         """Take the round."""
         self._round = round_
 
     @classmethod
+    def check(cls, parameter: str, _args: tuple[Any, ...]) -> None:
+        """Refuse a parameter of a signature whose brackets are wrong, with a TypeError."""
+
+    @classmethod
     def of(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
         """Make it for one round; `_args` are the types in its brackets in the signature."""
         return cls(round_)
+
+
+class Ask(NamedTuple):
+    """Declares a question in the signature, after `*`: `how: Annotated[Resolution, Ask("How was it resolved?")]`.
+
+    The questions of a signature are asked together, before the function runs; the model does not see them. With
+    `Annotated[Resolution | None, Ask(…)]` the value is None if the user declines. In the message, an argument replaces
+    `{name}`.
+    """
+
+    message: str
 
 
 class Caller(Capability):

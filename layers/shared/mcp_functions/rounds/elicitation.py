@@ -1,17 +1,17 @@
-"""Questions inline: to the user (`Elicit`, `Ask`), to the client's model (`Sample`), to the client (`ListRoots`)."""
+"""Questions inline: to the user (`Elicit`), to the client's model (`Sample`), to the client (`ListRoots`)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from mcp_functions.protocol.errors import NotAnswered
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import (
-    CreateMessageRequest,
-    ElicitRequest,
-    ListRootsRequest,
     form_request,
     missing_capabilities,
+    roots_request,
+    sampling_request,
+    url_request,
 )
 from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.schemas import forms
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.wire_types import JSONObject, JSONValue
+    from mcp_functions.rounds.low_level import CreateMessageRequest
     from mcp_functions.rounds.round import Round
 
 Form = TypeVar("Form")
@@ -46,33 +47,24 @@ class Cancelled(NotAnswered):
     did = "dismissed without answering"
 
 
-class Ask(NamedTuple):
-    """Declares a question in the signature, after `*`: `how: Annotated[Resolution, Ask("How was it resolved?")]`.
-
-    The questions of a signature are asked together, before the function runs; the model does not see them. With
-    `Annotated[Resolution | None, Ask(…)]` the value is None if the user declines. `{name}` in the message stands for
-    an argument.
-    """
-
-    message: str
-
-
-class AnyQuestion(Protocol[Answer_co]):
-    """Anything that `elicit.together` can ask."""
+class AnyQuestion(Generic[Answer_co]):
+    """Anything that `elicit.together` can ask; the type in brackets is that of the answer."""
 
     def to_wire(self, *, camel_case: bool) -> WireQuestion:
         """Return the question for the client."""
-
-    def answer(self) -> Answer_co:
-        """Declare the type of the answer, for type checkers."""
+        raise NotImplementedError
 
 
-class Question(NamedTuple, Generic[Form]):
+class Question(AnyQuestion[Form]):
     """One form among several: `elicit.together(Question("where", "Where to?", City), …)`."""
 
-    key: str
-    message: str
-    form: TypeForm[Form]
+    def __init__(self, key: str, message: str, form: TypeForm[Form]) -> None:
+        """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
+        self.key, self.message, self.form = key, message, form
+
+    def formatted(self, arguments: Mapping[str, Any]) -> Question[Form]:
+        """Return the question with arguments in place of `{name}` in its message."""
+        return Question(self.key, self.message.format(**arguments), self.form)
 
     def to_wire(self, *, camel_case: bool) -> WireQuestion:
         """Return the question for the client."""
@@ -84,12 +76,8 @@ class Question(NamedTuple, Generic[Form]):
 
         return WireQuestion(self.key, form_request(self.message, form), read)
 
-    def answer(self) -> Form:
-        """Declare the type of the answer, for type checkers."""
-        raise NotImplementedError
 
-
-class SampleQuestion:
+class SampleQuestion(AnyQuestion["dict[str, Any]"]):
     """One question to the client's model among several."""
 
     def __init__(self, key: str, request: CreateMessageRequest) -> None:
@@ -100,12 +88,8 @@ class SampleQuestion:
         """Return the question for the client."""
         return WireQuestion(self.key, self.request.wire(), _read_message)
 
-    def answer(self) -> dict[str, Any]:
-        """Declare the type of the answer, for type checkers."""
-        raise NotImplementedError
 
-
-class RootsQuestion:
+class RootsQuestion(AnyQuestion["list[dict[str, Any]]"]):
     """The question for the client's roots among several."""
 
     def __init__(self, key: str = "roots") -> None:
@@ -114,17 +98,13 @@ class RootsQuestion:
 
     def to_wire(self, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - there are no forms in it
         """Return the question for the client."""
-        return WireQuestion(self.key, ListRootsRequest().wire(), _read_roots)
-
-    def answer(self) -> list[dict[str, Any]]:
-        """Declare the type of the answer, for type checkers."""
-        raise NotImplementedError
+        return WireQuestion(self.key, roots_request(), _read_roots)
 
 
 class Elicit(Capability):
     """Asks the user: `seat = elicit("seat", "Where would you like to sit?", Literal["window", "aisle"])`."""
 
-    asks = True
+    needs_state = True
 
     def __call__(self, key: str, message: str, form: TypeForm[Form]) -> Form:
         """Return the user's answer as a value of the form's type, in this round or a later one.
@@ -190,9 +170,9 @@ class Elicit(Capability):
         def read(response: Mapping[str, Any]) -> None:
             _check_accepted(key, message, response)
 
-        with self._round.rules():
-            request = ElicitRequest.url(message, url).wire()
-        self._round.ask(WireQuestion(key, request, read, once=True))
+        with self._round.noting_errors():
+            request = url_request(message, url)
+        self._round.ask(WireQuestion(key, request, read, read_once=True))
 
     @property
     def possible(self) -> bool:
@@ -205,14 +185,14 @@ class Elicit(Capability):
         return _possible(self._round, {"method": "elicitation/create", "params": {"mode": "url"}})
 
     def _asking(self, question: AnyQuestion[Any]) -> WireQuestion:
-        with self._round.rules():
+        with self._round.noting_errors():
             return question.to_wire(camel_case=self._round.request.camel_case)
 
 
 class Sample(Capability):
     """Asks the client's model: `message = sample("key", "Summarise …", max_tokens=200)`."""
 
-    asks = True
+    needs_state = True
 
     def __call__(
         self,
@@ -232,8 +212,8 @@ class Sample(Capability):
             options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
 
         """
-        question = SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options))
-        (message,) = self._round.ask(question.to_wire(camel_case=False))
+        request = sampling_request(messages, max_tokens, options)
+        (message,) = self._round.ask(WireQuestion(key, request, _read_message))
         result: JSONObject = message
         return result
 
@@ -246,7 +226,7 @@ class Sample(Capability):
 class ListRoots(Capability):
     """Asks the client for its roots: `for root in list_roots(): …`."""
 
-    asks = True
+    needs_state = True
 
     def __call__(self, key: str = "roots") -> list[JSONObject]:
         """Return the client's roots, each with a `uri`, in this round or a later one; validate paths within them."""

@@ -1,141 +1,64 @@
-"""The three requests that a server may send to a client, the capabilities that they need, and their fingerprints.
-
-Authors use the classes; `wire()` writes the message.
-"""
+"""The three requests that a server may send to a client, the capabilities that they need, and their fingerprints."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol import content_blocks, foreign_types
 from mcp_functions.protocol.errors import DeveloperError, MissingRequiredClientCapability
 from mcp_functions.protocol.json_writer import base64url, dumps_sorted
 from mcp_functions.protocol.plain_values import NotJson, to_json, type_name
-from mcp_functions.schemas import forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pydantic import BaseModel
-    from typing_extensions import TypeForm
-
-    from mcp_functions.protocol import wire_types
     from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import JSONObject
-
+    from mcp_functions.protocol.wire_types import ElicitRequestFormParams, InputRequest, JSONObject
+    from mcp_functions.schemas import forms
 
 ROLES = ("user", "assistant")
 FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as ClientCapabilities
 PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
 
 
-class InputRequest:
-    """One of the three requests that a server may make: ElicitRequest, CreateMessageRequest or ListRootsRequest."""
-
-    def __eq__(self, other: object) -> bool:
-        """Compare with another request, for unit tests."""
-        return type(self) is type(other) and vars(self) == vars(other)
-
-    def __hash__(self) -> int:
-        """Hash the type only, because options are a dict."""
-        return hash(type(self))
-
-    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
-        """Return the message of the specification."""
-        raise NotImplementedError
+def form_request(message: str, form: forms.Form) -> InputRequest:
+    """Return the ElicitRequest of a form."""
+    params: ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": form.schema()}
+    return {"method": "elicitation/create", "params": params}
 
 
-class ElicitRequest(InputRequest):
-    """Asks the user to fill in a form, or (`ElicitRequest.url`) to open a page (client/elicitation)."""
-
-    def __init__(self, message: str, form: TypeForm[Any] | None, page: str | None = None) -> None:
-        """Take the message, and the form to fill in or the page to open."""
-        self.message, self.form, self.page = message, form, page
-
-    @classmethod
-    def url(cls, message: str, url: str) -> ElicitRequest:
-        """Ask the user to open `url`. An accept is consent to open it, not completion of what happens there."""
-        return cls(message, None, url)
-
-    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
-        """Return the ElicitRequest.
-
-        Raises:
-            DeveloperError: the form cannot be expressed, or a client could not open the URL.
-
-        """
-        if self.form is not None:
-            return form_request(self.message, forms.read_form(self.form, key, camel_case=camel_case))
-        if not self.page or not _can_be_opened(self.page):
-            message = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
-            raise DeveloperError(message)
-        return {"method": "elicitation/create", "params": {"mode": "url", "message": self.message, "url": self.page}}
-
-
-class CreateMessageRequest(InputRequest):
-    """Asks the client's model (client/sampling).
-
-    Args:
-        messages: the conversation, as SamplingMessage objects, dicts or the official SDK's; a string is one message of
-            the user.
-        max_tokens: the most that the answer may have.
-        options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
-
-    """
-
-    def __init__(
-        self, messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any] | None = None
-    ) -> None:
-        """Take the params of the request, under their names in Python."""
-        self.messages, self.max_tokens, self.options = messages, max_tokens, options or {}
-
-    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:  # noqa: ARG002 - the wire names are the protocol's
-        """Return the CreateMessageRequest.
-
-        Raises:
-            DeveloperError: the messages break a rule of tool use; the message names it.
-
-        """
-        if self.max_tokens < 1:
-            message = "max_tokens must be 1 or more"
-            raise DeveloperError(message)
-        if isinstance(self.messages, str):
-            messages = [{"role": "user", "content": {"type": "text", "text": self.messages}}]
-        else:
-            messages = [_message(message) for message in self.messages]
-        _check_tool_results(messages)
-        params = {"messages": messages, **_options(self.options), "maxTokens": self.max_tokens}
-        return {"method": "sampling/createMessage", "params": params}
-
-
-class ListRootsRequest(InputRequest):
-    """Asks the client which folders it works in (client/roots)."""
-
-    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:  # noqa: ARG002 - one shape for all three
-        """Return the ListRootsRequest."""
-        return {"method": "roots/list", "params": {}}
-
-
-class InputRequiredResult(NamedTuple):
-    """The result of a low-level function that ends a round.
-
-    Args:
-        input_requests: the questions for the client, under keys of the author's choice; may be empty.
-        request_state: the model for `RequestState.value` in the next round; the client gets it sealed.
-
-    """
-
-    input_requests: Mapping[str, InputRequest] = {}
-    request_state: BaseModel | None = None
-
-
-def _can_be_opened(url: str) -> bool:
+def url_request(message: str, url: str) -> InputRequest:
+    """Return the ElicitRequest that asks the user to open a page."""
     from urllib.parse import urlsplit  # noqa: PLC0415 - only for pages
 
     parts = urlsplit(url)
-    local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
-    return bool(parts.hostname) and (parts.scheme == "https" or local) and not any(c.isspace() for c in url)
+    is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+    has_blank = any(character.isspace() for character in url)
+    if not parts.hostname or has_blank or not (parts.scheme == "https" or is_local):
+        text = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
+        raise DeveloperError(text)
+    return {"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": url}}
+
+
+def sampling_request(
+    messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any]
+) -> InputRequest:
+    """Return the CreateMessageRequest; see `Sample` for its arguments."""
+    if max_tokens < 1:
+        text = "max_tokens must be 1 or more"
+        raise DeveloperError(text)
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
+    conversation = [_message(message) for message in messages]
+    _check_tool_results(conversation)
+    params = {"messages": conversation, **_options(options), "maxTokens": max_tokens}
+    return {"method": "sampling/createMessage", "params": params}
+
+
+def roots_request() -> InputRequest:
+    """Return the ListRootsRequest."""
+    return {"method": "roots/list", "params": {}}
 
 
 def _message(message: object) -> JSONObject:
@@ -175,23 +98,12 @@ def _check_tool_results(messages: Sequence[JSONObject]) -> None:
         raise DeveloperError(text)
 
 
-def form_request(message: str, form: forms.Form) -> wire_types.InputRequest:
-    """Return the ElicitRequest of a form.
-
-    Raises:
-        DeveloperError: the form cannot be expressed.
-
-    """
-    params: wire_types.ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": form.schema()}
-    return {"method": "elicitation/create", "params": params}
-
-
-def fingerprint(request: wire_types.InputRequest) -> str:
+def fingerprint(request: InputRequest) -> str:
     """Return the digest of a question, 22 characters: an answer counts only for the same fingerprint."""
     return base64url(hashlib.sha256(dumps_sorted(request).encode()).digest()[:16])
 
 
-def repeat_request(request: wire_types.InputRequest, reason: str) -> wire_types.InputRequest:
+def repeat_request(request: InputRequest, reason: str) -> InputRequest:
     """Return a question with the reason why the last answer is invalid."""
     match request:
         case {
@@ -206,7 +118,7 @@ def repeat_request(request: wire_types.InputRequest, reason: str) -> wire_types.
     return request
 
 
-def describe_request(request: wire_types.InputRequest) -> str:
+def describe_request(request: InputRequest) -> str:
     """Return a question as text, for a model or a person whose client cannot show it."""
     match request:
         case {"params": {"mode": "url", "message": str(message), "url": str(url)}}:
@@ -224,7 +136,7 @@ def _field_in_words(name: str, field: Mapping[str, Any]) -> str:
 
 
 def check_capabilities(
-    requests: Mapping[str, wire_types.InputRequest], declared: Mapping[str, Any], *, earlier: bool = False
+    requests: Mapping[str, InputRequest], declared: Mapping[str, Any], *, earlier: bool = False
 ) -> None:
     """Refuse to ask what the client cannot show.
 
@@ -245,7 +157,7 @@ def check_capabilities(
         raise MissingRequiredClientCapability(lacking, asks, earlier=earlier)
 
 
-def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
+def missing_capabilities(requests: Iterable[InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
     """Return the capabilities that these requests need and the client did not declare."""
     lacking: dict[str, Any] = {}
     for request in requests:
@@ -259,7 +171,7 @@ def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: 
     return lacking
 
 
-def _needed(request: wire_types.InputRequest) -> dict[str, Any]:
+def _needed(request: InputRequest) -> dict[str, Any]:
     if request["method"] == "elicitation/create":
         return PAGES if request["params"].get("mode") == "url" else FORMS
     match request:

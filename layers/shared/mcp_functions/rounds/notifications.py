@@ -57,6 +57,8 @@ class Log(Capability):
     "Log messages MUST NOT contain credentials or secrets"; they go to the client, not to CloudWatch.
     """
 
+    logs = True
+
     def __call__(self, level: str, data: object, *, logger: str | None = None) -> None:
         """Send one message, if this request asked for its level.
 

@@ -23,40 +23,27 @@ EMPTY: Mapping[str, Any] = {}
 
 
 class Record:
-    """Answers, step results and counters. Handlers read copies, so a round cannot change what the next one reads.
-
-    Attributes:
-        lock: guards the record and the round, because a handler may use several threads.
-        asked: fingerprints of the questions that the previous round asked, by key.
-        is_new: whether no earlier round left a record.
-        answers: responses by key and by fingerprint; a question may have been reworded.
-        steps: by key, the digest of the arguments, the result, and the duration in milliseconds.
-        started_at: when the conversation began, in unix milliseconds; None until a step needs it.
-        sheds: how many rounds in a row ended without a question.
-        lost_answers: how many rounds in a row asked an answered question again under another key.
-        previous_state: JSON text that a low-level function kept in the previous round.
-        next_state: JSON text that it keeps for the next round.
-
-    """
-
-    next_state: str | None = None
+    """Answers, step results and counters. Handlers read copies, so a round cannot change what the next one reads."""
 
     def __init__(self, document: Mapping[str, Any], asked: Mapping[str, str]) -> None:
         """Read the JSON of the previous round, and the fingerprints of its questions by key."""
-        self.lock = Condition()
+        self.lock = Condition()  # for the record and the round: a handler may use several threads
         self.asked = asked
-        self.is_new = not document and not asked
+        self.is_new = not document and not asked  # no earlier round left a record
+        # Responses by key and by fingerprint, because a question may have been reworded.
         self.answers = {key: dict(answers) for key, answers in document.get("answers", EMPTY).items()}
+        # By key: the digest of the arguments, the result, and the duration in milliseconds.
         self.steps = {key: list(step) for key, step in document.get("steps", EMPTY).items()}
-        self.started_at: int | None = document.get("began")
-        self.sheds: int = document.get("sheds", 0)
-        self.lost_answers: int = document.get("lost_answers", 0)
-        self.previous_state: str | None = document.get("state")
+        self.started_at: int | None = document.get("began")  # unix milliseconds; None until a step needs it
+        self.sheds: int = document.get("sheds", 0)  # rounds in a row that ended without a question
+        self.key_changes: int = document.get("lost_answers", 0)  # rounds in a row that renamed an answered question
+        self.previous_state: str | None = document.get("state")  # JSON that a low-level function kept
+        self.next_state: str | None = None
 
     def add_responses(self, responses: Mapping[str, JSONObject]) -> dict[str, str]:
         """Record every response to a question that the sealed state proves was asked; return the actions by key.
 
-        All of them are recorded before the handler runs, so none is lost if the round ends early.
+        All of them are recorded before the handler runs, so no response is lost if the round ends early.
         """
         actions = {}
         for key, fingerprint in self.asked.items():
@@ -72,12 +59,7 @@ class Record:
         return [key for key, answers in self.answers.items() if answers]
 
     def last_answer(self, key: str) -> JSONObject:
-        """Return a copy of the answer to a question; of a reworded question, the last answer.
-
-        Raises:
-            KeyError: there is no answer.
-
-        """
+        """Return a copy of the answer to a question; of a reworded question, the last answer."""
         answers = list(self.answers.get(key, EMPTY).values())
         if not answers:
             raise KeyError(key)
@@ -93,33 +75,22 @@ class Record:
         with self.lock:
             return max((step[2] for step in self.steps.values()), default=0) / 1000
 
-    def to_json(self, *, asks: bool, lost_answer: bool) -> dict[str, Any]:
-        """Write the record for the next round.
-
-        Args:
-            asks: whether this round ends with a question.
-            lost_answer: whether this round asked an answered question again under another key.
-
-        """
+    def to_json(self, *, has_questions: bool, renamed_key: bool) -> dict[str, Any]:
+        """Write the record for the next round; `renamed_key`: it renamed an answered question."""
         with self.lock:
             members = {
                 "answers": {key: dict(answers) for key, answers in self.answers.items() if answers} or None,
                 "steps": dict(self.steps) or None,
-                "sheds": None if asks else self.sheds + 1,
+                "sheds": None if has_questions else self.sheds + 1,
                 "began": self.started_at,
-                "lost_answers": self.lost_answers + 1 if lost_answer else None,
+                "lost_answers": self.key_changes + 1 if renamed_key else None,
                 "state": self.next_state,
             }
         return {name: value for name, value in members.items() if value is not None}
 
 
 def write_state(state: BaseModel) -> str:
-    """Write a model as JSON, and check that the next round can read it again.
-
-    Raises:
-        DeveloperError: it cannot.
-
-    """
+    """Write a model as JSON, and check that the next round can read it again."""
     options: Any = {"by_alias": True, "warnings": False}  # a warning would quote the state in the log
     try:
         text = state.model_dump_json(**options)

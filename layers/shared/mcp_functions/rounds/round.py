@@ -25,57 +25,34 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import JSONObject
-    from mcp_functions.rounds.input_requests import InputRequiredResult
+    from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.questions import WireQuestion
+    from mcp_functions.rounds.step_call import StepCall
 
 MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to answer, and for clocks that differ
 
 
 class RoundRequest(NamedTuple):
-    """What the request of a round says, and what its deployment allows.
+    """The request of a round, with the limits of its deployment."""
 
-    Attributes:
-        responses: `inputResponses` as the client sent them; the record decides which of them count.
-        capabilities: the client's, as this request declares them.
-        meta: `_meta` of the request: the progress token and the log level.
-        principal: the authenticated caller; None without authentication.
-        scopes: of the caller's token.
-        flow: the id of the conversation, the same in all its rounds; "" if nothing can seal a state.
-        number: counts the rounds of the conversation from 1.
-        deadline: when the client stops waiting, in unix seconds.
-        now: the clock, in unix seconds.
-        camel_case: whether forms use camelCase on the wire.
-        max_sheds: how many rounds in a row may end without a question.
-        single_use: whether the first round has to end before its first step.
-
-    """
-
-    responses: Mapping[str, JSONObject] = EMPTY
-    capabilities: Mapping[str, Any] = EMPTY
-    meta: Mapping[str, Any] = EMPTY
-    principal: Principal | None = None
-    scopes: frozenset[str] = frozenset()
-    flow: str = ""
-    number: int = 1
-    deadline: float = math.inf
-    now: Callable[[], float] = time.time
-    camel_case: bool = False
-    max_sheds: int = 2
-    single_use: bool = False
+    responses: Mapping[str, JSONObject] = EMPTY  # `inputResponses` as the client sent them
+    capabilities: Mapping[str, Any] = EMPTY  # of the client
+    meta: Mapping[str, Any] = EMPTY  # `_meta`: the progress token and the log level
+    principal: Principal | None = None  # the caller; None without authentication
+    scopes: frozenset[str] = frozenset()  # of the caller's token
+    flow: str = ""  # the conversation's id, the same in all its rounds; "" if nothing can seal a state
+    number: int = 1  # of the round in its conversation
+    deadline: float = math.inf  # when the client stops waiting, in unix seconds
+    now: Callable[[], float] = time.time  # in unix seconds
+    camel_case: bool = False  # whether forms use camelCase on the wire
+    max_sheds: int = 2  # rounds in a row that may end without a question
+    single_use: bool = False  # whether the first round has to end before its first step
 
 
 DEFAULT_REQUEST = RoundRequest()
 
 
-class RunningStep(NamedTuple):
-    """The step whose function runs: its round, its key, and the digest of its arguments."""
-
-    round: Round
-    key: str
-    arguments: str
-
-
-running_step: ContextVar[RunningStep | None] = ContextVar("running_step", default=None)
+running_step: ContextVar[StepCall | None] = ContextVar("running_step", default=None)
 
 
 class AuditRecord(NamedTuple):
@@ -104,31 +81,17 @@ class AuditRecord(NamedTuple):
 
 
 class Round:
-    """One round: it combines the request with the record, and ends with a result or with questions.
+    """One round: it combines the request with the record, and ends with a result or with questions."""
 
-    Attributes:
-        requests: the questions that the client has to answer before the next round, by key.
-        notifications: messages for the client before the result.
-        ended: whether InputRequired was raised; the author's code cannot undo that.
-        developer_error: the first rule that the author's function broke; the author's code cannot hide it.
-        failure: why the conversation cannot continue, for the model and the user.
-        running_futures: one for each step that an async handler waits for.
-        handler_returned: whether an async handler has returned, so that its tasks start no more steps.
-        on_step_recorded: a task sets it, to write the record at once.
-        must_stop: a task sets it, to end the round before a step.
-        progress_message: the last message of Progress.
-
-    """
-
-    ended = False
-    developer_error: DeveloperError | None = None
-    failure: str | None = None
-    handler_returned = False
-    on_step_recorded: Callable[[], object] | None = None
-    must_stop: Callable[[], bool] | None = None
-    progress_message = ""
-    _new_steps = 0
-    _closed = False
+    ended = False  # InputRequired was raised; the author's code cannot undo that
+    closed = False  # the handler has returned, and nothing more may happen
+    developer_error: DeveloperError | None = None  # the first rule that the author's function broke
+    error_for_model: str | None = None  # why the conversation cannot continue
+    new_steps = 0
+    handler_returned = False  # of an async handler: its tasks start no more steps
+    progress_message = ""  # the last one of Progress
+    on_step_recorded: Callable[[], object] | None = None  # a task sets it, to write the record at once
+    must_stop: Callable[[], bool] | None = None  # a task sets it, to end the round before a step
 
     def __init__(
         self,
@@ -136,21 +99,17 @@ class Round:
         record: Mapping[str, Any] = EMPTY,
         asked: Mapping[str, str] = EMPTY,
     ) -> None:
-        """Read the record, and add the responses of the request.
+        """Read the record that the previous round left, and add the responses of the request.
 
-        Args:
-            request: what the request of this round says.
-            record: JSON that the previous round left; empty in the first.
-            asked: the fingerprints of the questions of the previous round, by key, as the sealed state proves them.
-
+        `asked` has the fingerprints of the previous round's questions by key, as the sealed state proves them.
         """
         self.request = request
         self.record = Record(record, asked)
         self.questions = Questions(self.record, request.responses)
         self.requests = self.questions.requests
-        self.notifications: list[dict[str, Any]] = []
-        self.running_futures: set[Future[None]] = set()
-        self._running_steps: set[str] = set()  # keys
+        self.notifications: list[dict[str, Any]] = []  # for the client, before the result
+        self.running_futures: set[Future[None]] = set()  # one for each step that an async handler waits for
+        self.running_steps: set[str] = set()  # keys
 
     @property
     def seconds_left(self) -> float:
@@ -174,18 +133,13 @@ class Round:
         """The key of the step whose function calls; None outside of steps."""
         step = running_step.get()
         # A task or thread that a step started keeps its context variables after the step has ended.
-        if step is None or step.round is not self or step.key not in self._running_steps:
+        if step is None or step.round is not self or step.key not in self.running_steps:
             return None
         return step.key
 
     @contextmanager
-    def rules(self) -> Iterator[None]:
-        """Note a broken rule, so that the author's code cannot hide it.
-
-        Raises:
-            DeveloperError: as the block raised it.
-
-        """
+    def noting_errors(self) -> Iterator[None]:
+        """Note a rule that the block breaks, so that the author's code cannot hide it."""
         try:
             yield
         except DeveloperError as error:
@@ -193,17 +147,8 @@ class Round:
             raise
 
     def fail(self, rule: str, **values: object) -> NoReturn:
-        """Note that the author's function broke a rule.
-
-        Args:
-            rule: a constant text, as DeveloperError takes it.
-            values: for each `{name}` in it.
-
-        Raises:
-            DeveloperError: always.
-
-        """
-        with self.rules():
+        """Note and raise the DeveloperError of a rule: a constant text, and the values for each `{name}` in it."""
+        with self.noting_errors():
             raise DeveloperError(rule, **values)
 
     def ask(self, *questions: WireQuestion) -> list[Any]:
@@ -215,12 +160,12 @@ class Round:
             Exception: the outcome of a question, as its `read` raised it, once all questions have answers.
 
         """
-        self._check_can_continue()
+        self.check_can_continue()
         step = self.enclosing_step
         if questions and step is not None:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
             self.fail(rule, question=questions[0].key, step=step)
-        with self.rules():
+        with self.noting_errors():
             outcomes = [self.questions.outcome(question) for question in questions]
         if any(outcome.is_open for outcome in outcomes):
             self.end()
@@ -232,15 +177,11 @@ class Round:
     def require(self, result: InputRequiredResult) -> NoReturn:
         """End the round with what a low-level function returned.
 
-        Raises:
-            InputRequired: always, unless a rule is broken.
-            DeveloperError: "servers MUST include at least one of inputRequests or requestState"; or the model in
-                `request_state` cannot be read again.
-
+        "servers MUST include at least one of inputRequests or requestState" (basic/patterns/mrtr).
         """
         if not result.input_requests and result.request_state is None:
             self.fail("an InputRequiredResult needs input_requests or a request_state")
-        with self.rules():
+        with self.noting_errors():
             for key, request in result.input_requests.items():
                 check_text(key, "a question's key is text, and not of type {type}")
                 self.questions.open_again(key, request.wire(key, camel_case=self.request.camel_case))
@@ -248,62 +189,13 @@ class Round:
                 self.record.next_state = write_state(result.request_state)
         self.end()
 
-    @contextmanager
-    def step(self, key: str, arguments: str, takes: float | None) -> Iterator[bool]:
-        """Hold a step's key while its function runs, so that no other task or thread runs it too.
-
-        Args:
-            key: of the step.
-            arguments: digest of its arguments.
-            takes: as in `check_time_left`.
-
-        Yields:
-            Whether the function has to run. If not, the record has its result.
-
-        Raises:
-            InputRequired: the round has ended, whatever the author's code did with the exception.
-            DeveloperError: the record has other arguments, or the function runs already, or the key is not text.
-
-        """
-        self._check_can_continue()
-        with self.rules():
-            check_text(key, "a step's key is text, and not of type {type}")
-        if not self._reserve_step(key, arguments):
-            yield False
-            return
-        try:
-            self._check_may_run(takes)
-            yield True
-        finally:
-            with self.record.lock:
-                self._running_steps.discard(key)
-                self.record.lock.notify_all()
-
-    def record_step(self, key: str, arguments: str, value: object, milliseconds: int) -> None:
-        """Record what a step returned.
-
-        Args:
-            key: of the step.
-            arguments: digest of its arguments.
-            value: JSON that no other object holds.
-            milliseconds: for which its function ran.
-
-        """
-        with self.record.lock:
-            self.record.steps[key] = [arguments, value, milliseconds]
-            self._new_steps += 1
-        if self.on_step_recorded:
-            self.on_step_recorded()
-
     def check_time_left(self, takes: float | None) -> None:
         """End the round if a step would not end in time. The first new step of a round always runs.
 
-        Args:
-            takes: seconds that the author expects; None: as long as the longest step so far.
-
+        `takes` is in seconds; None expects as many as the longest step so far.
         """
         needed = self.record.longest_step() if takes is None else takes
-        if self._new_steps and needed > self.seconds_left:
+        if self.new_steps and needed > self.seconds_left:
             self.shed()
 
     def shed(self) -> NoReturn:
@@ -315,15 +207,15 @@ class Round:
             ToolError: too many rounds in a row ended like this. Clients limit such rounds.
 
         """
-        self._check_can_continue()
-        if not self._new_steps:
+        self.check_can_continue()
+        if not self.new_steps:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.request.max_sheds:
-            self.failure = (
+            self.error_for_model = (
                 f"This call takes longer than {self.request.max_sheds + 1} rounds without a question. "
                 "(The server's author can raise max_sheds.)"
             )
-            raise ToolError(self.failure)
+            raise ToolError(self.error_for_model)
         self.end()
 
     def end_first_round(self) -> None:
@@ -348,64 +240,42 @@ class Round:
         with self.record.lock:
             if self.ended:
                 timeout = min(max(0.0, self.seconds_left), TIMEOUT_MAX)
-                self.record.lock.wait_for(lambda: not self._running_steps, timeout)
-            self._closed = True
+                self.record.lock.wait_for(lambda: not self.running_steps, timeout)
+            self.closed = True
             self.questions.close()
         if self.ended:
-            with suppress(DeveloperError), self.rules():
+            with suppress(DeveloperError), self.noting_errors():
                 self.questions.check_keys()
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
-        return self.record.to_json(asks=bool(self.requests), lost_answer=self.questions.has_lost_answer)
+        return self.record.to_json(has_questions=bool(self.requests), renamed_key=self.questions.has_renamed_key)
 
     def audit(self, handler: str, principal: str | None, *, sent: bool) -> AuditRecord:
-        """Return the audit record of this round.
-
-        Args:
-            handler: name of the tool, prompt or resource.
-            principal: digest of the caller.
-            sent: whether the client gets the questions of this round.
-
-        """
+        """Return the audit record of this round; without `sent`, the client does not get its questions."""
         asked = {key: message_of(request) for key, request in self.requests.items()} if sent else {}
         answered = dict(self.questions.actions)
         return AuditRecord(self.request.flow, self.request.number, handler, principal, asked, answered)
 
-    def _check_can_continue(self) -> None:
+    def check_can_continue(self) -> None:
         """Raise again what has stopped this round, because the author's code may have caught it."""
         if self.developer_error:
             raise self.developer_error
-        if self.failure:
-            raise ToolError(self.failure)
+        if self.error_for_model:
+            raise ToolError(self.error_for_model)
 
-    def _reserve_step(self, key: str, arguments: str) -> bool:
-        """Reserve a step's key, unless the record has the step."""
-        with self.record.lock:
-            if self.ended or self._closed:
-                raise InputRequired
-            if key in self._running_steps:
-                self.fail(
-                    "step {key!r} is called again while its first call still runs, in another task or thread: "
-                    "give each call a key of its own",
-                    key=key,
-                )
-            if key not in self.record.steps:
-                self._running_steps.add(key)
-                return True
-            if self.record.steps[key][0] != arguments:
-                self.fail(
-                    "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a"
-                    " deployment calls it with something else, and make its arguments from what later rounds know as "
-                    "well",
-                    key=key,
-                )
-            return False
-
-    def _check_may_run(self, takes: float | None) -> None:
+    def check_may_run(self, takes: float | None) -> None:
         """End the round before a step if the task, `single_use` or the deadline requires it."""
         if self.must_stop and self.must_stop():
             self.end()
         if self.request.single_use:
             self.end_first_round()
         self.check_time_left(takes)
+
+    async def wait_for_steps(self) -> None:
+        """Wait for the steps that the tasks of an async handler have started, so that the record has them."""
+        import asyncio  # noqa: PLC0415 - its caller runs in it
+
+        self.handler_returned = True
+        while self.running_futures:
+            await asyncio.wait(self.running_futures)

@@ -24,13 +24,7 @@ HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pyda
 
 
 def read_class(cls: type, read_type: ReadType) -> JsonType | None:
-    """Read a class; None if only pydantic reads it.
-
-    Args:
-        cls: an enum, a date, a datetime, a dataclass or a TypedDict.
-        read_type: reads the types of its fields.
-
-    """
+    """Read a class; None if only pydantic reads it."""
     if any(hasattr(cls, name) for name in HOOKS):
         return None
     if any(needs_pydantic(item) for base in cls.__mro__ for item in vars(base).values()):

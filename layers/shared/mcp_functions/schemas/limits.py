@@ -19,13 +19,7 @@ class Limits:
     classes: tuple[str, str]
 
     def __init__(self, least: float | None, most: float | None) -> None:
-        """Limit a value.
-
-        Args:
-            least: the smallest value or length.
-            most: the largest.
-
-        """
+        """Limit a value."""
         self._limits = (least, most)
 
     def __iter__(self) -> Iterator[object]:
@@ -68,14 +62,7 @@ COUNTED: dict[object, tuple[str, str]] = {
 
 
 def add_limits(cls: object, type_: JsonType, limits: Iterable[object]) -> JsonType | None:
-    """Add limits to a type; None if only pydantic reads them.
-
-    Args:
-        cls: the Python class of the type, without its arguments.
-        type_: the type without the limits.
-        limits: items of an `Annotated`.
-
-    """
+    """Add limits to a type; None if only pydantic reads them."""
     for name, limit in _pairs(limits):
         limited = _add_limit(cls, type_, name, limit)
         if limited is None:

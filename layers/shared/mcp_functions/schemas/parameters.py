@@ -82,22 +82,11 @@ def read_parameter(declared: inspect.Parameter, annotation: object) -> tuple[Par
         return Parameter(declared, default, replaces_default, make_default), annotation
     from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
 
-    field = pydantic_fields.read_field(annotation, default)
-    make_default = field.make_default
-    if make_default is None and field.default is not MISSING:
-        make_default = copier(field.default) or (lambda: field.default)
-    filled = Parameter(declared, field.default, replaces_default=True, make_default=make_default)
-    return filled._replace(alias=field.alias, title=field.title), field.annotation
+    return pydantic_fields.read_field(declared, annotation, default)
 
 
 def published_default(default: object, read: Callable[[object], object]) -> dict[str, Any]:
-    """Write the `default` of a schema in the form of an argument; nothing if JSON has no such value.
-
-    Args:
-        default: of a parameter or a field.
-        read: reads a value of its type, or raises ValueError.
-
-    """
+    """Write the `default` of a schema in the form of an argument; nothing if JSON has no such value."""
     try:
         value = to_json(default)
         dumps(value).encode()  # refuses NaN, infinity and half of a surrogate pair
@@ -109,13 +98,7 @@ def published_default(default: object, read: Callable[[object], object]) -> dict
 
 
 def float_default(default: object, read: Callable[[object], object]) -> Callable[[], float] | None:
-    """Return a function that makes a float for `amount: float = 5`; None if the default needs no change.
-
-    Args:
-        default: of a parameter.
-        read: reads a value of its type, or raises ValueError.
-
-    """
+    """Return a function that makes a float for `amount: float = 5`; None if the default needs no change."""
     if type(default) is not int:
         return None
     try:

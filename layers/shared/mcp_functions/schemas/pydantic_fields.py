@@ -5,42 +5,26 @@ Only a function that uses `Field` imports this module.
 
 from __future__ import annotations
 
-from inspect import Parameter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from mcp_functions.schemas.parameters import MISSING, Parameter, copier
 
-MISSING: Any = Parameter.empty  # no default
+if TYPE_CHECKING:
+    from inspect import Parameter as Declared
+
 # Options of `Field` that only the field of a model can have.
 ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "init", "init_var", "kw_only")
 OF_THE_TYPE = ("title", "examples", "discriminator", "json_schema_extra")
 
 
-class FieldOptions(NamedTuple):
-    """The options of a parameter's `Field`.
-
-    Attributes:
-        annotation: the parameter's type, with its description, its limits and the options of its schema.
-        default: the default; MISSING if there is none, or if `make_default` makes it.
-        make_default: calls the `default_factory`.
-        alias: the name on the wire.
-        title: the title for people.
-
-    """
-
-    annotation: object
-    default: Any
-    make_default: Callable[[], Any] | None
-    alias: str | None
-    title: str | None
-
-
-def read_field(annotation: object, default: object) -> FieldOptions:
+def read_field(declared: Declared, annotation: object, default: object) -> tuple[Parameter, object]:
     """Read a `Field` in an annotation, behind `=`, or both, which pydantic merges.
+
+    Returns:
+        The parameter, and its type with its description, its limits and the options of its schema.
 
     Raises:
         TypeError: there are two defaults, or an option that no parameter can have.
@@ -54,14 +38,16 @@ def read_field(annotation: object, default: object) -> FieldOptions:
     _check_options(info)
     type_: Any = _type_of(info)
     validate = TypeAdapter(type_).validate_python if info.validate_default else _return
-    alias = _alias(info)
+    parameter = Parameter(declared, MISSING, replaces_default=True, alias=_alias(info), title=info.title)
     if factory := info.default_factory:
         if info.default_factory_takes_validated_data:
             message = "its default_factory takes the validated data, and a parameter knows no other parameter"
             raise TypeError(message)
-        return FieldOptions(type_, MISSING, lambda: validate(factory()), alias, info.title)  # type: ignore[call-arg]  # checked above
-    value = MISSING if info.is_required() else validate(info.default)
-    return FieldOptions(type_, value, None, alias, info.title)
+        return parameter._replace(make_default=lambda: validate(factory())), type_  # type: ignore[call-arg]  # checked above
+    if info.is_required():
+        return parameter, type_
+    value = validate(info.default)
+    return parameter._replace(default=value, make_default=copier(value) or (lambda: value)), type_
 
 
 def _check_defaults(annotation: object, default: object) -> None:

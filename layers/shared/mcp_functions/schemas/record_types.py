@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 
 def read_record(cls: type[Any], read_type: ReadType) -> JsonType | None:
-    """Read a dataclass or a TypedDict; None if only pydantic reads it.
-
-    Args:
-        cls: the class.
-        read_type: reads the types of its fields.
-
-    """
+    """Read a dataclass or a TypedDict; None if only pydantic reads it."""
     try:
         hints = get_type_hints(cls, include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError):

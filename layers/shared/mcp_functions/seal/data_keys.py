@@ -96,8 +96,7 @@ class Keyring:
         """
         self._hints = {kek_hint(wrapping.id): index for index, wrapping in enumerate(wrappings)}
         if not wrappings or len(self._hints) != len(wrappings):
-            message = "MCP_KMS_KEYS must list at least one KMS key ARN, and none twice"
-            raise Misconfigured(message)
+            raise Misconfigured(reason="MCP_KMS_KEYS must list at least one KMS key ARN, and none twice")
         self.scope, self.rules = scope, rules
         self._wrappings, self._limits, self._now, self._rand = tuple(wrappings), limits, now, rand
         self._primary = kek_hint(wrappings[0].id)
@@ -172,8 +171,7 @@ class Keyring:
         def admit() -> None:
             # "Over budget there is no verdict." A thread that waits for another's call is not charged.
             if not state.budgets.charge(caller, now, self._limits.ratio):
-                reason = "unwrap_budget"
-                raise Busy(reason)
+                raise Busy(reason="unwrap_budget")
 
         def ask() -> DataKey:
             try:
@@ -249,8 +247,7 @@ class Keyring:
         except OSError as error:
             raise _outage(error) from None
         except Exception as error:  # noqa: BLE001 - of an author's wrapping; the client cannot cause it
-            reason = f"wrapping:{type(error).__name__}"
-            raise Misconfigured(reason) from None
+            raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
         return _checked(DataKey(born, self._primary, wrapped, plaintext))
 
     def _context(self, born: int) -> dict[str, str]:
@@ -292,8 +289,7 @@ def _keep_oldest(keys: dict[int, DataKey], key: DataKey, now: float, rules: Rule
 
 def _checked(key: DataKey) -> DataKey:
     if len(key.plaintext) != KEY_BYTES or not 1 <= len(key.wrapped) <= MAX_WRAPPED:
-        reason = "wrapping:KeyLength"
-        raise Misconfigured(reason)
+        raise Misconfigured(reason="wrapping:KeyLength")
     return key
 
 

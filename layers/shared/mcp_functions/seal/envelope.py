@@ -31,13 +31,14 @@ if TYPE_CHECKING:
 
 PREFIX = "ks1."
 SUITE = 0x01
-INLINE = 0x01  # kd: the wrapped data key stands in the token; 0x02 is reserved and refused
+INLINE = 0x01  # the key kind: the token holds the wrapped data key; 0x02 is reserved and refused
 MAX_CHARS = 24 * 1024
 STATE_LABEL = b"ks1/request-state"
 CEILING = 4 * 1024 * 1024
 MAX_AGE = 3600
 
-_FIXED = struct.Struct(">BBI4sH")  # suite, kd, born, kek, wlen
+# The fixed part of a token: suite, key kind, birth and wrapping key of the data key, length of the wrapped data key.
+_FIXED = struct.Struct(">BBI4sH")
 _SALT, _COMMITMENT, _TAG, _CHUNK = 24, 32, 16, 16 * 1024
 _JTI = 16  # bytes of the commitment, which name a token
 _INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
@@ -46,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 class Codec(Protocol):
-    """Own crypto, second level: the whole seal. The toolkit still checks claims and binding."""
+    """An author's replacement of `Envelope`. The toolkit still checks the claims in the payload."""
 
     def seal(self, payload: bytes, /) -> str:
         """Return a text that hides and authenticates `payload`."""
@@ -56,7 +57,7 @@ class Codec(Protocol):
 
 
 class _Parts(NamedTuple):
-    """The parts of a token, not authenticated yet. `head` is body[0 : 12 + wlen], the clear part."""
+    """The parts of a token, not authenticated yet. `head` is the clear part: the fixed part and the wrapped key."""
 
     head: bytes
     header: Header
@@ -93,8 +94,7 @@ class Envelope:
 
         """
         if not 0 < max_chars <= CEILING:
-            message = f"max_chars is {max_chars}: a token may have 1 to {CEILING} characters"
-            raise Misconfigured(message)
+            raise Misconfigured(reason=f"max_chars is {max_chars}: a token may have 1 to {CEILING} characters")
         self.max_chars, self.max_age = max_chars, max_age
         self._keys, self._rand = keys, rand
         self._warned = label != STATE_LABEL  # the size warning is for states: clients carry nothing else
@@ -124,7 +124,7 @@ class Envelope:
 
         Args:
             token: that a client sent.
-            caller: who is charged if KMS is asked (`request_state.caller_id`).
+            caller: who is charged if KMS is asked (`claims.caller_id`).
             about: the same as in `seal`.
 
         Raises:

@@ -6,22 +6,23 @@ codes, which boto3 and `aws` have in common.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import aws
+from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.key_choice import KEY_BYTES, TokenReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
 CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 0.5, 1.0, 3
+# Error codes of KMS for a bad token (§8).
+_BAD_BLOB = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
 
 
 class Wrapping(Protocol):
-    """Own crypto, first level: another KMS. A pair of functions that wrap and unwrap a 32-byte data key.
+    """An author's replacement of AWS KMS: a pair of functions that wrap and unwrap a 32-byte data key.
 
     `context` is authenticated: `unwrap` must fail if it differs. Raise `InvalidRequestState` for a wrapped key that is
     damaged or not yours, `TemporarilyUnavailable` during an outage, `Misconfigured` if the operator must act. An
@@ -39,21 +40,9 @@ class Wrapping(Protocol):
         """Return the 32-byte key."""
 
 
-def kms_client() -> Any:  # noqa: ANN401 - see boto3_client
-    """Build a KMS client with short timeouts: the toolkit's own, if the environment has its region and credentials."""
-    target = aws.find_endpoint(os.environ, "kms")
-    if target is None:
-        return boto3_client()
-    from mcp_functions.aws.clients import KmsClient  # noqa: PLC0415 - imported at init, where it is needed
-
-    return KmsClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
-
-
-def boto3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
-    """Build a boto3 client, which finds region and credentials in other places too."""
-    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only functions that ask need it
-
-    return by_boto3.client("kms", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+def kms_client() -> Any:  # noqa: ANN401 - see make_client
+    """Build a KMS client with short timeouts."""
+    return aws.make_client("kms", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
 
 class KmsKey:
@@ -104,36 +93,13 @@ class KmsKey:
         """Return the plaintext key. "KeyId ends with the configured key id, and Plaintext is 32 bytes long."."""
         plaintext = bytes(answer.get("Plaintext", b""))
         if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id or len(plaintext) != KEY_BYTES:
-            reason = "kms:UnexpectedAnswer"
-            raise Misconfigured(reason)
+            raise Misconfigured(reason="kms:UnexpectedAnswer")
         return plaintext
 
 
-# Error codes of KMS for a bad token and for an outage; every other code is a misconfiguration (§8).
-_BAD_BLOB = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
-_OUTAGE = {
-    "ThrottlingException", "Throttling", "ThrottledException", "RequestThrottled", "RequestThrottledException",
-    "TooManyRequestsException", "RequestLimitExceeded", "LimitExceededException", "SlowDown",
-    "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException",
-    "InternalFailure", "InternalServerError", "ServiceUnavailable", "ServiceUnavailableException", "RequestTimeout",
-    "RequestTimeoutException", "ExpiredTokenException", "ExpiredToken", "RequestExpired",
-}  # fmt: skip
-_NO_OUTAGE = {"NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError"}
-_SERVER_FAULT = 500
-
-
 def _error_for(error: Exception, *, unwrapping: bool) -> McpError:
-    response = getattr(error, "response", None)
-    if not isinstance(response, dict):
-        from_botocore = type(error).__module__.partition(".")[0] in {"botocore", "urllib3"}
-        if isinstance(error, OSError) or (from_botocore and type(error).__name__ not in _NO_OUTAGE):
-            return TemporarilyUnavailable(f"kms:{type(error).__name__}")
-        return Misconfigured(f"kms:{type(error).__name__}")
-    code = str(response.get("Error", {}).get("Code", "Unknown"))
-    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if unwrapping and code in _BAD_BLOB:
+    failure = read_failure(error)
+    if unwrapping and failure.code in _BAD_BLOB:
         return InvalidRequestState(TokenReason.WRAPPED_KEY)
-    # KMSInvalidStateException is a state of the key, whatever its HTTP status.
-    if code in _OUTAGE or (status >= _SERVER_FAULT and code != "KMSInvalidStateException"):
-        return TemporarilyUnavailable(f"kms:{code}")
-    return Misconfigured(f"kms:{code}")
+    reason = f"kms:{failure.code}"
+    return TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)

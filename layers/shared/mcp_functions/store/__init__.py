@@ -11,9 +11,9 @@ from mcp_functions.store.blobs import Bucket, ObjectNotFound
 from mcp_functions.store.dynamodb import DynamoDbError, DynamoDbTable, make_call
 from mcp_functions.store.item_seal import BLOB_LABEL, LABEL, item_envelope
 from mcp_functions.store.sealed_table import SealedTable
-from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, Table, UnreadableItem
+from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
 
 __all__ = [
     "BLOB_LABEL", "LABEL", "Bucket", "Conflict", "DynamoDbError", "DynamoDbTable", "Item", "ItemTooLarge", "Key",
-    "ObjectNotFound", "SealedTable", "Table", "UnreadableItem", "item_envelope", "make_call",
+    "ObjectNotFound", "SealedTable", "UnreadableItem", "item_envelope", "make_call",
 ]  # fmt: skip

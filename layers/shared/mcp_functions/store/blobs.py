@@ -39,7 +39,6 @@ class Bucket(Protocol):
     Raises:
         TemporarilyUnavailable: the bucket cannot answer now. A write may have happened.
         Misconfigured: the operator must act.
-
     """
 
     def put(self, key: str, body: bytes) -> None:
@@ -50,7 +49,6 @@ class Bucket(Protocol):
 
         Raises:
             ObjectNotFound: the object does not exist.
-
         """
 
     def delete(self, key: str) -> None:
@@ -69,15 +67,7 @@ class BlobStore:
     """The objects of one scope."""
 
     def __init__(self, bucket: Bucket, seal: ItemSeal, service: str, rand: Callable[[int], bytes]) -> None:
-        """Use a bucket.
-
-        Args:
-            bucket: stores the objects.
-            seal: with BLOB_LABEL.
-            service: the first part of every key, by which a role's policy separates functions.
-            rand: `n` random bytes, for keys that cannot be guessed.
-
-        """
+        """Use a bucket; `service` is the first part of every key, by which a role's policy separates functions."""
         self._bucket, self._seal, self._service, self._rand = bucket, seal, service, rand
         self._last = ("", b"")  # key and body of the last object, which a worker reads after it wrote it
 
@@ -86,8 +76,6 @@ class BlobStore:
 
         Raises:
             ItemTooLarge: the payload is larger than a token can be.
-            TemporarilyUnavailable, Misconfigured: see `Bucket`.
-
         """
         try:
             body = self._seal.seal(row, plaintext).encode()
@@ -105,8 +93,6 @@ class BlobStore:
             ObjectNotFound: the object is gone.
             UnreadableItem: the object has changed.
             InvalidRequestState: the object's seal does not open.
-            TemporarilyUnavailable, Misconfigured: see `Bucket`.
-
         """
         key, body = self._last
         if key != reference.key:

@@ -5,10 +5,10 @@ A write without a response may have happened. Each write has a nonce, so that a 
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import aws
+from mcp_functions.aws.errors import BAD_REQUEST, Failure, read_failure
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.resets import register_for_reset
 from mcp_functions.store.table import Conflict
@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 
 # AWS, "Constraints in Amazon DynamoDB": "The maximum item size in DynamoDB is 400 KB", with the names of attributes
 MAX_BYTES = 400_000
-OUTAGE = {
-    "ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException", "Throttling",
-    "LimitExceededException", "InternalServerError", "InternalFailure", "ServiceUnavailable", "RequestTimeout",
-    "ReplicatedWriteConflictException", "TransactionConflictException", "ExpiredTokenException", "RequestExpired",
-    "RequestTimeoutException", "ServiceUnavailableException",
-}  # fmt: skip
-UNSENT = {"NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError"}
-UNANSWERED, BAD_REQUEST, SERVER_FAULT = 0, 400, 500
+METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}  # of a client
 CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 0.5, 1.0, 3
 
 
@@ -57,16 +50,10 @@ class DynamoDbError(Exception):
 
 
 class DynamoDbTable:
-    """The rows of one table."""
+    """The rows of one table. Every method may also raise TemporarilyUnavailable and Misconfigured."""
 
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
-        """Use a table; no request is sent, and no client is built.
-
-        Args:
-            name: of the table.
-            make_call: returns a function that sends a request and raises `DynamoDbError`.
-
-        """
+        """Use a table; no request is sent, and no client is made before the first one."""
         self._name, self._make_call = name, make_call
         self._call: Call | None = None
         register_for_reset(self)
@@ -76,12 +63,7 @@ class DynamoDbTable:
         self._call = None
 
     def read(self, key: str) -> Row | None:
-        """Return a row as the last write left it (strongly consistent).
-
-        Raises:
-            TemporarilyUnavailable, Misconfigured: see `Table`.
-
-        """
+        """Return a row as the last write left it (strongly consistent)."""
         try:
             answer = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True)
         except DynamoDbError as error:
@@ -89,18 +71,7 @@ class DynamoDbTable:
         return row_of(answer["Item"]) if answer.get("Item") else None
 
     def write(self, row: Row, *, over: int | None, now: int) -> None:
-        """Write a row.
-
-        Args:
-            row: with a nonce that no other write has.
-            over: the version that it replaces; None if the row must be absent or expired.
-            now: unix seconds.
-
-        Raises:
-            Conflict: the table holds another version.
-            TemporarilyUnavailable, Misconfigured: see `Table`.
-
-        """
+        """Write a row over a version, or where it is absent or expired at `now` (unix seconds); else a Conflict."""
         condition = _is_absent(now) if over is None else _has_version(over)
         try:
             self._ask("PutItem", Item=_item(row), ReturnValuesOnConditionCheckFailure="ALL_OLD", **condition)
@@ -108,13 +79,7 @@ class DynamoDbTable:
             self._check_written(row, error)
 
     def delete(self, key: str, version: int) -> None:
-        """Delete a row of this version, if it exists.
-
-        Raises:
-            Conflict: the table holds another version.
-            TemporarilyUnavailable, Misconfigured: see `Table`.
-
-        """
+        """Delete a row of this version, if it exists; Conflict if the table holds another version."""
         condition = _has_version(version)
         condition["ConditionExpression"] = f"attribute_not_exists(#key) OR {condition['ConditionExpression']}"
         condition["ExpressionAttributeNames"] |= {"#key": "key"}
@@ -145,51 +110,17 @@ class DynamoDbTable:
 
 
 def make_call() -> Call:
-    """Return a function that sends requests to DynamoDB: with the small client if the environment is sufficient."""
-    target = aws.find_endpoint(os.environ, "dynamodb")
-    if target is None:
-        return boto3_call()
-    from mcp_functions.aws.clients import DynamoDbClient  # noqa: PLC0415 - imported at init, where it is needed
-    from mcp_functions.aws.errors import ClientError, HTTPClientError  # noqa: PLC0415
-
-    client = DynamoDbClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+    """Return a function that sends requests to DynamoDB."""
+    client = aws.make_client("dynamodb", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
 
     def call(operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
-            return client.call(operation, request)
-        except ClientError as error:
-            raise _error(error.response) from None
-        except HTTPClientError as error:
-            raise DynamoDbError(type(error).__name__, UNANSWERED) from None
-
-    return call
-
-
-def boto3_call() -> Call:
-    """Return a function that sends requests with boto3, which reads configuration that the small client does not."""
-    from botocore import xform_name  # noqa: PLC0415 - boto3 takes 0.4 s to import
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
-
-    from mcp_functions.aws import by_boto3  # noqa: PLC0415
-
-    client = by_boto3.client("dynamodb", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
-
-    def call(operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        try:
-            answer: Mapping[str, Any] = getattr(client, xform_name(operation))(**request)
-        except ClientError as error:
-            raise _error(dict(error.response)) from None
-        except (BotoCoreError, OSError) as error:
-            name = type(error).__name__
-            raise DynamoDbError(name, BAD_REQUEST if name in UNSENT else UNANSWERED) from None
+            answer: Mapping[str, Any] = getattr(client, METHODS[operation])(**request)
+        except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
+            raise DynamoDbError(*read_failure(error)) from None
         return answer
 
     return call
-
-
-def _error(response: Mapping[str, Any]) -> DynamoDbError:
-    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", UNANSWERED)
-    return DynamoDbError(str(response.get("Error", {}).get("Code", "Unknown")), status, response.get("Item"))
 
 
 def _translated(error: DynamoDbError) -> Exception:
@@ -197,7 +128,7 @@ def _translated(error: DynamoDbError) -> Exception:
     if error.code == "ConditionalCheckFailedException":
         return Conflict()
     reason = f"table:{error.code}"
-    if error.code in OUTAGE or error.status >= SERVER_FAULT or error.status == UNANSWERED:
+    if Failure(error.code, error.status).is_outage:
         return TemporarilyUnavailable(reason)
     return Misconfigured(reason)
 
@@ -240,5 +171,4 @@ def row_of(item: Mapping[str, Any]) -> Row:
             sealed=item["sealed"]["S"],
         )
     except (KeyError, TypeError, ValueError):
-        reason = "table:NotOurItem"
-        raise Misconfigured(reason) from None
+        raise Misconfigured(reason="table:NotOurItem") from None

@@ -5,14 +5,11 @@ A payload in the item and a payload in an object have different labels, so neith
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import struct
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.store.table import UnreadableItem
+from mcp_functions.seal.codec_adapter import CodecAdapter
 
 if TYPE_CHECKING:
     from mcp_functions.seal.data_keys import Keyring
@@ -20,78 +17,40 @@ if TYPE_CHECKING:
     from mcp_functions.store.dynamodb import Row
 
 LABEL, BLOB_LABEL = b"ks1/item", b"ks1/blob"
-_DIGEST_BYTES = 32
 
 
 class ItemSeal:
     """Seals and opens the payloads of rows."""
 
     def __init__(self, codec: Codec, label: bytes = LABEL) -> None:
-        """Use a codec for one kind of payload.
-
-        Args:
-            codec: from `item_envelope` with the same label, or an author's codec.
-            label: LABEL for items, BLOB_LABEL for objects.
-
-        """
-        self._codec, self._label = codec, label
-        self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
+        """Use the envelope of `item_envelope` with the same label, or an author's codec."""
+        self._codec = CodecAdapter(codec, label)
 
     def seal(self, row: Row, plaintext: bytes) -> str:
         """Return the token that seals a payload for a row.
 
         Raises:
             StateTooLarge: the payload is larger than a token can be.
-
         """
-        if self._envelope:
-            return self._envelope.seal(plaintext, about=_binding(row))
-        return self._codec.seal(self._digest(row) + plaintext)
+        return self._codec.seal(plaintext, about=_binding(row))
 
     def unseal(self, row: Row, token: str) -> bytes:
         """Return the payload that was sealed for this row.
 
         Raises:
-            InvalidRequestState, UnreadableItem: the token was not sealed for this row.
+            InvalidRequestState: the token was not sealed for this row.
             TemporarilyUnavailable, Misconfigured: KMS does not answer.
-
         """
-        if self._envelope:
-            # Failures are charged to the caller of the request. A worker has none, so its item is charged.
-            payer = observability.current().payer or f"item:{row.key}"
-            return self._envelope.unseal(token, caller=payer, about=_binding(row))
-        plaintext = _unseal(self._codec, token)
-        if not hmac.compare_digest(plaintext[:_DIGEST_BYTES], self._digest(row)):
-            raise UnreadableItem
-        return plaintext[_DIGEST_BYTES:]
-
-    def _digest(self, row: Row) -> bytes:
-        """Return the digest that precedes the payload with an author's codec, which has no `about`."""
-        return hashlib.sha256(self._label + b"\0" + _binding(row)).digest()
+        # Failures are charged to the caller of the request. A worker has none, so its item is charged.
+        payer = observability.current().payer or f"item:{row.key}"
+        return self._codec.unseal(token, caller=payer, about=_binding(row))
 
 
 def item_envelope(keys: Keyring, *, max_age: int, label: bytes = LABEL) -> Envelope:
-    """Return the envelope of items. Its tokens have the greatest length that an envelope allows.
-
-    Args:
-        keys: data keys.
-        max_age: seconds that an item may live after its last write.
-        label: LABEL for items, BLOB_LABEL for objects.
-
-    """
+    """Return the envelope of items that live `max_age` seconds; its tokens may be as long as an envelope allows."""
     from mcp_functions.seal.envelope import CEILING, Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
 
     return Envelope(keys, label=label, max_chars=CEILING, max_age=max_age)
-
-
-def _unseal(codec: Codec, token: str) -> bytes:
-    """Open a token with the author's codec; any unexpected exception makes the item unreadable."""
-    try:
-        return bytes(codec.unseal(token))
-    except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
-        raise
-    except Exception:  # noqa: BLE001 - an author's codec may raise anything, with secrets in its text
-        raise UnreadableItem from None
 
 
 def _binding(row: Row) -> bytes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.aws import by_boto3
+from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.resets import register_for_reset
 from mcp_functions.store.blobs import ObjectNotFound
@@ -13,16 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 0.5, 3.0, 3
-OUTAGE = {
-    "InternalError", "OperationAborted", "RequestTimeout", "RequestTimeTooSkewed", "ServiceUnavailable", "SlowDown",
-    "Throttling", "ThrottlingException", "TooManyRequestsException", "ExpiredToken", "ExpiredTokenException",
-    "RequestExpired", "BadDigest", "IncompleteBody",
-}  # fmt: skip
 # AWS, "GetObject": "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for an
 # object that does not exist
 MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjectState"}
-UNSENT = {"NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError"}
-SERVER_FAULT = 500
 
 
 class S3:
@@ -63,8 +58,6 @@ class S3:
 
 def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     """Return boto3's client with limits for time."""
-    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - few functions have objects
-
     return by_boto3.client(
         "s3",
         connect_seconds=CONNECT_SECONDS,
@@ -77,17 +70,8 @@ def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
 
 def _translated(error: Exception, *, reading: bool) -> Exception:
     """Return the toolkit's error: a missing object, a temporary failure, or a task for the operator."""
-    response = getattr(error, "response", None)
-    if not isinstance(response, dict):
-        name = type(error).__name__
-        from_there = type(error).__module__.partition(".")[0] in {"botocore", "urllib3"}
-        if isinstance(error, OSError) or (from_there and name not in UNSENT):
-            return TemporarilyUnavailable(f"blobs:{name}")
-        return Misconfigured(f"blobs:{name}")
-    code = str(response.get("Error", {}).get("Code", "Unknown"))
-    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if reading and code in MISSING:
+    failure = read_failure(error)
+    if reading and failure.code in MISSING:
         return ObjectNotFound()
-    if code in OUTAGE or status >= SERVER_FAULT:
-        return TemporarilyUnavailable(f"blobs:{code}")
-    return Misconfigured(f"blobs:{code}")
+    reason = f"blobs:{failure.code}"
+    return TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)

@@ -40,7 +40,12 @@ _NONCE_BYTES = 16
 
 
 class SealedTable:
-    """The items of one scope. It implements `Table`."""
+    """The items of one scope. Every method may also raise these errors.
+
+    Raises:
+        TemporarilyUnavailable: the table or KMS cannot answer now. A write may have happened; read the item again.
+        Misconfigured: the operator must act.
+    """
 
     def __init__(  # noqa: PLR0913 - storage, seal, scope, lifetime and the sources that tests replace
         self,
@@ -54,27 +59,17 @@ class SealedTable:
         rand: Callable[[int], bytes] = os.urandom,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Use a table; no request is sent.
-
-        Args:
-            rows: of the table.
-            codec: from `item_envelope`, or an author's codec.
-            service: `<stack>/<function>` or a shared audience: the first part of every key, by which a role's policy
-                (`dynamodb:LeadingKeys`) separates functions.
-            max_age: seconds that an item may live after its last write.
-            blobs: a bucket for payloads that do not fit into an item, and its codec (`item_envelope` with BLOB_LABEL,
-                or an author's codec); None refuses these payloads.
-            now: unix seconds, wall clock.
-            rand: `n` random bytes, for the nonce of a write.
-            sleep: waits some seconds before an object is read again.
-
-        """
+        """Use a table whose items live at most `max_age` seconds after a write; no request is sent."""
         self._rows, self._seal, self._service = rows, ItemSeal(codec), service
         self._max_age, self._now, self._rand, self._sleep = max_age, now, rand, sleep
         self._blobs = BlobStore(blobs[0], ItemSeal(blobs[1], BLOB_LABEL), service, rand) if blobs else None
 
     def get(self, key: Key) -> Item | None:
-        """Return an item; see `Table`."""
+        """Return an item as the last write left it (strongly consistent); None if it is absent or has expired.
+
+        Raises:
+            UnreadableItem: the item exists, and its seal does not open.
+        """
         name = self._name(key)
         for pause in (*OBJECT_PAUSES, None):
             row = self._rows.read(name)
@@ -91,18 +86,32 @@ class SealedTable:
         raise UnreadableItem
 
     def create(self, key: Key, payload: Mapping[str, Any], *, expires: int) -> Item:
-        """Write a new item; see `Table`."""
+        """Write a new item, which expires at unix seconds that are at most `max_age` from now.
+
+        Raises:
+            Conflict: the item exists and has not expired.
+            ItemTooLarge: the payload does not fit.
+        """
         return self._write(Item(key, 1, payload, expires), over=None)
 
     def replace(self, item: Item, payload: Mapping[str, Any], *, expires: int | None = None) -> Item:
-        """Replace an item; see `Table`."""
+        """Replace an item that was read or written before; without `expires` it keeps its expiry time.
+
+        Raises:
+            Conflict: the item has another version now, or is gone.
+            ItemTooLarge: the payload does not fit.
+        """
         ends = item.expires if expires is None else expires
         after = self._write(Item(item.key, item.version + 1, payload, ends), over=item.version)
         self._delete_blob(item.blob)
         return after
 
     def delete(self, item: Item) -> None:
-        """Delete an item; see `Table`."""
+        """Delete an item, if it has not changed since it was read. An item that is gone already is no conflict.
+
+        Raises:
+            Conflict: the item has another version now.
+        """
         self._rows.delete(self._name(item.key), item.version)
         self._delete_blob(item.blob)
 
@@ -173,8 +182,7 @@ def _encode(payload: object) -> bytes:
     try:
         return dumps(payload).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError):
-        message = "an item of the table must be JSON"
-        raise DeveloperError(message) from None
+        raise DeveloperError(rule="an item of the table must be JSON") from None
 
 
 def _decode(plaintext: bytes) -> JSONValue:

@@ -25,15 +25,7 @@ WRITE_PAUSES = (0.1, 0.5, 2.0)  # seconds between the attempts to write while th
 
 
 class LeasedTask:
-    """A task and its worker: one thread works, another renews the lease, and a lock orders their writes.
-
-    Attributes:
-        task_id: of the task.
-        owner: digest of the principal.
-        epoch: of this worker.
-        tool: name of the tool.
-
-    """
+    """A task and its worker: one thread works, another renews the lease, and a lock orders their writes."""
 
     def __init__(  # noqa: PLR0913 - the task's key, its state, the lease and the sources that tests replace
         self,
@@ -46,18 +38,7 @@ class LeasedTask:
         now: Callable[[], float],
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Hold a task that the worker has just taken.
-
-        Args:
-            store: of the tasks.
-            task_id: of the task.
-            owner: digest of the principal.
-            task: its present state.
-            lease: milliseconds.
-            now: unix seconds.
-            sleep: waits some seconds.
-
-        """
+        """Hold a task that the worker has just taken, with a lease of so many milliseconds."""
         self.task_id, self.owner, self.epoch, self.tool = task_id, owner, task.epoch, task.tool
         self._store, self._task, self._lease, self._now, self._sleep = store, task, lease, now, sleep
         self._round: Round | None = None
@@ -69,12 +50,7 @@ class LeasedTask:
         round_.on_step_recorded, round_.must_stop = self._save, self.must_stop
 
     def change(self, transition: Callable[[Task], Task]) -> Task:
-        """Write the next state of the task and return it.
-
-        Raises:
-            LeaseLost: the worker has lost its task.
-
-        """
+        """Write the next state of the task and return it; LeaseLost if the worker has lost its task."""
         with self._lock:
             if self._lost:
                 raise LeaseLost
@@ -155,7 +131,7 @@ class LeasedTask:
 
     def _write_once(self, transition: Callable[[Task], Task]) -> Task:
         try:
-            return self._store.change(self.task_id, self.owner, transition)
+            return self._store.change(self.task_id, self.owner, transition)[1]
         except UnknownTask:
             raise LeaseLost from None
 

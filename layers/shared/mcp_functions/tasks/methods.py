@@ -15,7 +15,7 @@ from mcp_functions.http import access_tokens
 from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, UnknownTask
 from mcp_functions.protocol.messages import complete
 from mcp_functions.rounds.input_requests import check_capabilities
-from mcp_functions.seal.request_state import caller_id, principal_digest
+from mcp_functions.seal.claims import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import round_record
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
     from mcp_functions.settings import Settings
-    from mcp_functions.store import Table
+    from mcp_functions.store import SealedTable
 
 FLOW_BYTES = 16
 MIN_POLL_MS, MAX_POLL_MS = 1000, 30_000
@@ -46,7 +46,6 @@ class Tasks:
     Attributes:
         store: of the tasks.
         tools: the function's tools whose calls may become tasks, by name.
-
     """
 
     def __init__(  # noqa: PLR0913 - handlers, settings, storage, worker and the sources that tests replace
@@ -54,24 +53,13 @@ class Tasks:
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
         function: str,
-        table: Table,
+        table: SealedTable,
         invoke_worker: Callable[[str, str | None], None],
         *,
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        """Use the parts of a deployment; no request is sent.
-
-        Args:
-            handlers: of the function.
-            settings: of the deployment.
-            function: folder of the function; the first part of its task ids.
-            table: stores the tasks.
-            invoke_worker: takes a task id and the digest of the principal.
-            now: unix seconds.
-            rand: `n` random bytes.
-
-        """
+        """Use the parts of a deployment; a task id begins with `function`, the folder. No request is sent."""
         self.tools: dict[str, Tool[..., Any]] = {tool.name: tool for tool in handlers if tool.task}  # type: ignore[misc]
         self.store = TaskStore(table, function, most=settings.max_open_tasks, now=now, rand=rand)
         self._settings, self._invoke_worker, self._now, self._rand = settings, invoke_worker, now, rand
@@ -119,7 +107,6 @@ class Tasks:
             UnknownTask: this principal has no task with this id (tasks extension: "-32602 if the taskId is invalid or
                 not found").
             McpError: the request is invalid.
-
         """
         task_id = request.params.get("taskId")
         if not isinstance(task_id, str):
@@ -164,38 +151,29 @@ class Tasks:
         if not isinstance(responses, dict) or not all(isinstance(value, dict) for value in responses.values()):
             text = "params.inputResponses must be an object of objects"
             raise InvalidParams(text)
-        was_resumed = False
-
-        def transition(task: Task) -> Task:
-            nonlocal was_resumed
-            after = transitions.apply_answers(task, responses, self._now_ms())
-            was_resumed = after.status != task.status
-            return after
-
         try:
-            self.store.change(task_id, owner, transition)
+            before, after = self.store.change(
+                task_id, owner, lambda task: transitions.apply_answers(task, responses, self._now_ms())
+            )
         except ItemTooLarge:
             raise ContentTooLarge(reason="task_item") from None
-        if was_resumed:
+        if after.status != before.status:
             self._invoke_worker(task_id, owner)
         return {}
 
     def _replace_worker(self, task_id: str, owner: str | None) -> Task:
         """Invoke a worker for a task that has none, or end the task if its client has cancelled it."""
-        is_awaited = False
 
         def transition(task: Task) -> Task:
-            nonlocal is_awaited
             now = self._now_ms()
-            is_awaited = task.needs_worker(now) and not task.cancel
             if not task.needs_worker(now):
                 return task
             return transitions.cancel(task, now) if task.cancel else transitions.await_worker(task, now)
 
-        task = self.store.change(task_id, owner, transition)
-        if is_awaited:
+        before, after = self.store.change(task_id, owner, transition)
+        if after.summons > before.summons:
             self._invoke_worker(task_id, owner)
-        return task
+        return after
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)

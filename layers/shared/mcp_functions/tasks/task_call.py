@@ -27,11 +27,6 @@ class TaskCall:
 
         Tasks extension: "A server MUST NOT return CreateTaskResult to a client that did not declare the extension on
         the request."
-
-        Raises:
-            MissingRequiredClientCapability: the call must become a task, and this client does not support tasks.
-            InputRequired: the round ends with a question.
-
         """
         try:
             support = self._tool.task_support(params)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import Busy, UnknownTask
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.store import Conflict, Key, UnreadableItem
-from mcp_functions.tasks.task import Task, from_json, to_json
+from mcp_functions.tasks.task import Task, from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.store import Item, Table
+    from mcp_functions.store import Item, SealedTable
 
 TASK_ID = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{22}")
 RANDOM_BYTES = 16  # of a task id, which must be unguessable
@@ -30,71 +31,46 @@ class TaskStore:
     """The tasks of one function."""
 
     def __init__(
-        self, table: Table, function: str, *, most: int, now: Callable[[], float], rand: Callable[[int], bytes]
+        self, table: SealedTable, function: str, *, most: int, now: Callable[[], float], rand: Callable[[int], bytes]
     ) -> None:
-        """Use a table; no request is sent.
-
-        Args:
-            table: stores the tasks.
-            function: the first part of every task id.
-            most: number of open tasks that one principal may have.
-            now: unix seconds.
-            rand: `n` random bytes.
-
-        """
+        """Use a table; a principal may have `most` open tasks, and `function` is the first part of every task id."""
         self._table, self._function, self._most, self._now, self._rand = table, function, most, now, rand
 
     def create(self, task: Task, owner: str | None) -> str:
-        """Write a new task and return its id.
-
-        Args:
-            task: its first state.
-            owner: digest of the principal.
+        """Write the first state of a task and return its id.
 
         Raises:
             TooManyTasks: the principal has too many open tasks.
             ItemTooLarge: the task does not fit into an item.
-
         """
         task_id = f"{self._function}.{base64url(self._rand(RANDOM_BYTES))}"
         self._register(task_id, task.expires, owner)
-        self._table.create(Key(KIND, task_id, owner), to_json(task), expires=task.expires)
+        self._table.create(Key(KIND, task_id, owner), asdict(task), expires=task.expires)
         return task_id
 
     def get(self, task_id: str, owner: str | None) -> Task:
-        """Return a task of this principal.
-
-        Raises:
-            UnknownTask: this principal has no such task, or it has expired.
-
-        """
+        """Return a task of this principal; UnknownTask if there is no such task, or it has expired."""
         return from_json(self._item(task_id, owner).payload)
 
-    def change(self, task_id: str, owner: str | None, transition: Callable[[Task], Task]) -> Task:
-        """Write the next state of a task and return it.
-
-        Args:
-            task_id: of the task.
-            owner: digest of the principal.
-            transition: returns the next state; it runs again after another writer was faster.
+    def change(self, task_id: str, owner: str | None, transition: Callable[[Task], Task]) -> tuple[Task, Task]:
+        """Write the next state of a task; return the states before and after. A faster writer makes it run again.
 
         Raises:
             UnknownTask: see `get`.
             TemporarilyUnavailable: too many writers, or the table does not answer.
             Exception: from `transition`; nothing is written.
-
         """
         for _ in range(ATTEMPTS):
             item = self._item(task_id, owner)
             before = from_json(item.payload)
             after = transition(before)
             if after == before:
-                return before
+                return before, before
             try:
-                self._table.replace(item, to_json(after))
+                self._table.replace(item, asdict(after))
             except Conflict:
                 continue
-            return after
+            return before, after
         raise Busy(CONTENTION)
 
     def _item(self, task_id: str, owner: str | None) -> Item:

@@ -25,20 +25,12 @@ class LeaseLost(Exception):
 
 
 class Progress(NamedTuple):
-    """The progress that a worker writes during a round.
+    """The progress that a worker writes during a round."""
 
-    Attributes:
-        epoch: of the worker.
-        until: when its lease ends, unix milliseconds; the present time at the end of a round.
-        record: of the round so far.
-        message: for `statusMessage`.
-
-    """
-
-    epoch: int
-    until: int
-    record: Mapping[str, Any]
-    message: str
+    epoch: int  # of the worker
+    until: int  # when its lease ends, unix milliseconds; the present time at the end of a round
+    record: Mapping[str, Any]  # of the round so far
+    message: str  # for `statusMessage`
 
 
 def await_worker(task: Task, now: int) -> Task:
@@ -52,7 +44,6 @@ def take(task: Task, now: int, lease: int) -> Task:
 
     Raises:
         LeaseLost: the task has ended, waits for the client, or belongs to another worker.
-
     """
     if task.status != WORKING or (task.held and now < task.until):
         raise LeaseLost

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
+from mcp_functions.http import gateway
+from mcp_functions.http.requests import lambda_deadline
 from mcp_functions.protocol.errors import (
     Crash,
     DeveloperError,
     InternalError,
     McpError,
-    Misconfigured,
-    TaskResultTooLarge,
     TemporarilyUnavailable,
     UnknownTask,
-    WorkerGaveUp,
     is_ctrl_c,
 )
 from mcp_functions.protocol.messages import Principal
@@ -37,19 +36,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.tools import Tool
+    from mcp_functions.http.lambda_types import LambdaContext
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.tasks.task_store import TaskStore
 
 MAX_ATTEMPTS = 5  # workers in a row that took a task without progress
 NO_LIMIT = 1 << 31  # of rounds without a question: a task has no client that gives up
+GAVE_UP = "The task was begun again and again, and never came further"  # the log has the cause
+RESULT_TOO_LARGE = "The result is larger than a task can keep (about 290 KB)"
 TOO_LARGE = "This call has more data than a task can keep. Answer more briefly."
-
-
-class Context(Protocol):
-    """Lambda's context object."""
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Return the time until Lambda ends the function."""
 
 
 class Worker:
@@ -66,37 +61,21 @@ class Worker:
         audit: Callable[[AuditRecord], object] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Use the parts of a deployment.
-
-        Args:
-            tools: of the function, by name.
-            store: of the tasks.
-            invoke_worker: takes a task id and the digest of the principal.
-            now: unix seconds.
-            lease_seconds: a worker that does not renew its lease in this time loses the task.
-            audit: the author's audit, called in every round of a tool that may ask.
-            sleep: waits some seconds.
-
-        """
+        """Use the parts of a deployment; a worker that does not renew its lease in time loses the task."""
         self._tools, self._store, self._invoke_worker, self._now = tools, store, invoke_worker, now
         self._lease, self._audit, self._sleep = int(lease_seconds * 1000), audit, sleep
 
-    def work(self, order: Mapping[str, Any], context: Context) -> None:
-        """Run one round of a task, if the task is available.
-
-        Args:
-            order: `id` of the task, and `owner`, the digest of its principal.
-            context: Lambda's context.
+    def work(self, order: Mapping[str, Any], context: LambdaContext) -> None:
+        """Run one round of a task, if the task is available; `order` has its `id` and the digest of its `owner`.
 
         Raises:
             McpError: the table does not answer. Saved steps remain; the lease ends, and the next poll invokes another
                 worker.
-
         """
         task_id, owner = str(order["id"]), order["owner"]
-        deadline = self._now() + context.get_remaining_time_in_millis() / 1000
+        deadline = lambda_deadline(context, self._now())
         try:
-            task = self._store.change(task_id, owner, self._take)
+            _before, task = self._store.change(task_id, owner, self._take)
         except (LeaseLost, UnknownTask):
             return  # another worker has the task, it waits for the client, or it has ended
         if task.held:
@@ -108,7 +87,7 @@ class Worker:
     def _take(self, task: Task) -> Task:
         after = transitions.take(task, self._now_ms(), self._lease)
         if after.held and task.attempts >= MAX_ATTEMPTS:
-            return transitions.give_up(task, self._now_ms(), _error(WorkerGaveUp()))
+            return transitions.give_up(task, self._now_ms(), InternalError(GAVE_UP).to_json())
         return after
 
     def _run_round(self, leased: LeasedTask, task: Task, deadline: float) -> None:
@@ -117,7 +96,7 @@ class Worker:
         was_reported = False
         with leased.renewing(self._lease / 3000):
             outcome = _outcome(tool, partial(_play, tool, task, round_))
-            if self._audit and tool and tool.asks:
+            if self._audit and tool and tool.needs_state:
                 was_reported, outcome = _report(self._audit, tool, leased, round_, outcome)
         after = self._save(leased, round_, outcome)
         # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
@@ -142,7 +121,7 @@ class Worker:
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # for the author
             too_large = {"result": self._tools[leased.tool].error_result(TOO_LARGE)}
-            instead = too_large if outcome is None else {"error": _error(TaskResultTooLarge())}
+            instead = too_large if outcome is None else {"error": InternalError(RESULT_TOO_LARGE).to_json()}
         except DeveloperError as error:
             tool = self._tools[leased.tool]
             instead = {"result": crash_result(tool, Crash(crash_message(tool), error))}
@@ -191,13 +170,13 @@ def _outcome(tool: Tool[..., Any] | None, run: Callable[[], dict[str, Any] | Non
     except Crash as crash:
         return {"result": crash_result(tool, crash)} if tool else None
     except McpError as error:
-        _note_error(error)
-        return {"error": _error(error)}
+        gateway.note_error(observability.current(), error)
+        return {"error": error.to_json()}
     except BaseException as error:  # of the author's audit
         if is_ctrl_c(error):
             raise
         observability.current().crash(error)
-        return {"error": _error(InternalError())}
+        return {"error": InternalError().to_json()}
 
 
 def _play(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str, Any] | None:
@@ -218,12 +197,7 @@ def _report(
     round_: Round,
     outcome: dict[str, Any] | None,
 ) -> tuple[bool, dict[str, Any] | None]:
-    """Report a round to the author's audit; an exception of the audit becomes the outcome.
-
-    Returns:
-        Whether the report has questions, and the outcome.
-
-    """
+    """Report a round to the author's audit; return whether it had questions, and the outcome."""
     was_reported = False
 
     def report() -> dict[str, Any] | None:
@@ -243,14 +217,3 @@ def _note_outcome(task: Task) -> None:
     outcomes = {INPUT_REQUIRED: "input_required", WORKING: "shed"}
     notes.conclude(outcomes.get(task.status, "complete"))
     notes.tool_error = task.outcome.get("result", {}).get("isError") is True
-
-
-def _note_error(error: McpError) -> None:
-    notes = observability.current()
-    notes.conclude("failed" if error.ours else "refused", error.reason)
-    notes.code = error.code
-    notes.misconfigured = isinstance(error, Misconfigured)
-
-
-def _error(error: McpError) -> dict[str, Any]:
-    return {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import aws
+from mcp_functions.aws.errors import read_failure
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
@@ -35,13 +35,7 @@ class WorkerInvoker:
     """Invokes the workers of one function."""
 
     def __init__(self, worker: str, make_client: Callable[[], Invoking]) -> None:
-        """Use a worker; no client is made before the first call.
-
-        Args:
-            worker: the physical name of the worker's Lambda, with a qualifier if it has one (":live").
-            make_client: returns boto3's client or the toolkit's own.
-
-        """
+        """Use the physical name of the worker's Lambda, with its qualifier; no client is made before the first call."""
         self._worker, self._make_client = worker, make_client
         self._client: Invoking | None = None
         register_for_reset(self)
@@ -57,30 +51,12 @@ class WorkerInvoker:
             client = self._client = self._client or self._make_client()
             client.invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-            _log_failure(error)
-
-
-def _log_failure(error: Exception) -> None:
-    """Log the code of an error, without a traceback."""
-    code = (getattr(error, "response", None) or {}).get("Error", {}).get("Code", "") or type(error).__name__
-    log.error("no worker: invoke_%s", code)
+            log.log(logging.ERROR, "no worker: invoke_%s", read_failure(error).code)  # without a traceback
 
 
 def lambda_client() -> Invoking:
     """Return the client that invokes workers; it repeats a request without a response."""
-    target = aws.find_endpoint(os.environ, "lambda")
-    if target is None:
-        return boto3_client()
-    from mcp_functions.aws.clients import LambdaClient  # noqa: PLC0415 - imported at init
-
-    return LambdaClient(target, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
-
-
-def boto3_client() -> Invoking:
-    """Return boto3's client, which reads configuration that the small client does not."""
-    from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only where there are tasks
-
-    client: Invoking = by_boto3.client(
+    client: Invoking = aws.make_client(
         "lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS
     )
     return client

@@ -1,4 +1,4 @@
-"""Answers one event in a new process: `python -m mcp_functions.testing` reads the order from stdin."""
+"""Answers one event in a new process: `python -m mcp_functions.testing` reads the invocation from stdin."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Import the function, answer the event, and write the response to stdout."""
-    order: dict[str, Any] = json.load(sys.stdin)
+    invocation: dict[str, Any] = json.load(sys.stdin)
     # The function's folder comes first, as on Lambda; then the folders from which the test imports.
-    sys.path[:] = [str(Path(order["file"]).parent), *order["path"]]
+    sys.path[:] = [str(Path(invocation["file"]).parent), *invocation["path"]]
     with redirect_stdout(sys.stderr):
-        handler = unwrap(getattr(_import(order["module"], order["file"]), order["variable"]))
-        container = handler.fresh(now=lambda: handler.now() + order["ahead"])
-        response = container(order["event"], Context(order["name"], order["remaining"]))
+        handler = unwrap(getattr(_import(invocation["module"], invocation["file"]), invocation["variable"]))
+        container = handler.fresh(now=lambda: handler.now() + invocation["ahead"])
+        response = container(invocation["event"], Context(invocation["name"], invocation["remaining"]))
     json.dump(response, sys.stdout)
 
 

@@ -28,7 +28,7 @@ NAME_PARAMETERS = CALLS | TASKS  # by method: the parameter that the `Mcp-Name` 
 
 
 class Caller(NamedTuple):
-    """Who calls, with which access token and capabilities. Without a principal, the caller is not signed in."""
+    """The caller's principal, scopes and capabilities. Without a principal, the caller is not signed in."""
 
     principal: Principal | None
     scopes: tuple[str, ...]

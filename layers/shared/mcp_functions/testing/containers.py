@@ -46,17 +46,7 @@ class TimedFunction:
     """A function, and the clock of its containers. `later` and `replaced` return another one."""
 
     def __init__(self, handler: Callable[..., Any], *, fresh: bool, ahead: float = 0.0) -> None:
-        """Choose the containers.
-
-        Args:
-            handler: the value that `serve` returned.
-            fresh: whether a new process answers each event.
-            ahead: seconds by which the clock is ahead of the function's own.
-
-        Raises:
-            ValueError: a new process could not import the handler.
-
-        """
+        """Choose between containers and new processes (`fresh`). The clock is `ahead` by so many seconds."""
         self.handler: LambdaFunction = unwrap(handler)
         self._fresh, self._ahead = fresh, ahead
         self._answer: Callable[[Event, Context], Event]
@@ -106,26 +96,12 @@ class NewProcesses:
     """Answers each event in a new Python process, so that only the state passes from one to the next."""
 
     def __init__(self, handler: LambdaFunction, ahead: float) -> None:
-        """Find the handler's module.
-
-        Args:
-            handler: the value of a module's variable, `handler = serve(…)`.
-            ahead: seconds by which the process's clock is ahead.
-
-        Raises:
-            ValueError: no module has this variable, so a process could not import the handler.
-
-        """
+        """Find the handler's module. The clock of its processes is `ahead` by so many seconds."""
         self.place, self._ahead = _place(handler), ahead
 
     def __call__(self, event: Event, context: Context) -> Event:
-        """Answer one event.
-
-        Raises:
-            RuntimeError: the process failed; it wrote the reason to stderr.
-
-        """
-        order = {
+        """Answer one event. If its process fails, it has written the reason to stderr."""
+        invocation = {
             **self.place,
             "event": event,
             "name": context.function_name,
@@ -135,7 +111,7 @@ class NewProcesses:
         }
         process = subprocess.run(
             [sys.executable, "-m", "mcp_functions.testing"],
-            input=json.dumps(order),
+            input=json.dumps(invocation),
             stdout=subprocess.PIPE,
             text=True,
             check=False,

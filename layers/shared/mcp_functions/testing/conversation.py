@@ -13,7 +13,7 @@ from mcp_functions.local.api_gateway.events import Moment
 from mcp_functions.protocol.constants import EXTENSION_TASKS, WORKER
 from mcp_functions.testing.caller import Caller, as_principal
 from mcp_functions.testing.containers import Context, TimedFunction
-from mcp_functions.testing.deployment import take_orders
+from mcp_functions.testing.deployment import take_invocations
 from mcp_functions.testing.failures import captured_failures, ends_test
 from mcp_functions.testing.transcript import Transcript
 
@@ -54,18 +54,15 @@ class Conversation(Transcript):
         """Prepare a conversation; nothing is sent.
 
         Args:
-            handler: the value that `serve` returned. Decorators around it, such as Powertools', are left out: call it
-                with an event to test them.
+            handler: the value that `serve` returned. Decorators around it (of Powertools, for example) do not run: call
+                it with an event to test them.
             function: its folder; the first handler's name if left out.
             principal: the caller, as the authorizer of AuthMode `jwt` passes it on; not signed in, if left out.
             scopes: of the principal's access token.
             capabilities: that the client declares; all, if left out.
             moment: returns each request's time and ids; the function's clock and new ids, if left out.
             fresh: whether a new Python process answers each round, so that only the state passes from one to the next.
-                The module of the handler must assign it: `handler = serve(…)`.
-
-        Raises:
-            ValueError: a new process could not import the handler.
+                The module of the handler must assign it: `handler = serve(…)`; a ValueError says if it does not.
 
         """
         super().__init__()
@@ -150,9 +147,9 @@ class Conversation(Transcript):
         """Run the invocations of the task's worker that are due, and get the task (`tasks/get`)."""
         worker = f"{environment.STACK}-{self.function}{WORKER}"
         raised = None
-        for order in take_orders(worker):
+        for event in take_invocations(worker):
             with environment.applied(self._caller.environment()), captured_failures() as failures:
-                self._target(order, Context(worker, WORKER_MS))
+                self._target(event, Context(worker, WORKER_MS))
             raised = failures.last or raised
         self._request_task("tasks/get")
         self.raised = raised or self.raised

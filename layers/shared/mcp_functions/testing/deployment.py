@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from mcp_functions.store import Bucket
     from mcp_functions.store.dynamodb import Call
 
-MAX_ORDER = 64 * 1024
+MAX_INVOCATION = 64 * 1024
 INVOCATION_PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations")
 
-_pending_orders: deque[tuple[str, bytes]] = deque()  # of workers that were invoked: name and payload
+_pending_invocations: deque[tuple[str, bytes]] = deque()  # of workers that were invoked: name and payload
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
         s3_api = s3.S3Api(bucket_name, lambda: bucket or s3.Moto(bucket_name))
         endpoints = environment.endpoints(
             kms=start(kms.answer, MAX_REQUEST),
-            invoke=start(_accept_order, MAX_ORDER),
+            invoke=start(_queue_invocation, MAX_INVOCATION),
             dynamodb=start(dynamodb_api.answer, dynamodb.MAX_REQUEST),
             s3=start(s3_api.answer, s3.MAX_OBJECT),
         )
@@ -64,26 +64,21 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
         yield
 
 
-def _accept_order(request: HttpRequest) -> HttpResponse:
+def _queue_invocation(request: HttpRequest) -> HttpResponse:
     """Queue an asynchronous invocation of a worker, which runs when a conversation polls."""
     path = INVOCATION_PATH.fullmatch(request.target)
     if path and request.header("x-amz-invocation-type") == "Event":
-        _pending_orders.append((unquote(path[1]).partition(":")[0], request.body or b"{}"))
+        _pending_invocations.append((unquote(path[1]).partition(":")[0], request.body or b"{}"))
         return HttpResponse(202)
     error = ("x-amzn-errortype", "ResourceNotFoundException")
     return json_response(404, {"Message": "only workers are called here"}, error)
 
 
-def take_orders(worker: str) -> Iterator[dict[str, Any]]:
-    """Remove and return the orders of one worker, also those that are queued meanwhile.
-
-    Args:
-        worker: its physical name.
-
-    """
+def take_invocations(worker: str) -> Iterator[dict[str, Any]]:
+    """Remove and yield the queued events of one worker, also those that are queued meanwhile."""
     while True:
-        order = next((order for order in _pending_orders if order[0] == worker), None)
-        if order is None:
+        pending = next((pending for pending in _pending_invocations if pending[0] == worker), None)
+        if pending is None:
             return
-        _pending_orders.remove(order)
-        yield json.loads(order[1])
+        _pending_invocations.remove(pending)
+        yield json.loads(pending[1])

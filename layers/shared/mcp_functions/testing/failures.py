@@ -1,4 +1,4 @@
-"""What a function logs and raises while it answers a test: its client does not receive it."""
+"""The errors that a function logs and raises while it answers a test. Its client does not receive them."""
 
 from __future__ import annotations
 

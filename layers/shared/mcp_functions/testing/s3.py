@@ -45,12 +45,7 @@ class MemoryBucket:
         self._run("put", key, lambda: self.objects.__setitem__(key, bytes(body)))
 
     def get(self, key: str) -> bytes:
-        """Read an object.
-
-        Raises:
-            ObjectNotFound: the bucket has no such object.
-
-        """
+        """Read an object; a missing one raises ObjectNotFound."""
         self._run("get", key, lambda: None)
         if key not in self.objects:
             raise ObjectNotFound

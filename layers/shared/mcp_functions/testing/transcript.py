@@ -1,4 +1,4 @@
-"""What a conversation's client has received, and what the function reported while it answered."""
+"""The responses that a conversation's client has received, and the failures that the function reported."""
 
 from __future__ import annotations
 
@@ -79,22 +79,12 @@ class Transcript:
 
     @property
     def result(self) -> dict[str, Any]:
-        """The last result.
-
-        Raises:
-            AssertionError: the last message has no result; the text holds the message and the function's log lines.
-
-        """
+        """The last result. If there is none, an AssertionError shows the message and the function's log lines."""
         return self._member("result")
 
     @property
     def error(self) -> dict[str, Any]:
-        """The last error.
-
-        Raises:
-            AssertionError: the last message has no error; the text holds the message and the function's log lines.
-
-        """
+        """The last error. If there is none, an AssertionError shows the message and the function's log lines."""
         return self._member("error")
 
     @property

@@ -5,7 +5,7 @@ from mcp_functions import serve, tool
 
 @tool
 def greet(name: str) -> str:
-    """Greet somebody."""
+    """Greet a person."""
     return f"Hello, {name}!"
 
 

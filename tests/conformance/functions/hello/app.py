@@ -5,7 +5,7 @@ from mcp_functions import serve, tool
 
 @tool
 def hello() -> str:
-    """Say hello."""
+    """Return a greeting."""
     return "Hello."
 
 

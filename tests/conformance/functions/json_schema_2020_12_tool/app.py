@@ -31,7 +31,7 @@ SCHEMA = {
 
 @tool(input_schema=SCHEMA)
 def json_schema_2020_12_tool(contact: dict[str, Any]) -> str:
-    """Take a contact that can be reached the way it says."""
+    """Accept a contact with the address that its preferred way needs."""
     return f"{contact.get('name', 'Somebody')} can be reached."
 
 

@@ -1,4 +1,4 @@
-"""A tool that takes as long as it is told: a task, unless it takes no time at all."""
+"""A tool that takes a given time: as a task, unless the time is zero."""
 
 import time
 

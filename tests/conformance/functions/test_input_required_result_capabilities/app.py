@@ -1,4 +1,4 @@
-"""A tool that asks the client's model and nobody else, so that it works for a client that can do no more."""
+"""A tool that asks only the client's model, so that it works for a client with no other capability."""
 
 from mcp_functions import Sample, serve, tool
 

@@ -1,7 +1,8 @@
-"""A tool of the low level that needs a name.
+"""A low-level tool that needs a name.
 
-The suite sends its second round cold, without the state of a first. Nothing proves that such an answer was asked for,
-so it is `unproven`: this tool takes a name from it, as from an argument. The inline `elicit` would ask again.
+The suite sends the second round without a state from a first, so nothing proves that the server asked the question.
+The answer is then `unproven`: this tool reads the name from it, as from an argument.
+The inline `elicit` would ask again.
 """
 
 from pydantic import BaseModel
@@ -15,7 +16,7 @@ class Name(BaseModel):
 
 @tool
 def test_input_required_result_elicitation(*, input_responses: InputResponses) -> str | InputRequiredResult:
-    """Greet somebody by name."""
+    """Greet a person by name."""
     proven = input_responses.accepted("user_name", Name)
     if proven:
         return f"Hello, {proven.name}!"

@@ -1,4 +1,4 @@
-"""A tool in three rounds, each with a state of its own."""
+"""A tool in three rounds, each with another state."""
 
 from pydantic import BaseModel
 

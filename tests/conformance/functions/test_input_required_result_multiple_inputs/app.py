@@ -26,7 +26,7 @@ NEEDED: dict[str, ElicitRequest | CreateMessageRequest | ListRootsRequest] = {
 
 @tool
 def test_input_required_result_multiple_inputs(*, input_responses: InputResponses) -> str | InputRequiredResult:
-    """Greet somebody, in the model's words, in the client's folders."""
+    """Greet a person with the model's text, and name the client's folders."""
     missing = {key: request for key, request in NEEDED.items() if key not in input_responses}
     if missing:
         return InputRequiredResult(missing)

@@ -1,7 +1,7 @@
-"""A tool that a client would have to come back for, on a server that ends its stream in the middle of the work.
+"""A tool whose client must reconnect, on a server that closes its stream during the work.
 
-This one has no middle: what needs no user is one response, so there is nothing to come back for. What a client does
-come back for here is the answer to a question: test_elicitation and its like.
+This server sends one response for work without a question, so no client reconnects. A client reconnects here only to
+answer a question, as in test_elicitation.
 """
 
 from mcp_functions import serve, tool

@@ -1,4 +1,4 @@
-"""A tool that has the client's model answer what it is given."""
+"""A tool that passes a prompt to the client's model."""
 
 from mcp_functions import Sample, serve, tool
 

@@ -13,7 +13,7 @@ class Name(BaseModel):
 
 @tool(task="required")
 def test_tool_with_task(*, user_name: Annotated[Name, Ask("What is your name?")]) -> str:
-    """Greet somebody, in a task."""
+    """Greet a person, in a task."""
     return f"Hello, {user_name.name}!"
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import schema_values
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity
-from mcp_functions.attack.scan import SkipCheck
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity, skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,8 +45,7 @@ def _ahead(scan: Scan) -> Iterator[Proof]:
     victim = scan.victim_with_state
     later = {key: answer for key, answer in victim.answers.items() if key not in victim.questions}
     if not later:
-        text = f"{victim.name} asks for nothing in a later round that it does not ask for in the first"
-        raise SkipCheck(text)
+        skip(f"{victim.name} asks for nothing in a later round that it does not ask for in the first")
     state, answers = scan.begin(victim)
     exchange = scan.call(victim, requestState=state, inputResponses=answers | later)
     if exchange.response.done:

@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from mcp_functions.attack.client import CALLER, OTHER
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity
-from mcp_functions.attack.scan import SkipCheck
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity, skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +38,7 @@ def _other_arguments(scan: Scan) -> Iterator[Proof]:
             arguments = json.dumps(other.params.get("arguments") or other.params)
             yield Proof(exchange, f"a state of {victim} completed a call with {arguments}: {exchange.response}")
     if not asks:
-        text = f"no other arguments were found with which {victim.name} asks"
-        raise SkipCheck(text)
+        skip(f"no other arguments were found with which {victim.name} asks")
 
 
 def _other_target(scan: Scan) -> Iterator[Proof]:
@@ -54,8 +52,7 @@ def _other_method(scan: Scan) -> Iterator[Proof]:
 def _crossed(scan: Scan, targets: list[Target]) -> Iterator[Proof]:
     victim = scan.victim_needing_state
     if not targets:
-        text = "nothing else was found that asks"
-        raise SkipCheck(text)
+        skip("nothing else was found that asks")
     for other in filter(scan.needs_state, targets):
         state, answers = scan.last_round(victim)
         exchange = scan.call(other, requestState=state, inputResponses=other.answers | answers)
@@ -66,8 +63,7 @@ def _crossed(scan: Scan, targets: list[Target]) -> Iterator[Proof]:
 def _other_principal(scan: Scan) -> Iterator[Proof]:
     victim = scan.victim_needing_state
     if not scan.has_other:
-        text = "it takes a second person: give their credentials with --other-header"
-        raise SkipCheck(text)
+        skip("it takes a second person: give their credentials with --other-header")
     for owner, thief in ((CALLER, OTHER), (OTHER, CALLER)):
         state, answers = scan.last_round(victim, person=owner)
         exchange = scan.call(victim, person=thief, requestState=state, inputResponses=answers)
@@ -78,12 +74,10 @@ def _other_principal(scan: Scan) -> Iterator[Proof]:
 def _expired(scan: Scan) -> Iterator[Proof]:
     victim = scan.victim_needing_state
     if scan.lifetime is None:
-        text = "nobody said how long a state lives: --lifetime SECONDS"
-        raise SkipCheck(text)
+        skip("nobody said how long a state lives: --lifetime SECONDS")
     seconds = scan.lifetime + WAITING
     if seconds > scan.client.seconds_left:
-        text = f"waiting for {scan.lifetime:g} s is longer than this run may last: --seconds"
-        raise SkipCheck(text)
+        skip(f"waiting for {scan.lifetime:g} s is longer than this run may last: --seconds")
     state, answers = scan.last_round(victim)
     scan.wait(seconds)
     exchange = scan.call(victim, requestState=state, inputResponses=answers)
@@ -94,8 +88,7 @@ def _expired(scan: Scan) -> Iterator[Proof]:
 def _rewound(scan: Scan) -> Iterator[Proof]:
     victim = scan.victim_with_state
     if victim.question_rounds == 1:
-        text = f"{victim.name} asks only once"
-        raise SkipCheck(text)
+        skip(f"{victim.name} asks only once")
     state, answers = scan.begin(victim)
     first = scan.call(victim, requestState=state, inputResponses=answers)
     if not scan.advanced(victim, first.response):

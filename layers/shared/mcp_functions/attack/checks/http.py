@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.attack import messages
 from mcp_functions.attack.client import Request
@@ -13,7 +13,7 @@ from mcp_functions.attack.messages import PREFIX, with_header
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.attack.client import Exchange, Response
+    from mcp_functions.attack.client import Exchange
     from mcp_functions.attack.scan import Scan
 
 HTTP = "basic/transports/streamable-http"
@@ -120,25 +120,21 @@ def _notification(scan: Scan) -> Iterator[Proof]:
 
 
 def _codes(scan: Scan) -> Iterator[Proof]:
-    unknown = messages.message("tools/unheard-of", {}, next(scan.ids))
+    unknown = messages.write(messages.message("tools/unheard-of", {}, next(scan.ids)))
     old = scan.list_message()
     old["params"]["_meta"][PREFIX + "protocolVersion"] = "1999-01-01"
-    bare = {**scan.list_message(), "params": {}}
-    cases: tuple[tuple[str, dict[str, Any], str, int, int], ...] = (
-        ("a method that does not exist", unknown, messages.VERSION, 404, METHOD_NOT_FOUND),
-        ("a revision that does not exist", old, "1999-01-01", 400, UNSUPPORTED),
-        ("no _meta", bare, messages.VERSION, 400, INVALID_PARAMS),
-    )
-    for what, message, version, status, code in cases:
-        exchange = scan.client.send(with_header(messages.write(message), "MCP-Protocol-Version", version))
-        if not _has_code(exchange.response, status, code) and not exchange.response.undecided:
-            yield Proof(exchange, f"{what}: {exchange.response}, and not HTTP {status} with {code}")
-
-
-def _has_code(response: Response, status: int, code: int) -> bool:
-    if (response.status, response.code) != (status, code):
-        return False
-    return code != UNSUPPORTED or isinstance((response.error or {}).get("data"), dict)
+    cases = (
+        ("a method that does not exist", unknown, 404, METHOD_NOT_FOUND),
+        ("a revision that does not exist",
+         with_header(messages.write(old), "MCP-Protocol-Version", "1999-01-01"), 400, UNSUPPORTED),
+        ("no _meta", messages.write({**scan.list_message(), "params": {}}), 400, INVALID_PARAMS),
+    )  # fmt: skip
+    for what, request, status, code in cases:
+        exchange = scan.client.send(request)
+        response = exchange.response
+        has_data = code != UNSUPPORTED or isinstance((response.error or {}).get("data"), dict)
+        if not response.undecided and ((response.status, response.code) != (status, code) or not has_data):
+            yield Proof(exchange, f"{what}: {response}, and not HTTP {status} with {code}")
 
 
 CHECKS = (

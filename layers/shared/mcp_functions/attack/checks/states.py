@@ -6,64 +6,68 @@ import base64
 import json
 import re
 import secrets
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity
-from mcp_functions.attack.scan import SkipCheck
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity, skip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from mcp_functions.attack.client import Exchange, Response
     from mcp_functions.attack.scan import Scan
 
-    States: TypeAlias = Callable[[Scan, str], Iterator[tuple[str, Any]]]  # of a run and a valid state
+    # Makes states, each with a description, from a valid state and the canary of the run.
+    Variants: TypeAlias = Callable[[str, str], Iterable[tuple[str, Any]]]
 
 MRTR = "basic/patterns/mrtr, Server Requirements"
 REJECT = "servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."
 PLACES = 16  # that are changed
 CLASSES = ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", "-_", "+/")
-UNSEALED = "e30"  # {}
 SIGNED_PARTS = 3  # header, payload and signature, as in a JWT
 SIZES = (100_000, 1_000_000)  # characters
 
 
-def forged(canary: str, length: int) -> dict[str, str]:
-    """Return invented states by description."""
-    return {
-        "an empty text": "",
-        "the word null": "null",
-        "an empty object": "{}",
-        "a number": "0",
-        "noise of the right length": base64.urlsafe_b64encode(secrets.token_bytes(length))[:length].decode(),
-        "one letter, as often": "A" * length,
-        "a JWT without a signature": f"eyJhbGciOiJub25lIn0.{UNSEALED}.",
-        "a path": f"../../../etc/{canary}",
-        "a text of its own": canary,
-        "letters that are not ASCII": "é☃" * 32,
-        "a NUL": "\x00" * 8,
-        "half of a surrogate pair": "\ud800",
-        "blanks": "   ",
-        "dots": "." * length,
-    }
+def _forged(valid: str, canary: str) -> Iterator[tuple[str, str]]:
+    length = len(valid)
+    yield "an empty text", ""
+    yield "the word null", "null"
+    yield "an empty object", "{}"
+    yield "a number", "0"
+    yield "noise of the right length", _noise(length)
+    yield "one letter, as often", "A" * length
+    yield "a JWT without a signature", "eyJhbGciOiJub25lIn0.e30."
+    yield "a path", f"../../../etc/{canary}"
+    yield "a text of its own", canary
+    yield "letters that are not ASCII", "é☃" * 32
+    yield "a NUL", "\x00" * 8
+    yield "half of a surrogate pair", "\ud800"
+    yield "blanks", "   "
+    yield "dots", "." * length
 
 
-def wrong_types(valid: str) -> dict[str, Any]:
-    """Return states that are not strings, by description."""
-    return {
-        "a number": 7,
-        "a fraction": 0.5,
-        "true": True,
-        "a list with the good one": [valid],
-        "an object with the good one": {"requestState": valid},
-        "an empty list": [],
-        "an empty object": {},
-    }
+def _wrong_types(valid: str, _canary: str) -> Iterator[tuple[str, Any]]:
+    yield "a number", 7
+    yield "a fraction", 0.5
+    yield "true", True
+    yield "a list that holds the valid state", [valid]
+    yield "an object that holds the valid state", {"requestState": valid}
+    yield "an empty list", []
+    yield "an empty object", {}
 
 
-def damaged(valid: str) -> Iterator[tuple[str, str]]:
+def _oversized(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
+    for size in SIZES:
+        yield f"the valid state with {size} characters more", valid + "A" * size
+
+
+def _invalid(valid: str, canary: str) -> Iterator[tuple[str, str]]:
+    yield "noise", _noise(len(valid))
+    yield "a word", "word"
+    yield from _damaged(valid, canary)
+
+
+def _damaged(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
     """Yield the state with one change each, which no decoder can ignore."""
     # The last character of a base64 text may hold bits that decoders ignore.
     places = [at for at in range(len(valid) - 2) if _neighbour(valid[at]) and valid[at + 1] not in ".=:"]
@@ -86,7 +90,7 @@ def damaged(valid: str) -> Iterator[tuple[str, str]]:
             yield "its last part gone, with what divides it", separator.join(parts[:-1])
 
 
-def respelled(valid: str) -> Iterator[tuple[str, str]]:
+def _respelled(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
     """Yield the same state in another encoding, which lenient base64 decoders accept."""
     yield "with padding", valid + "="
     yield "with a line's end", valid + "\n"
@@ -101,39 +105,46 @@ def respelled(valid: str) -> Iterator[tuple[str, str]]:
         yield from ((f"with {last} as its last character", valid[:-1] + last) for last in _siblings(valid))
 
 
-def edited(valid: str) -> Iterator[tuple[str, str]]:
+def _edited(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
     """Yield the state with one JSON value changed, if it is JSON or JSON in base64."""
+    has_edits = False
     for name, read, write in (("JSON", str, str), ("JSON in base64", _unwrapped, _wrapped)):
         try:
             value = json.loads(read(valid))
         except (ValueError, UnicodeDecodeError):
             continue
         for path, other in _edits(value):
+            has_edits = True
             yield f"{path} of its {name} changed", write(json.dumps(other, separators=(",", ":")))
+    if not has_edits:
+        skip("the state is no readable JSON")
 
 
-def _present(scan: Scan, states: States) -> Iterator[tuple[Exchange, str]]:
+def _present(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, str]]:
     """Present states in the place of a valid one, with correct answers."""
     victim = scan.victim_needing_state
     valid, answers = scan.last_round(victim)
-    for what, state in states(scan, valid):
+    for what, state in variants(valid, scan.canary):
         yield scan.call(victim, requestState=state, inputResponses=answers), what
     control = scan.call(victim, requestState=valid, inputResponses=answers).response
     if not control.done:
-        text = f"the good state was not taken either, after all: {control}"
-        raise SkipCheck(text)
+        skip(f"the valid state was not accepted either: {control}")
 
 
-def _completes(scan: Scan, states: States) -> Iterator[Proof]:
-    """Prove that an invalid state completes a call."""
-    for exchange, what in _present(scan, states):
-        if exchange.response.done:
-            yield Proof(exchange, f"the state was {what}, and the call was completed: {exchange.response}")
+def _completes(variants: Variants) -> Callable[[Scan], Iterator[Proof]]:
+    """Make a check that none of these states completes a call."""
+
+    def run(scan: Scan) -> Iterator[Proof]:
+        for exchange, what in _present(scan, variants):
+            if exchange.response.done:
+                yield Proof(exchange, f"the state was {what}, and the call was completed: {exchange.response}")
+
+    return run
 
 
 def _not_refused(scan: Scan) -> Iterator[Proof]:
     """Prove that an invalid state is ignored instead of rejected."""
-    for exchange, what in _present(scan, _three_invalid):
+    for exchange, what in _present(scan, lambda valid, canary: islice(_invalid(valid, canary), 3)):
         response = exchange.response
         if response.result is not None and not response.done:
             yield Proof(exchange, f"the state was {what}, and it was answered with {response}, not with an error")
@@ -142,7 +153,7 @@ def _not_refused(scan: Scan) -> Iterator[Proof]:
 def _oracle(scan: Scan) -> Iterator[Proof]:
     """Prove that errors for invalid states differ."""
     first: tuple[Response, str] | None = None
-    for exchange, what in _present(scan, _many_invalid):
+    for exchange, what in _present(scan, _invalid):
         response = exchange.response
         if response.error is None or response.undecided:
             continue
@@ -163,44 +174,8 @@ def _readable(scan: Scan) -> Iterator[Proof]:
             return
 
 
-def _three_invalid(_scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
-    yield "noise", secrets.token_urlsafe(len(valid))[: len(valid)]
-    yield from islice(damaged(valid), 2)
-
-
-def _many_invalid(scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
-    yield "noise", forged(scan.canary, len(valid))["noise of the right length"]
-    yield "a word", "word"
-    yield from damaged(valid)
-
-
-def _oversized(_scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
-    for size in SIZES:
-        yield f"the good one with {size} characters more", valid + "A" * size
-
-
-def _wrong_types(_scan: Scan, valid: str) -> Iterator[tuple[str, Any]]:
-    yield from wrong_types(valid).items()
-
-
-def _forged(scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
-    yield from forged(scan.canary, len(valid)).items()
-
-
-def _edited(_scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
-    states = list(edited(valid))
-    if not states:
-        text = "the state is no readable JSON"
-        raise SkipCheck(text)
-    yield from states
-
-
-def _respelled(_scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
-    return respelled(valid)
-
-
-def _damaged(_scan: Scan, valid: str) -> Iterator[tuple[str, str]]:
-    return damaged(valid)
+def _noise(length: int) -> str:
+    return secrets.token_urlsafe(length)[:length]
 
 
 def _neighbour(character: str) -> str | None:
@@ -256,15 +231,14 @@ def _edits(value: object, path: str = "the whole") -> Iterator[tuple[str, Any]]:
 CHECKS = (
     Check("state-readable", Severity.INFORMATION, Basis.OPINION, MRTR,
           "an unencrypted state shows the client all the data that the server keeps in it.", _readable),
-    Check("state-forged", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_forged)),
-    Check("state-of-another-type", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_wrong_types)),
-    Check("state-edited", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_edited)),
-    Check("state-oversized", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_oversized)),
+    Check("state-forged", Severity.HOLE, Basis.MUST, MRTR, REJECT, _completes(_forged)),
+    Check("state-of-another-type", Severity.HOLE, Basis.MUST, MRTR, REJECT, _completes(_wrong_types)),
+    Check("state-edited", Severity.HOLE, Basis.MUST, MRTR, REJECT, _completes(_edited)),
+    Check("state-oversized", Severity.HOLE, Basis.MUST, MRTR, REJECT, _completes(_oversized)),
     Check("state-respelled", Severity.INFORMATION, Basis.OPINION, MRTR,
-          "a state needs a single spelling: a second one evades a list of used states.",
-          partial(_completes, states=_respelled)),
+          "a state needs a single spelling: a second one evades a list of used states.", _completes(_respelled)),
     Check("state-not-refused", Severity.DEVIATION, Basis.MUST, MRTR, REJECT, _not_refused),
     Check("state-oracle", Severity.DEVIATION, Basis.OPINION, MRTR,
           "refusals that differ show a forger which check failed.", _oracle),
-    Check("state-damaged", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, states=_damaged)),
+    Check("state-damaged", Severity.HOLE, Basis.MUST, MRTR, REJECT, _completes(_damaged)),
 )  # fmt: skip

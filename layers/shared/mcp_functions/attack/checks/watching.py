@@ -68,9 +68,8 @@ def _other_id(exchange: Exchange, _canary: str) -> str | None:
     request_id, response_id = _message(exchange).get("id"), exchange.response.message.get("id")
     if type(request_id) not in (int, str) or response_id is None:
         return None
-    if (type(response_id), response_id) == (type(request_id), request_id):
-        return None
-    return f"the id was {request_id!r}, and the answer's is {response_id!r}"
+    is_same = type(response_id) is type(request_id) and response_id == request_id
+    return None if is_same else f"the id was {request_id!r}, and the answer's is {response_id!r}"
 
 
 def _status(exchange: Exchange, _canary: str) -> str | None:
@@ -131,23 +130,17 @@ def _message(exchange: Exchange) -> dict[str, Any]:
 
 HOLE, DEVIATION, INFORMATION = Severity.HOLE, Severity.DEVIATION, Severity.INFORMATION
 MUST, SHOULD, OPINION = Basis.MUST, Basis.SHOULD, Basis.OPINION
+HTTP = "basic/transports/streamable-http"
 CACHING = "server/utilities/caching"
 CHECKS = (
     Check("traces-and-paths", HOLE, OPINION, "basic, Errors", LEAK, watch=_trace),
     Check("reflected-secrets", DEVIATION, OPINION, "basic, Errors", REFLECTED, watch=_reflected),
     Check("server-errors", DEVIATION, OPINION, "basic, Errors", CRASH, watch=_crash),
     Check("ids", DEVIATION, MUST, "basic, Messages", SAME_ID, watch=_other_id),
-    Check("statuses", DEVIATION, MUST, "basic/transports/streamable-http", STATUSES, watch=_status),
+    Check("statuses", DEVIATION, MUST, HTTP, STATUSES, watch=_status),
     Check("codes", DEVIATION, MUST, "basic, Error Codes", CODES, watch=_code),
     Check("cache-hints", DEVIATION, MUST, CACHING, UNCACHED, watch=_cached),
     Check("cache-control", INFORMATION, OPINION, CACHING, NO_STORE, watch=_stored),
     Check("result-type", DEVIATION, MUST, "basic, Messages", TYPED, watch=_untyped),
-    Check(
-        "session-ids",
-        DEVIATION,
-        SHOULD,
-        "basic/transports/streamable-http, Backward Compatibility",
-        SESSIONS,
-        watch=_session,
-    ),
+    Check("session-ids", DEVIATION, SHOULD, f"{HTTP}, Backward Compatibility", SESSIONS, watch=_session),
 )

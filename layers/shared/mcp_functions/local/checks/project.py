@@ -99,7 +99,7 @@ def read(root: Path) -> Project:
     return Project(
         folders=folders,
         offering=frozenset(folder for folder, _ in handlers),
-        asking=frozenset(folder for folder, one in handlers if one.asks or one.task),
+        asking=frozenset(folder for folder, one in handlers if one.needs_state or one.task),
         keeping=frozenset(folder for folder, one in handlers if one.needs_table),
         catalog=catalogs.read(root / FOLDER),
         template=parsed,

@@ -15,13 +15,13 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
+from mcp_functions.aws import by_boto3
 from mcp_functions.local.demo import clients
 from mcp_functions.local.demo.expectations import ANSWERS, ARGUMENTS, ENDING, ROUNDS, TOOL, check_catalog, expect, stage
 from mcp_functions.local.demo.transcript import Transcript
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
 from mcp_functions.seal.envelope import describe
-from mcp_functions.seal.kms import boto3_client
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,7 +164,7 @@ class _Pause:
 
 
 def _rotate() -> int:
-    kms, key = boto3_client(), os.environ["MCP_KMS_KEYS"]  # the harness's
+    kms, key = by_boto3.client("kms", connect_seconds=1, read_seconds=5, attempts=3), os.environ["MCP_KMS_KEYS"]
     with contextlib.closing(kms):
         kms.rotate_key_on_demand(KeyId=key)
         return len(kms.list_key_rotations(KeyId=key)["Rotations"])

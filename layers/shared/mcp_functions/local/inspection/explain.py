@@ -16,25 +16,19 @@ from mcp_functions.local.inspection.reasons import MAX_ROUNDS, WHY
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.claims import BINDING_CLAIMS, Binding, bind_request, principal_digest, read_claims
+from mcp_functions.seal.claims import ClaimReason as Claim
 from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason, kek_hint
 from mcp_functions.seal.envelope import CEILING, Envelope, describe
-from mcp_functions.seal.request_state import (
-    BINDING_CLAIMS,
-    Binding,
-    RequestStates,
-    bind_request,
-    principal_digest,
-    read_claims,
-)
-from mcp_functions.seal.request_state import ClaimReason as Claim
+from mcp_functions.seal.request_state import RequestStates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcp_functions.local.inspection.key_source import KeySource
     from mcp_functions.protocol.messages import Principal
+    from mcp_functions.seal.claims import Binding
     from mcp_functions.seal.data_keys import Wrapping
-    from mcp_functions.seal.request_state import Binding
 
 UNKNOWN: Any = object()  # a part of the request that is not known, and so not compared
 FOR_EVER = 100 * 366 * 86_400  # seconds: a token of any age is opened first, and called too old afterwards

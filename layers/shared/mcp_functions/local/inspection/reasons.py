@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mcp_functions.seal.claims import ClaimReason as Claim
 from mcp_functions.seal.data_keys import TokenReason
 from mcp_functions.seal.envelope import MAX_CHARS
-from mcp_functions.seal.request_state import ClaimReason as Claim
 
 MAX_ROUNDS = 16
 

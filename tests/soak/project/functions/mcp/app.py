@@ -1,4 +1,4 @@
-"""The endpoint, on a clock of its own, in processes that are killed."""
+"""The endpoint with a clock that may be wrong, in processes that are killed."""
 
 from pathlib import Path
 

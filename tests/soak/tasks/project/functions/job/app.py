@@ -41,7 +41,7 @@ def work(nonce: str, task: str, part: int) -> int:
 
 
 def charge(nonce: str, task: str, size: int, *, key: str) -> str:
-    """Stand in for a payment API, which knows payments by their keys."""
+    """Act as a payment API that identifies payments by their keys."""
     note(kind="charge", nonce=nonce, task=task, key=key)
     perhaps_die("after charge", nonce)
     return f"receipt {key[:12]} for {size}"

@@ -21,18 +21,20 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.protocol.errors import DeveloperError, InputRequired
+from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
-from mcp_functions.rounds.input_responses import _read
+from mcp_functions.rounds.low_level import _read
 from mcp_functions.rounds.round import Round, RoundRequest
-from mcp_functions.seal.request_state import Binding, RequestStates
-from mcp_functions.testing import Conversation
+from mcp_functions.seal.claims import Binding
+from mcp_functions.seal.request_state import RequestStates
 from tests.support import wire
+from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.testing import Conversation
 
 
 class Name(BaseModel):
@@ -49,25 +51,7 @@ ANN = {"name": "Ann"}
 ROOTS = {"roots": [{"uri": "file:///a"}]}
 
 
-def talk_to(handler: Handler[..., Any]) -> Conversation:
-    return Conversation(serve(handler))
-
-
-@pytest.fixture
-def blamed(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
-    """Says what a test tells the author of a tool that broke a rule; the client and the log are told less."""
-
-    def blamed(talk: Conversation) -> str:
-        assert talk.status == 200
-        assert talk.text == f"The tool {talk.function} failed unexpectedly. The server's log says why."
-        assert isinstance(talk.raised, DeveloperError)
-        assert caplog.messages[-1].startswith(f"failed: {talk.raised.rule} at ")
-        return str(talk.raised)
-
-    return blamed
-
-
-# What was answered.
+# Answers.
 
 
 @tool
@@ -97,7 +81,7 @@ def test_results_that_ask_the_same_are_equal() -> None:
     assert len({ElicitRequest("Who?", Name), ElicitRequest("Who?", Name), ListRootsRequest()}) == 2
 
 
-def test_answers_are_a_mapping_of_what_was_asked() -> None:
+def test_input_responses_map_keys_to_answers() -> None:
     talk = talk_to(three_things).call()
     assert talk.asked == ["name", "roots", "said"]
     assert talk.answer(roots=ROOTS, other={"surprise": 1}).asked == ["name", "said"]
@@ -106,7 +90,7 @@ def test_answers_are_a_mapping_of_what_was_asked() -> None:
     )
 
 
-def test_what_nobody_asked_for_stands_apart() -> None:
+def test_answers_without_a_question_are_unproven() -> None:
     seen: list[dict[str, Any]] = []
 
     @tool
@@ -123,7 +107,7 @@ class Notes(BaseModel):
     lines: list[str] = []
 
 
-def test_who_changes_answers_or_what_was_kept_changes_no_record() -> None:
+def test_changing_answers_or_the_state_changes_no_record() -> None:
     read: list[str] = []
 
     @tool
@@ -148,7 +132,7 @@ def test_who_changes_answers_or_what_was_kept_changes_no_record() -> None:
     assert read == ["[]", first, more, first, "['kept']", first, second, first, second, "['kept']"]
 
 
-def test_what_the_client_sent_stays_as_it_is_whoever_changes_what_was_read_of_it() -> None:
+def test_changing_an_answer_leaves_the_request_unchanged() -> None:
     sent = {"asked": {"roots": [{"uri": "file:///a"}]}, "more": {"roots": [{"uri": "file:///b"}]}}
     answers = InputResponses(
         Round(RoundRequest(responses=sent), asked={"asked": fingerprint(ListRootsRequest().wire())})
@@ -159,7 +143,7 @@ def test_what_the_client_sent_stays_as_it_is_whoever_changes_what_was_read_of_it
     assert (answers["asked"], answers.unproven["more"]) == (sent["asked"], sent["more"])
 
 
-def test_who_reads_an_answer_may_ask_more_of_it_than_a_form_can_say() -> None:
+def test_a_reader_may_validate_an_answer_more_strictly_than_its_form() -> None:
     class Initials(BaseModel):
         name: Annotated[str, Field(pattern="^[A-Z]+$")]
 
@@ -209,7 +193,7 @@ def test_an_accepted_form_is_a_model_and_anything_else_is_none(response: dict[st
     assert talk_to(accepts).call().answer(name=response).text == found
 
 
-def test_what_is_asked_again_is_answered_anew() -> None:
+def test_a_question_asked_again_needs_a_new_answer() -> None:
     @tool
     def insists(*, input_responses: InputResponses) -> str | InputRequiredResult:
         name = input_responses.accepted("name", Name)
@@ -219,7 +203,7 @@ def test_what_is_asked_again_is_answered_anew() -> None:
     assert talk.accept(name=ANN).text == "Ann"
 
 
-# What was kept.
+# The state that a function keeps.
 
 
 @tool
@@ -244,7 +228,7 @@ def test_a_repeated_round_begins_with_the_state_it_began_with() -> None:
     assert talk.accept(where={"name": "Lisbon"}).text == "Lisbon after 3 rounds"
 
 
-def test_a_state_is_carried_sealed() -> None:
+def test_a_state_travels_sealed() -> None:
     assert "rounds" not in talk_to(planned).call().state
 
 
@@ -272,7 +256,7 @@ class Nested(BaseModel):
     ],
     ids=lambda state: type(state).__name__,
 )
-def test_any_model_that_json_carries_is_read_as_it_was_written(state: BaseModel) -> None:
+def test_any_model_that_fits_json_is_read_as_it_was_written(state: BaseModel) -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.require(InputRequiredResult(request_state=state))
@@ -321,7 +305,7 @@ def deep(levels: int) -> list[Any]:
     ids=["unreadable", "opaque", "nan", "nan, where null would do", "deep", "half of a pair"],
 )
 def test_a_state_that_could_not_be_read_again_is_refused_when_it_is_kept(
-    state: BaseModel, blamed: Callable[[Conversation], str]
+    state: BaseModel, author_error: Callable[[Conversation], str]
 ) -> None:
     @tool
     def keeps(*, input_responses: InputResponses) -> str | InputRequiredResult:
@@ -329,7 +313,7 @@ def test_a_state_that_could_not_be_read_again_is_refused_when_it_is_kept(
 
     name = type(state).__name__
     expected = f"request_state: a {name} that holds this cannot be read again from the JSON that it writes"
-    assert blamed(talk_to(keeps).call()) == expected
+    assert author_error(talk_to(keeps).call()) == expected
 
 
 @tool
@@ -340,9 +324,9 @@ def steps_too_deep(*, elicit: Elicit, step: Step) -> str:
 
 
 def test_a_record_that_json_cannot_carry_is_a_result_that_names_the_rule(
-    blamed: Callable[[Conversation], str],
+    author_error: Callable[[Conversation], str],
 ) -> None:
-    assert blamed(talk_to(steps_too_deep).call()) == "the state is nested deeper than 200"
+    assert author_error(talk_to(steps_too_deep).call()) == "the state is nested deeper than 200"
 
 
 class Migrating(BaseModel):
@@ -367,7 +351,7 @@ def test_a_validator_that_changes_what_it_reads_changes_no_record() -> None:
         assert read.notes.pop() == {"text": "kept"}
 
 
-def test_a_megabyte_of_state_is_written_and_read_by_its_model_alone_once_each_way_and_once_to_check_it(
+def test_the_model_alone_writes_reads_and_checks_a_megabyte_of_state_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     passes: list[str] = []
@@ -400,12 +384,12 @@ def test_a_megabyte_of_state_is_written_and_read_by_its_model_alone_once_each_wa
     assert passes == ["model_dump_json", "model_validate_json", "model_validate_json"]
 
 
-def test_a_result_that_requires_nothing_is_refused(blamed: Callable[[Conversation], str]) -> None:
+def test_a_result_that_requires_nothing_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def idle(*, input_responses: InputResponses) -> str | InputRequiredResult:
         return "done" if input_responses else InputRequiredResult()
 
-    assert blamed(talk_to(idle).call()) == "an InputRequiredResult needs input_requests or a request_state"
+    assert author_error(talk_to(idle).call()) == "an InputRequiredResult needs input_requests or a request_state"
 
 
 # A state of another version.
@@ -465,7 +449,7 @@ def version(model: type[BaseModel], field: str) -> Handler[..., Any]:
     ],
     ids=["migrated", "begun anew", "a migration that fails"],
 )
-def test_a_state_of_another_shape_is_migrated_or_begun_anew_and_answers_are_kept(
+def test_a_state_of_another_shape_is_migrated_or_reset_and_answers_are_kept(
     model: type[BaseModel], field: str, expected: str
 ) -> None:
     talk = talk_to(planned).call().answer()
