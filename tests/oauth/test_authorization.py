@@ -57,6 +57,7 @@ def test_an_error_page_tells_nothing(world: World) -> None:
     ]
     assert {page.body for page in pages} == {pages[0].body}
     assert all(page.headers["content-type"].startswith("text/html") for page in pages)
+    assert {page.headers["referrer-policy"] for page in pages} == {"no-referrer"}
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,7 @@ def test_metadata_of_a_provider_that_cannot_be_trusted_stops_the_sign_in(changed
     ("answered", "expected"),
     [
         ({"status": 400, "error": "invalid_grant"}, (400, "invalid_grant")),
+        ({"status": 400, "error": "invalid_request"}, (400, "invalid_grant")),
         ({"status": 401, "error": "invalid_client"}, (500, "server_error")),
         ({"status": 400, "error": "planted-secret"}, (500, "server_error")),
         ({"status": 503}, (503, "temporarily_unavailable")),

@@ -29,6 +29,7 @@ STYLE = (
     "h1{font-size:1.3rem}dd{margin:0 0 .8rem;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1.2rem}"
 )
 STYLE_HASH = "sha256-cxDMuGksQPSbq4J7T9eZAME48xWVheE9hCrD12wDyy8="
+# No form-action: browsers apply it to every redirect that follows a form, and so to the provider and to the host.
 PAGE_POLICY = f"default-src 'none'; style-src '{STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'"
 ERROR_PAGE = "<p>This sign-in cannot go on. Close this page and start again in your application.</p>"
 
@@ -87,7 +88,8 @@ def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> 
 
 def error_page(status: int) -> Response:
     """Make the page of a sign-in that cannot go on. Its text never changes: an attacker may have led the user here."""
-    return page(status, "Sign-in stopped", ERROR_PAGE)
+    made = page(status, "Sign-in stopped", ERROR_PAGE)
+    return {**made, "headers": {**made["headers"], "referrer-policy": "no-referrer"}}
 
 
 def _response(status: int, body: str, headers: Mapping[str, str]) -> dict[str, Any]:

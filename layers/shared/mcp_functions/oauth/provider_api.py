@@ -8,7 +8,13 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 
 from mcp_functions.aws.connection import Deadline
 from mcp_functions.oauth import https
-from mcp_functions.oauth.errors import INVALID_GRANT, INVALID_SCOPE, UNSUPPORTED_TOKEN_TYPE, OAuthError
+from mcp_functions.oauth.errors import (
+    INVALID_GRANT,
+    INVALID_REQUEST,
+    INVALID_SCOPE,
+    UNSUPPORTED_TOKEN_TYPE,
+    OAuthError,
+)
 from mcp_functions.oauth.https import Answer, NoAnswer
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 
@@ -24,8 +30,10 @@ FRESH_SECONDS = 3600  # for which metadata and keys stay in memory
 OK, SERVER_FAULT, TOO_MANY = 200, 500, 429
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+# A browser may bring any text as the provider's code, so a malformed one must not raise an alarm.
+REFUSALS = {INVALID_GRANT: INVALID_GRANT, INVALID_REQUEST: INVALID_GRANT, INVALID_SCOPE: INVALID_SCOPE}
 # Errors of the token endpoint that only a configuration can cause, the provider's or this deployment's.
-OPERATOR = {"invalid_client", "unauthorized_client", "invalid_request", "unsupported_grant_type", "invalid_target"}
+OPERATOR = {"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_target"}
 
 
 class ProviderApi:
@@ -105,8 +113,8 @@ class ProviderApi:
         if answer.status >= SERVER_FAULT or answer.status == TOO_MANY:
             raise _unavailable()
         code = _json(answer).get("error")
-        if code in {INVALID_GRANT, INVALID_SCOPE}:
-            raise OAuthError(str(code), "the provider does not accept it: it was used, revoked, or has expired")
+        if code in REFUSALS:
+            raise OAuthError(REFUSALS[code], "the provider does not accept it: it was used, revoked, or has expired")
         if code == "invalid_client":
             self._secret.reset()  # the secret may have been rotated: the next request reads it again
         reason = f"provider:{code if code in OPERATOR else 'unexpected_error'}"
