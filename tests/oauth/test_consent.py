@@ -164,7 +164,9 @@ def test_a_consent_for_a_program_on_this_machine_is_never_remembered(world: Worl
 def test_a_host_may_ask_for_the_page_although_the_browser_remembers(world: World) -> None:
     browser, client = world.browser(), world.register()["client_id"]
     browser.allow(browser.get(world.asked(client)), remember="yes")
-    assert browser.get(world.asked(client, prompt="consent")).status == 200
+    for prompt in ("consent", "login consent"):
+        assert browser.get(world.asked(client, prompt=prompt)).status == 200
+    assert browser.get(world.asked(client, prompt="select_account")).told["prompt"] == "select_account"
 
 
 def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(world: World) -> None:

@@ -62,8 +62,8 @@ class SignIn(NamedTuple):
     client: str
     redirect: str
     state: str
-    challenge: str
-    scope: str
+    challenge: str = ""
+    scope: str = ""
     prompt: str = ""
     consent: str = ""
 
@@ -87,23 +87,22 @@ def begin(visit: Visit, parts: Parts) -> Response:
     """
     asked = visit.parameters
     client = parts.clients.find(asked.get("client_id", ""), visit.payer)
-    redirect = asked.get("redirect_uri", "")
+    redirect, state = asked.get("redirect_uri", ""), asked.get("state", "")
     parts.clients.check_redirect(client, redirect)
-    state = asked.get("state", "")
-    answerable = SignIn(parts.digest(client.id), redirect, state, "", "")
+    if len(state) > MAX_STATE:  # an answer without the whole state would be of no use to the client
+        raise OAuthError(INVALID_REQUEST, "state is too long")
+    unread = SignIn(client=parts.digest(client.id), redirect=redirect, state=state)
     try:
-        sign_in = _read(answerable, client, asked, parts.settings)
+        sign_in = _read(unread, client, asked, parts.settings)
     except OAuthError as error:
-        if len(state) > MAX_STATE:
-            raise
-        return _refuse(answerable, error, parts)
+        return _refuse(unread, error, parts)
     browser = parts.browsers.meet(visit)
-    consented = sign_in.prompt != "consent" and parts.browsers.has_consented(visit, browser, sign_in.consent)
-    if sign_in.consent and consented:
-        return _go_on(sign_in, browser, parts, parts.browsers.cookies(browser))
+    cookies = parts.browsers.cookies(browser)
+    if "consent" not in sign_in.prompt.split() and parts.browsers.has_consented(visit, browser, sign_in.consent):
+        return _go_on(sign_in, browser, parts, cookies)
     sealed = parts.values.seal(CONSENT, sign_in._asdict(), browser.bound)
     page = consent_page.write(client, sign_in, sealed, parts.settings)
-    return answers.page(200, consent_page.TITLE, page, parts.browsers.cookies(browser))
+    return answers.page(200, consent_page.TITLE, page, cookies)
 
 
 def decide(visit: Visit, parts: Parts) -> Response:
@@ -147,8 +146,6 @@ def _refuse(sign_in: SignIn, error: OAuthError, parts: Parts) -> Response:
 
 def _read(sign_in: SignIn, client: Client, asked: Mapping[str, str], settings: FrontSettings) -> SignIn:
     """Check a request whose client and redirect URI are known; its errors go to the client."""
-    if len(sign_in.state) > MAX_STATE:
-        raise OAuthError(INVALID_REQUEST, "state is too long")
     if "request" in asked or "request_uri" in asked:
         raise OAuthError(REQUEST_NOT_SUPPORTED, "request objects are not supported")
     if asked.get("response_type") != "code":
