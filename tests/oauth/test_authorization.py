@@ -114,6 +114,8 @@ def test_a_parameter_that_is_there_twice_is_refused(world: World) -> None:
 def test_a_state_that_would_not_fit_into_an_address_is_refused(world: World) -> None:
     answer = world.browser().get(world.asked(world.register()["client_id"], state="s" * 1537))
     assert answer.status == 400
+    foreign = world.browser().get(world.asked(world.register()["client_id"], state="\U0001f600"))
+    assert foreign.status == 400
     longest = world.code(world.register()["client_id"], state="s" * 1536)
     assert longest.told["state"] == "s" * 1536
 

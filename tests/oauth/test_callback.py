@@ -81,7 +81,9 @@ def test_a_code_that_is_missing_or_too_long_is_an_error_for_the_host(world: Worl
     browser = world.browser()
     url = began(world, browser)
     assert browser.get(changed(url, code=None)).told["error"] == "server_error"
-    assert browser.get(changed(url, code="c" * 4097)).told["error"] == "server_error"
+    for code in ("c" * 4097, "\U0001f600" * 1000, '"', "a b", "\x00"):
+        assert browser.get(changed(url, code=code)).told["error"] == "server_error"
+    assert browser.get(changed(url, code="c" * 4096)).told["code"]
 
 
 def test_a_host_gets_a_code_that_does_not_show_the_providers(world: World) -> None:

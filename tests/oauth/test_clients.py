@@ -105,7 +105,7 @@ def test_a_redirect_to_an_application_can_be_registered(world: World, redirect: 
             {
                 "redirect_uris": [HOST_REDIRECT],
                 "token_endpoint_auth_method": "private_key_jwt",
-                "jwks_uri": "http://x/",
+                "jwks_uri": "https://x.example/\u00e9",
             },
             "invalid_client_metadata",
         ),
@@ -123,9 +123,12 @@ def test_a_registration_that_is_too_large_is_refused(world: World) -> None:
 
 def test_the_largest_registration_fits_into_an_address(world: World) -> None:
     redirects = [f"https://host.example/{n}{'x' * 95}" for n in range(10)]
-    client = world.register(*redirects, client_name="\U0001f600" * 200)
-    assert len(client["client_id"]) < 4096
-    assert world.browser().get(world.asked(client["client_id"], redirect_uri=redirects[9])).status == 200
+    keys = {"keys": [{"kty": "EC", "x": "x" * 1160}]}
+    method = "private_key_jwt"
+    client = world.register(*redirects, client_name="\U0001f600" * 200, token_endpoint_auth_method=method, jwks=keys)
+    assert len(client["client_id"]) < 6144
+    asked = world.asked(client["client_id"], redirect_uri=redirects[9], state='"' * 1536)
+    assert world.browser().get(asked).status == 200
 
 
 def test_a_client_id_expires(world: World) -> None:

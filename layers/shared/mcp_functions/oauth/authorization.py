@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 CHALLENGE = r"[A-Za-z0-9_-]{43}"  # SHA-256 in base64url
-MAX_STATE, MAX_SCOPE, MAX_RESOURCE = 1536, 512, 512  # characters
+STATE = r"[ -~]{0,1536}"  # RFC 6749, appendix A.5; longer, it would not fit into addresses twice
+MAX_SCOPE = 512  # characters
 PROMPTS = {"login", "select_account", "consent"}
 # Scopes of OpenID Connect that clients ask every server for. The front's own request has those that it needs.
 IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
@@ -89,8 +90,8 @@ def begin(visit: Visit, parts: Parts) -> Response:
     client = parts.clients.find(asked.get("client_id", ""), visit.payer)
     redirect, state = asked.get("redirect_uri", ""), asked.get("state", "")
     parts.clients.check_redirect(client, redirect)
-    if len(state) > MAX_STATE:  # an answer without the whole state would be of no use to the client
-        raise OAuthError(INVALID_REQUEST, "state is too long")
+    if not re.fullmatch(STATE, state):  # an answer without the whole state would be of no use to the client
+        raise OAuthError(INVALID_REQUEST, "state is too long, or not in ASCII")
     unread = SignIn(client=parts.digest(client.id), redirect=redirect, state=state)
     try:
         sign_in = _read(unread, client, asked, parts.settings)

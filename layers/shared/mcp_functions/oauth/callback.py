@@ -6,6 +6,7 @@ so the front's code is valid once, and for this client alone.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from mcp_functions.oauth import answers
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.front import Parts
     from mcp_functions.oauth.visits import Visit
 
-MAX_CODE = 4096  # characters of a provider's code
+CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"  # of a provider's code (RFC 6749, appendix A.11), without what JSON escapes
 TOLD = {ACCESS_DENIED, TEMPORARILY_UNAVAILABLE}  # errors of a provider that clients may hear of
 
 
@@ -55,7 +56,7 @@ def receive(visit: Visit, parts: Parts) -> Response:
 
 def _answer(sign_in: SignIn, seed: str, asked: Mapping[str, str], parts: Parts) -> dict[str, str]:
     code = asked.get("code", "")
-    if "error" in asked or not 0 < len(code) <= MAX_CODE:
+    if "error" in asked or not re.fullmatch(CODE_SYNTAX, code):
         error = asked.get("error")
         told = OAuthError(error if error in TOLD and error else SERVER_ERROR, "the provider did not sign the user in")
         parts.note(told)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.oauth import redirects
 from mcp_functions.oauth.errors import INVALID_CLIENT_METADATA, INVALID_REDIRECT_URI, OAuthError
+from mcp_functions.oauth.safe_fetch import may_be_fetched
 from mcp_functions.observability import digest
 from mcp_functions.protocol.json_writer import dumps_ascii
 
@@ -111,7 +112,7 @@ def _keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
     keys, url = metadata.get("jwks"), metadata.get("jwks_uri")
     if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present"
         raise OAuthError(INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
-    if isinstance(url, str) and len(url) <= redirects.MAX_CHARS and url.startswith("https://"):
+    if isinstance(url, str) and may_be_fetched(url):
         return None, url
     if isinstance(keys, dict) and isinstance(keys.get("keys"), list) and len(dumps_ascii(keys)) <= MAX_KEYS:
         return {"keys": keys["keys"]}, ""

@@ -32,6 +32,11 @@ OK = 200
 URL = r"https://((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?)(?::443)?(/[!$-;=?-Z_a-z~]*)"
 
 
+def may_be_fetched(url: str) -> bool:
+    """Check whether a URL has the form of one that is fetched."""
+    return len(url) <= MAX_URL and re.fullmatch(URL, url) is not None
+
+
 def resolve(host: str) -> list[str]:
     """Return every address of a host.
 
@@ -115,7 +120,7 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
 
     """
     parts = re.fullmatch(URL, url)
-    if parts is None or len(url) > MAX_URL:
+    if parts is None or not may_be_fetched(url):
         message = "the URL is not https on port 443, with a host name and a path"
         raise NoAnswer(message)
     deadline = Deadline.after(SECONDS)

@@ -31,9 +31,9 @@ class Purpose(NamedTuple):
     max_chars: int
 
 
-CLIENT = Purpose(b"ks1/oauth-client", 180 * DAY, 4096)
-CONSENT = Purpose(b"ks1/oauth-consent", 10 * MINUTE, 6144)
-REQUEST = Purpose(b"ks1/oauth-request", 10 * MINUTE, 6144)
+CLIENT = Purpose(b"ks1/oauth-client", 180 * DAY, 6144)
+CONSENT = Purpose(b"ks1/oauth-consent", 10 * MINUTE, 8192)
+REQUEST = Purpose(b"ks1/oauth-request", 10 * MINUTE, 8192)
 CODE = Purpose(b"ks1/oauth-code", 2 * MINUTE, 8192)
 REFRESH = Purpose(b"ks1/oauth-refresh", 90 * DAY, 8192)
 REMEMBERED = Purpose(b"ks1/oauth-remembered", 30 * DAY, 3072)
