@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from mcp_functions.oauth import answers, consent_page, redirects
 from mcp_functions.oauth.browsers import consent_name
@@ -177,7 +178,7 @@ def check_resource(asked: Mapping[str, str], settings: FrontSettings) -> None:
 
 
 def _with_slash(url: str) -> str:
-    return f"{url}/" if url.count("/") == 2 else url  # noqa: PLR2004 - the slashes of `https://`
+    return url if urlsplit(url).path else f"{url}/"
 
 
 def _scope(text: str, settings: FrontSettings) -> str:

@@ -16,7 +16,7 @@ SERVER_ERROR = "server_error"
 TEMPORARILY_UNAVAILABLE = "temporarily_unavailable"
 UNSUPPORTED_GRANT_TYPE = "unsupported_grant_type"
 UNSUPPORTED_RESPONSE_TYPE = "unsupported_response_type"
-UNSUPPORTED_TOKEN_TYPE = "unsupported_token_type"  # noqa: S105 - the name of an error
+CANNOT_REVOKE = "unsupported_token_type"
 
 BAD_REQUEST, UNAUTHORIZED, FORBIDDEN = 400, 401, 403
 

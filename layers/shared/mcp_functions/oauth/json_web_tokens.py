@@ -6,10 +6,12 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
+from cryptography.hazmat.primitives.hashes import SHA256
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 RSA, ELLIPTIC = "RS256", "ES256"
 ALGORITHMS = (RSA, ELLIPTIC)  # "none" and the symmetric algorithms are not among them
@@ -87,8 +89,6 @@ def _fits(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
 
 
 def _has_signed(key: Mapping[str, Any], algorithm: str, signed: bytes, signature: bytes) -> bool:
-    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm  # noqa: PLC0415
-
     check = _check_rsa if algorithm == RSA else _check_elliptic
     try:
         check(key, signed, signature)
@@ -98,26 +98,18 @@ def _has_signed(key: Mapping[str, Any], algorithm: str, signed: bytes, signature
 
 
 def _check_rsa(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
-    from cryptography.hazmat.primitives.asymmetric import padding, rsa  # noqa: PLC0415 - 10 ms of a cold start
-    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
-
     numbers = rsa.RSAPublicNumbers(_integer(key["e"]), _integer(key["n"]))
     if not LEAST_RSA_BITS <= numbers.n.bit_length() <= MOST_RSA_BITS:
         raise ValueError
-    public: rsa.RSAPublicKey = numbers.public_key()
-    public.verify(signature, signed, padding.PKCS1v15(), SHA256())
+    numbers.public_key().verify(signature, signed, padding.PKCS1v15(), SHA256())
 
 
 def _check_elliptic(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
-    from cryptography.hazmat.primitives.asymmetric import ec, utils  # noqa: PLC0415
-    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
-
     if key["crv"] != "P-256" or len(signature) != 2 * _COORDINATE:
         raise ValueError
     numbers = ec.EllipticCurvePublicNumbers(_integer(key["x"]), _integer(key["y"]), ec.SECP256R1())
-    public: ec.EllipticCurvePublicKey = numbers.public_key()
     r, s = int.from_bytes(signature[:_COORDINATE]), int.from_bytes(signature[_COORDINATE:])
-    public.verify(utils.encode_dss_signature(r, s), signed, ec.ECDSA(SHA256()))
+    numbers.public_key().verify(utils.encode_dss_signature(r, s), signed, ec.ECDSA(SHA256()))
 
 
 def _integer(text: str) -> int:

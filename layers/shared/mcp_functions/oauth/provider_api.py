@@ -9,10 +9,10 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 from mcp_functions.aws.connection import Deadline
 from mcp_functions.oauth import https
 from mcp_functions.oauth.errors import (
+    CANNOT_REVOKE,
     INVALID_GRANT,
     INVALID_REQUEST,
     INVALID_SCOPE,
-    UNSUPPORTED_TOKEN_TYPE,
     OAuthError,
 )
 from mcp_functions.oauth.https import Answer, NoAnswer
@@ -102,7 +102,7 @@ class ProviderApi:
         """
         endpoint = self.metadata().get("revocation_endpoint")
         if endpoint is None:
-            raise OAuthError(UNSUPPORTED_TOKEN_TYPE, "the provider cannot revoke tokens")
+            raise OAuthError(CANNOT_REVOKE, "the provider cannot revoke tokens")
         _check_url(endpoint)
         answer = self._post(str(endpoint), {"token": token, "token_type_hint": "refresh_token"})
         if answer.status != OK:

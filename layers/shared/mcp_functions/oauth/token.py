@@ -13,11 +13,11 @@ from mcp_functions.oauth import answers
 from mcp_functions.oauth.authorization import check_resource
 from mcp_functions.oauth.client_authentication import authenticate
 from mcp_functions.oauth.errors import (
+    CANNOT_REVOKE,
     INVALID_GRANT,
     INVALID_REQUEST,
     INVALID_SCOPE,
     UNSUPPORTED_GRANT_TYPE,
-    UNSUPPORTED_TOKEN_TYPE,
     OAuthError,
 )
 from mcp_functions.oauth.provider import challenge
@@ -67,7 +67,7 @@ def revoke(visit: Visit, parts: Parts) -> Response:
     if token is None:
         raise OAuthError(INVALID_REQUEST, "token is missing")
     if not token.startswith("ks1."):
-        raise OAuthError(UNSUPPORTED_TOKEN_TYPE, "only refresh tokens can be revoked: an access token ends by itself")
+        raise OAuthError(CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
     try:
         claims = parts.values.open(REFRESH, token, visit.payer, parts.digest(client.id), parts.settings.resource)
     except InvalidRequestState:
