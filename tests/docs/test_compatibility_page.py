@@ -11,7 +11,7 @@ import pytest
 
 import mcp_functions
 from mcp_functions import Elicit, Step, serve, testing, tool
-from mcp_functions.local import template
+from mcp_functions.local import command, template
 from mcp_functions.local.cli import main
 from mcp_functions.testing import Conversation
 from tests.docs.pages import ROOT, Page
@@ -101,6 +101,7 @@ def test_the_page_names_every_command_and_no_other(capsys: pytest.CaptureFixture
         main(["--help"])
     offered = re.findall(r"^    (\w+) {2,}\S", capsys.readouterr().out, re.MULTILINE)
     assert names("`python -m mcp_functions.local …`") == set(offered)
+    assert names("`mcp-functions …`") == set(command.main.commands)
 
 
 def test_the_parameters_that_the_page_names_are_those_of_the_template() -> None:

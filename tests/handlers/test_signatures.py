@@ -3,6 +3,8 @@
 No `from __future__ import annotations` here: the functions below are read as an author writes them.
 """
 
+import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,9 +21,10 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Config
 
 import mcp_functions
 from mcp_functions import Ask, Header, Number, prompt, resource, serve, tool
-from mcp_functions.handlers import injection
+from mcp_functions.handlers import injection, signatures
 from mcp_functions.handlers.base import Handler
 from mcp_functions.rounds import capabilities
+from mcp_functions.schemas.parameters import docstring
 from tests.support import wire
 
 TOLD = "The folder"
@@ -577,3 +580,43 @@ def test_the_default_of_a_float_is_a_float_too() -> None:
         return f"{amount.hex()} {type(either).__name__}"
 
     assert answer(pay) == f"{(5.0).hex()} int"
+
+
+# ---- Functions
+
+
+def described(first: int, second: str = "x", *, third: int, fourth: float = 2.0) -> str:
+    """Go there.
+
+        Twice, if need be.
+
+    Or not.
+    """
+    return f"{first}{second}{third}{fourth}"
+
+
+def test_a_plain_function_is_read_as_inspect_reads_it() -> None:
+    expected = [
+        (each.name, ... if each.default is each.empty else each.default, each.kind is each.KEYWORD_ONLY)
+        for each in inspect.signature(described).parameters.values()
+    ]
+    assert [each[:3] for each in signatures.declared(described)] == expected
+    assert docstring(described) == inspect.getdoc(described)
+    assert docstring(call) is None
+
+
+def test_a_decorated_function_takes_what_the_function_behind_it_takes() -> None:
+    def twice(function: Callable[..., str]) -> Callable[..., str]:
+        @functools.wraps(function)
+        def call_twice(*args: object, **kwargs: object) -> str:
+            return function(*args, **kwargs) * 2
+
+        return call_twice
+
+    @tool
+    @twice
+    def greet(name: str, mark: str = "!") -> str:
+        return name + mark
+
+    assert answer(greet, name="Ely") == "Ely!Ely!"
+    assert refusal(greet) == "Argument 'name': it is missing"

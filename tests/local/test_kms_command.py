@@ -110,7 +110,5 @@ def test_a_port_in_use_is_one_line(
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "bridge", "172.17.0", "::1", ""])  # noqa: S104 - refused
 def test_wildcard_and_invalid_addresses_are_refused(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["kms", "--address", address])
-    assert ended.value.code == 2
+    assert main(["kms", "--address", address]) == 2
     assert "--address" in capsys.readouterr().err

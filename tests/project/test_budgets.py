@@ -29,8 +29,8 @@ ARN = "arn:aws:kms:eu-west-1:111122223333:key/0a"
 
 # Never on the way to an answer: what belongs to a loop, to the harness, to tests.
 NEVER = {"asyncio", "boto3", "botocore", "mcp_functions.local", "mcp_functions.testing", "moto", "yaml"}
-LEAN = NEVER | {"pydantic", "cryptography", "dataclasses", "jsonschema", "aws_lambda_powertools", "pathlib"}
-RECORDS = {"dataclasses"}  # are the author's
+LEAN = NEVER | {"pydantic", "cryptography", "dataclasses", "inspect", "jsonschema", "aws_lambda_powertools", "pathlib"}
+RECORDS = {"dataclasses", "inspect"}  # are the author's
 LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {
@@ -40,8 +40,8 @@ EVERY = {
     "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",
     "http.gateway", "http.identity", "http.metadata", "http.requests", "http.responses", "observability",
     "observability.lines", "observability.notes", "protocol", "protocol.constants", "protocol.errors",
-    "protocol.headers", "protocol.json_reader", "protocol.json_writer", "protocol.messages", "protocol.scopes",
-    "protocol.uri_templates", "settings",
+    "protocol.headers", "protocol.json_reader", "protocol.json_writer", "protocol.messages",
+    "protocol.scopes", "settings", "tuples",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.resets"}
 TOOL = EVERY | {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 SAM_BIN = ROOT / ".venv-sam" / "bin"
 PACKAGE = ROOT / "layers" / "shared" / "mcp_functions"
-DEVELOPERS_ONLY = {"attack", "local", "testing"}
+DEVELOPERS_ONLY = {"__main__.py", "attack", "local", "testing"}
 
 # e_machine of an ELF file: for which processor a compiled module is
 MACHINES = {"x86_64": 62, "arm64": 183}

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
 FRONT_DOOR = "mcp"
-DEVELOPERS_ONLY = {"attack", "local", "testing"}  # in the package, not in the layer
+DEVELOPERS_ONLY = {"__main__.py", "attack", "local", "testing"}  # in the package, not in the layer
 BROUGHT_BY_LAMBDA = {"boto3", "botocore", "snapshot_restore_py"}
+FOR_DEVELOPERS = {"click"}  # the command, which no layer has
 FOR_AUTHORS = {"aws-lambda-powertools"}  # the layer ships it, and nothing of the package imports it
 MAX_LINES = 40
 LINES, LINES_OF_A_FUNCTION, LINES_OF_A_WORKER = 300, 12, 24  # of template.yaml: so much for all, for each of these
@@ -377,7 +378,7 @@ def test_the_layer_ships_the_packages_tested_dependencies() -> None:
     tested = {wanted.name: wanted for wanted in map(Requirement, metadata["optional-dependencies"]["dev"])}
     lines = (ROOT / "layers/dependencies/requirements.txt").read_text(encoding="utf-8").splitlines()
     shipped = [Requirement(line) for line in lines if line and not line.startswith("#")]
-    assert {wanted.name for wanted in shipped} == needed.keys() - BROUGHT_BY_LAMBDA
+    assert {wanted.name for wanted in shipped} == needed.keys() - BROUGHT_BY_LAMBDA - FOR_DEVELOPERS
     for wanted in shipped:
         (pin,) = wanted.specifier
         assert pin.version in needed[wanted.name].specifier, f"pyproject.toml does not allow {wanted}"
@@ -392,7 +393,10 @@ def test_the_package_declares_its_imports() -> None:
     declared = {Requirement(line).name for line in metadata["dependencies"]}
     # pydantic brings annotated_types and pydantic_core; _typeshed and typing_extensions are for type checkers.
     imported -= {"mcp_functions", "annotated_types", "pydantic_core", "_typeshed", "typing_extensions"}
-    assert imported - sys.stdlib_module_names - BROUGHT_BY_LAMBDA == declared - BROUGHT_BY_LAMBDA - FOR_AUTHORS
+    assert (
+        imported - sys.stdlib_module_names - BROUGHT_BY_LAMBDA
+        == declared - BROUGHT_BY_LAMBDA - FOR_AUTHORS - FOR_DEVELOPERS
+    )
 
 
 @pytest.mark.parametrize("path", sorted(FUNCTIONS.glob("*/app.py")), ids=lambda path: path.parent.name)

@@ -11,7 +11,7 @@ import sys
 import time
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
@@ -20,8 +20,9 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction, lazy_function
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.protocol.json_reader import gc_paused
+from mcp_functions.protocol.json_reader import GcPause
 from mcp_functions.settings import read as read_settings
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,7 +76,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     """
     offer = Offer(_with_errors(handlers, errors), audience, wrapping, codec, audit)
     offer.check()
-    with gc_paused():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
+    with GcPause():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
         _import_needed(offer)
 
     def make(now: Callable[[], float]) -> LambdaFunction:

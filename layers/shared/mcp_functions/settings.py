@@ -7,10 +7,11 @@ variables of a call to AWS, which boto3 reads too (`aws`).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.protocol import scopes
 from mcp_functions.protocol.errors import Misconfigured
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ import json
 import sys
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 from mcp_functions.attack import messages, report_writer
@@ -35,9 +35,8 @@ class UsageError(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    options = parser().parse_args(argv)
     try:
-        return _run(options)
+        return _run(parser().parse_args(argv))
     except UsageError as error:
         sys.stderr.write(f"mcp_functions.attack: {error}\n")
         return USAGE
@@ -47,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     _check_host(options.url, options.yes_this_is_mine)
-    named = _named_calls(options.tool, options.arguments)
+    named = named_calls(options.tool, options.arguments)
     headers, other_headers = _headers(options.header), _headers(options.other_header)
     _check_writable(options.json)
     _check_reachable(options.url, headers)
@@ -117,22 +116,38 @@ def _check_reachable(url: str, headers: Sequence[tuple[str, str]]) -> None:
     raise UsageError(text)
 
 
-def _named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+def named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return each tool with its arguments.
+
+    Args:
+        tools: their names.
+        arguments: JSON objects; a tool without one gets none.
+
+    Raises:
+        UsageError: there are too many, or one is no JSON object.
+
+    """
     if len(arguments) > len(tools):
         text = "--arguments belongs to a --tool"
         raise UsageError(text)
     without_arguments = len(tools) - len(arguments)
     texts = [*arguments, *["{}"] * without_arguments]
-    return [(name, _object(text)) for name, text in zip(tools, texts, strict=True)]
+    return [(name, json_object("--arguments", text)) for name, text in zip(tools, texts, strict=True)]
 
 
-def _object(text: str) -> dict[str, Any]:
+def json_object(option: str, text: str) -> dict[str, Any]:
+    """Read an option that is a JSON object.
+
+    Raises:
+        UsageError: it is none.
+
+    """
     try:
         value = json.loads(text)
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        message = f"--arguments must be a JSON object, not {text!r}"
+        message = f"{option} must be a JSON object, not {text!r}"
         raise UsageError(message)
     return value
 
@@ -148,9 +163,18 @@ def _headers(lines: Sequence[str]) -> list[tuple[str, str]]:
     return pairs
 
 
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong option in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the message, and name the help."""
+        text = f"{message}. See --help"
+        raise UsageError(text)
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command's words."""
-    words = argparse.ArgumentParser(prog="python -m mcp_functions.attack", description=ABOUT)
+    words = _Parser(prog="python -m mcp_functions.attack", description=ABOUT)
     words.add_argument("url", help="the MCP endpoint, e.g. http://127.0.0.1:8000/mcp")
     for flag, metavar, text in (
         ("--header", "'NAME: VALUE'", "the caller's credentials"),

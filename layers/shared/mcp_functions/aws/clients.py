@@ -14,12 +14,13 @@ import threading
 import time
 import zlib
 from functools import partialmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from mcp_functions.aws.connection import ConnectionPool, Deadline
 from mcp_functions.aws.errors import ClientError, ConnectionClosedError, HTTPClientError
 from mcp_functions.aws.signing import SigningScope, sign
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,7 +12,7 @@ from functools import cache
 from http.client import HTTPConnection, HTTPException
 from io import BufferedReader, RawIOBase
 from select import select
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.aws.errors import (
     ConnectionClosedError,
@@ -21,6 +21,7 @@ from mcp_functions.aws.errors import (
     ReadTimeoutError,
     SSLError,
 )
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ sealed when the exception `InputRequired` ends a round.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
@@ -17,6 +17,7 @@ from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.rounds.input_requests import check_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.seal.request_state import RoundBudgetExceeded, start_round
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -53,6 +53,7 @@ class Dispatcher:
         self.catalog = catalog.build(handlers)
         self._settings, self._audience, self._states, self._table = settings, audience, states, table
         self._now, self._audit, self._tasks = now, audit, tasks
+        self._server_info = settings.server_info
 
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked."""
@@ -68,7 +69,7 @@ class Dispatcher:
         return self._lists.answer(method, request.params)
 
     def _complete(self, result: Mapping[str, Any]) -> Result:
-        return Result(complete(result, self._settings.server_info))
+        return Result(complete(result, self._server_info))
 
     def _call(self, request: Request) -> Result:
         method, params = request.message["method"], request.params
@@ -128,7 +129,7 @@ class Dispatcher:
         from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
 
         return Conversations(
-            self._audience, self._states, self._table, server_info=self._settings.server_info, now=self._now,
+            self._audience, self._states, self._table, server_info=self._server_info, now=self._now,
             audit=self._audit, tasks=self._tasks,
         )  # fmt: skip
 
@@ -141,7 +142,7 @@ def _check_params(method: str, params: Mapping[str, Any]) -> None:
     elif method == "prompts/get" and arguments and not _is_dict_of(str, arguments):
         text = "The arguments of a prompt must be strings"
     # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
-    elif not _is_dict_of(dict, params.get("inputResponses", {})):
+    elif "inputResponses" in params and not _is_dict_of(dict, params["inputResponses"]):
         text = "params.inputResponses must be an object of objects"
     elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
@@ -13,6 +12,7 @@ from mcp_functions.handlers.return_types import is_input_required
 from mcp_functions.protocol.errors import DeveloperError, HandlerError, NotAnswered, ToolError
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.scopes import SCOPE
+from mcp_functions.schemas.parameters import docstring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -89,7 +89,7 @@ class Handler(Generic[P, R]):
         update_wrapper(self, function)
         self.function: Callable[P, R] = function
         self.name = name or function.__name__
-        self.description = description or inspect.getdoc(function)
+        self.description = description or docstring(function)
         self.camel_case = camel_case
         self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
         self.max_sheds = max_sheds

@@ -6,15 +6,15 @@ A function without such parameters does not load this module.
 from __future__ import annotations
 
 from string import Formatter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from mcp_functions.handlers.return_types import union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
 from mcp_functions.rounds.capabilities import Ask, Capability
 from mcp_functions.schemas.parameters import to_camel_case
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    import inspect
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.rounds.elicitation import Question
@@ -77,7 +77,7 @@ class Injection(NamedTuple):
         return {question.parameter: answer for question, answer in zip(self.questions, answers, strict=True)}
 
 
-def read(parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Injection:
+def read(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Injection:
     """Read the capabilities and questions of a signature.
 
     Raises:
@@ -89,7 +89,7 @@ def read(parameters: Sequence[inspect.Parameter], hints: Mapping[str, Any], *, c
     for parameter in parameters:
         hint = hints.get(parameter.name)
         ask = _ask_of(hint)
-        if parameter.kind is not parameter.KEYWORD_ONLY:
+        if not parameter.keyword_only:
             _check_sent(parameter, hint)
         elif ask:
             questions.append(_read_question(parameter, hint, ask, parameters, camel_case=camel_case))
@@ -109,20 +109,20 @@ def _ask_of(hint: object) -> Ask | None:
     return next((item for item in get_args(hint) if isinstance(item, Ask)), None)
 
 
-def _check_sent(parameter: inspect.Parameter, hint: object) -> None:
+def _check_sent(parameter: Parameter, hint: object) -> None:
     if _capability_of(hint):
-        message = f"{parameter}: a capability is a parameter after *, as in (…, *, {parameter})"
+        message = f"{parameter.name}: a capability is a parameter after *, as in (…, *, {parameter.name})"
         raise TypeError(message)
     if _ask_of(hint):
         message = f"{parameter.name}: a question to the user is a parameter after *"
         raise TypeError(message)
 
 
-def _read_capability(parameter: inspect.Parameter, hint: object) -> DeclaredCapability:
+def _read_capability(parameter: Parameter, hint: object) -> DeclaredCapability:
     capability = _capability_of(hint)
     if capability is None:
         rule = f"after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
-        message = f"{parameter}: {rule}"
+        message = f"{parameter.name}: {rule}"
         raise TypeError(message)
     return DeclaredCapability(parameter.name, capability, get_args(hint))
 
@@ -137,7 +137,7 @@ def _check_capabilities(declared: Sequence[DeclaredCapability]) -> None:
 
 
 def _read_question(
-    parameter: inspect.Parameter, hint: object, ask: Ask, parameters: Sequence[inspect.Parameter], *, camel_case: bool
+    parameter: Parameter, hint: object, ask: Ask, parameters: Sequence[Parameter], *, camel_case: bool
 ) -> DeclaredQuestion:
     from mcp_functions.rounds.elicitation import Question  # noqa: PLC0415 - few functions declare a question
 
@@ -159,8 +159,8 @@ def _read_question(
     return DeclaredQuestion(parameter.name, question, optional=members_of_form != members)
 
 
-def _check_message(name: str, message: str, parameters: Sequence[inspect.Parameter]) -> None:
-    sent = {parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY}
+def _check_message(name: str, message: str, parameters: Sequence[Parameter]) -> None:
+    sent = {parameter.name for parameter in parameters if not parameter.keyword_only}
     fields = {field for _text, field, _spec, _conversion in Formatter().parse(message) if field is not None}
     if unknown := sorted(fields - sent):
         text = f"{name}: the message names {{{unknown[0]}}}, which is none of the arguments ({{{{ writes a brace)"

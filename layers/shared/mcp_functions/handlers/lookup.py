@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import CAPABILITIES, LIST_NAMES
-from mcp_functions.protocol import headers, uri_templates
+from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALLS, TASKS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,12 +28,14 @@ class Target(NamedTuple):
 
 def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
     """Find the handler that a call names. A kind that the catalog lacks is a MethodNotFound."""
-    check_advertised(catalog, method.partition("/")[0])
-    name = _text_param(params, CALLS[method])
     if method == "resources/read":
-        return _find_resource(catalog["functions"], name)
+        check_advertised(catalog, "resources")
+        return _find_resource(catalog["functions"], _text_param(params, "uri"))
     list_name = "tools" if method == "tools/call" else "prompts"
     functions: Mapping[str, str] = catalog["functions"][list_name]
+    if not functions:
+        raise MethodNotFound
+    name = _text_param(params, "name")
     if name not in functions:
         message = f"Unknown {list_name.removesuffix('s')}"
         raise UnknownName(message)
@@ -115,6 +118,8 @@ def _text_param(params: Mapping[str, Any], name: str) -> str:
 def _find_resource(functions: Mapping[str, Mapping[str, str]], uri: str) -> Target:
     if uri in functions["resources"]:
         return Target("resources", uri, functions["resources"][uri])
+    from mcp_functions.protocol import uri_templates  # noqa: PLC0415 - few functions are templates
+
     for template, function in functions["resourceTemplates"].items():
         if uri_templates.match(template, uri) is not None:
             return Target("resourceTemplates", template, function)

@@ -36,8 +36,7 @@ def response_headers(origin: str | None, allowed: Collection[str]) -> dict[str, 
 
 def is_preflight(request: HttpRequest) -> bool:
     """Check whether a browser asks if its page may send a request. A preflight never has a token."""
-    required = {"origin", "access-control-request-method"}
-    return request.method == "OPTIONS" and required <= request.headers.keys()
+    return request.method == "OPTIONS" and {"origin", "access-control-request-method"} <= request.headers.keys()
 
 
 def preflight(methods: str, auth_mode: AuthMode, parameters: Iterable[str]) -> dict[str, str]:

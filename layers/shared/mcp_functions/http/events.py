@@ -6,7 +6,9 @@ and sends empty fields where AWS sends none; both are read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,10 +31,27 @@ class HttpRequest(NamedTuple):
 def read(event: Mapping[str, Any]) -> HttpRequest:
     """Read an event, which must be an HTTP request in payload format 2.0."""
     try:
-        return _read(event)
+        context = event["requestContext"]
+        http = context["http"]
+        method, body = http["method"], event.get("body") or ""
+        headers = _headers(event.get("headers") or {})
+        address, began = http.get("sourceIp"), context.get("timeEpoch")
+        is_http = event["version"] == "2.0" and isinstance(method, str) and isinstance(body, str)
     except (AttributeError, KeyError, TypeError):
+        is_http = False
+    if not is_http:
         message = "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL"
-        raise ValueError(message) from None
+        raise ValueError(message)
+    return HttpRequest(
+        method=method,
+        path=str(event.get("rawPath") or ""),
+        headers=headers,
+        body=body,
+        is_base64=bool(event.get("isBase64Encoded")),
+        address=address if isinstance(address, str) else "",
+        began=began if isinstance(began, int) else 0,
+        context=context,
+    )
 
 
 def takes_stream(request: HttpRequest) -> bool:
@@ -43,27 +62,6 @@ def takes_stream(request: HttpRequest) -> bool:
     """
     accept = request.headers.get("accept")
     return accept is None or _quality(accept, "text/event-stream") > 0
-
-
-def _read(event: Mapping[str, Any]) -> HttpRequest:
-    if event["version"] != "2.0":
-        raise TypeError
-    context = event["requestContext"]
-    http = context["http"]
-    body = event.get("body") or ""
-    if not (isinstance(http["method"], str) and isinstance(body, str)):
-        raise TypeError
-    address, began = http.get("sourceIp"), context.get("timeEpoch")
-    return HttpRequest(
-        method=http["method"],
-        path=str(event.get("rawPath") or ""),
-        headers=_headers(event.get("headers") or {}),
-        body=body,
-        is_base64=bool(event.get("isBase64Encoded")),
-        address=address if isinstance(address, str) else "",
-        began=began if isinstance(began, int) else 0,
-        context=context,
-    )
 
 
 def _headers(received: Mapping[str, str]) -> dict[str, str]:

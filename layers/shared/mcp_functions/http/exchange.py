@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions import observability
 from mcp_functions.http import cors, identity, requests, responses
@@ -10,6 +10,7 @@ from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
 from mcp_functions.protocol.errors import InvalidRequest, ParseError
 from mcp_functions.protocol.messages import ForwardedResponse, Request, is_request, to_message
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,7 +8,7 @@ quote arguments or answers.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -107,7 +107,7 @@ class LambdaFunction:
         notes.correlation_id = http.context.get("requestId")
         notes.request_bytes = len(http.body) * 3 // 4 if http.is_base64 else observability.size(http.body)
         exchange = HttpExchange(http, event, context, notes)
-        with observability.correlated(self._logger, notes):
+        with observability.correlated(self._logger, notes) if self._logger else nullcontext():
             response = self._observe(notes, lambda: exchange.respond(self._ready(context), self.now()))
             if isinstance(response, McpError):
                 id_ = response.id if exchange.id is None else exchange.id

@@ -16,7 +16,7 @@ import time
 import traceback
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from mcp_functions.http.identity import NO_AUTHENTICATION
 from mcp_functions.local import banner, catalog, next_event, scaffold
@@ -41,19 +41,21 @@ ANSWERED = tuple(f"answered: {outcome}" for outcome in ("complete", "input_requi
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, prog: str = "python -m mcp_functions.local") -> int:
     """Run one command.
 
     Args:
         argv: its arguments, without the program's name.
+        prog: the program's name, for the help.
 
     Returns:
         The exit code: 0; 1 if `catalog --check` finds a difference, a `demo` fails, or `open` finds a reason to refuse
         the token; 2 for a problem.
 
     """
-    options = _parser().parse_args(argv)
+    options = argparse.Namespace(debug=False)
     try:
+        _parser(prog).parse_args(argv, options)
         return int(options.run(options))
     except Problem as problem:
         if options.debug and problem.__cause__:
@@ -62,8 +64,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return USAGE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mcp_functions.local", description="MCP functions on this machine")
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong option in one line, like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the message, and name the help."""
+        text = f"{message}. See {self.prog} --help"
+        raise Problem(text)
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = _Parser(prog=prog, description="MCP functions on this machine")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--debug", action="store_true", help="show whole tracebacks")

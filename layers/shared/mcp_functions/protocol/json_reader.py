@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import json
-from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -40,7 +39,7 @@ def loads(text: str | bytes) -> JSONValue:
             string.encode()  # a Python string can hold half of a surrogate pair
         # While a document is read, none of it is garbage. But the collector would look at all of it again for every
         # few hundred containers: 4 MiB of nested arrays would take four times as long.
-        with gc_paused():
+        with GcPause():
             value = _decoder.decode(string)
     except ParseError:
         raise
@@ -79,15 +78,17 @@ def check_size(value: object) -> None:
         raise ValueError(message)
 
 
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """Pause the garbage collector while many objects are created and none is discarded."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
+class GcPause:
+    """Pauses the garbage collector while code creates many objects and drops few."""
+
+    def __enter__(self) -> None:
+        """Pause it."""
+        self._was_enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_error: object) -> None:
+        """Resume it."""
+        if self._was_enabled:
             gc.enable()
 
 

@@ -5,7 +5,9 @@ A Lambda needs keys if one of its handlers has a capability with `needs_state`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from typing import Self

@@ -6,13 +6,14 @@ The three request classes mirror the specification's; `wire()` writes the messag
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import form_request, roots_request, sampling_request, url_request
 from mcp_functions.rounds.record import read_state
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,12 +7,13 @@ other response is asked for again.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.input_requests import fingerprint, repeat_request
 from mcp_functions.schemas.forms import InvalidAnswer
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,7 +60,7 @@ class Questions:
         self._record = record
         self._fingerprints: dict[str, str] = {}  # of every question of this round, by key
         self._answered: set[str] = set()  # fingerprints of the questions whose answers this round has used
-        self._readings = Counter[str]()  # how often each key was asked
+        self._readings: Counter[str] = Counter()  # how often each key was asked
         self._closed = False
 
     def outcome(self, question: WireQuestion) -> Outcome:

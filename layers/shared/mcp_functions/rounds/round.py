@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import TIMEOUT_MAX
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.questions import Questions, check_text, message_of
 from mcp_functions.rounds.record import EMPTY, Record, write_state
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -244,8 +245,10 @@ class Round:
             self.closed = True
             self.questions.close()
         if self.ended:
-            with suppress(DeveloperError), self.noting_errors():
+            try:
                 self.questions.check_keys()
+            except DeveloperError as error:
+                self.developer_error = self.developer_error or error
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""

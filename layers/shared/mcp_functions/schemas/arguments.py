@@ -6,11 +6,12 @@ name, which one switch turns into camelCase.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.protocol.errors import shortened
-from mcp_functions.schemas.parameters import MISSING, Header, float_default, published_default, to_camel_case
+from mcp_functions.schemas.parameters import MISSING, UNNAMED, Header, float_default, published_default, to_camel_case
 from mcp_functions.schemas.type_reader import read_type
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -177,10 +178,8 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
 
 
 def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
-    declared = parameter.declared
-    if declared.kind is not declared.POSITIONAL_OR_KEYWORD or parameter.name not in hints:
-        message = "every parameter needs a name (no *args, no /) and a type, which the client is told"
-        raise TypeError(message)
+    if parameter.name not in hints:
+        raise TypeError(UNNAMED)
     annotation = hints[parameter.name]
     type_ = read_type(annotation)
     schema = dict(type_.schema)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from enum import Enum, Flag
-from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 from mcp_functions.schemas.json_types import JsonType, needs_pydantic, read_choice
+from mcp_functions.schemas.parameters import docstring
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -48,7 +48,7 @@ def _read_enum(cls: type[Enum]) -> JsonType | None:
     choice = read_choice(values)
     if choice is None:
         return None
-    description = {"description": cleandoc(cls.__doc__)} if cls.__doc__ else {}
+    description = {"description": docstring(cls)} if cls.__doc__ else {}
     return JsonType({**choice.schema, **description}, lambda value: cls(choice.read(value)))
 
 

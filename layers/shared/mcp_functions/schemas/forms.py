@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.json_types import read_part
 from mcp_functions.schemas.parameters import to_camel_case
 from mcp_functions.schemas.type_reader import read_type
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,11 +5,12 @@ A reader never quotes the value that it refuses: its message goes back to the cl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.json_reader import loads
 from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 from pydantic import Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from mcp_functions.schemas.parameters import MISSING, Parameter, copier
+from mcp_functions.schemas.parameters import MISSING, copier
 
 if TYPE_CHECKING:
-    from inspect import Parameter as Declared
+    from mcp_functions.schemas.parameters import Parameter
 
 # Options of `Field` that only the field of a model can have.
 ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "init", "init_var", "kw_only")
 OF_THE_TYPE = ("title", "examples", "discriminator", "json_schema_extra")
 
 
-def read_field(declared: Declared, annotation: object, default: object) -> tuple[Parameter, object]:
+def read_field(declared: Parameter, annotation: object, default: object) -> tuple[Parameter, object]:
     """Read a `Field` in an annotation, behind `=`, or both, which pydantic merges.
 
     Returns:
@@ -38,7 +38,7 @@ def read_field(declared: Declared, annotation: object, default: object) -> tuple
     _check_options(info)
     type_: Any = _type_of(info)
     validate = TypeAdapter(type_).validate_python if info.validate_default else _return
-    parameter = Parameter(declared, MISSING, replaces_default=True, alias=_alias(info), title=info.title)
+    parameter = declared._replace(default=MISSING, replaces_default=True, alias=_alias(info), title=info.title)
     if factory := info.default_factory:
         if info.default_factory_takes_validated_data:
             message = "its default_factory takes the validated data, and a parameter knows no other parameter"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from mcp_functions.schemas.json_types import JsonType, check_object, read_part
-from mcp_functions.schemas.parameters import published_default
+from mcp_functions.schemas.parameters import docstring, published_default
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,5 +107,5 @@ def _object_of(
         schema["required"] = required
     # `dataclass` writes the signature as a docstring where the author wrote none.
     if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}("):
-        schema["description"] = cleandoc(cls.__doc__)
+        schema["description"] = docstring(cls)
     return JsonType(schema, read)

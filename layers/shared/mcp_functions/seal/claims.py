@@ -6,13 +6,14 @@ import hashlib
 import hmac
 import json
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams, InvalidRequestState
 from mcp_functions.protocol.json_reader import is_deeper
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.seal.canonical_json import canonical_digest
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

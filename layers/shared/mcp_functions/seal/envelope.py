@@ -12,7 +12,7 @@ import hmac
 import logging
 import os
 import struct
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -23,6 +23,7 @@ from mcp_functions import observability
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.data_keys import MAX_WRAPPED, Header, TokenReason, key_name
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
@@ -25,6 +25,7 @@ from mcp_functions.seal.claims import (
     read_claims,
 )
 from mcp_functions.seal.codec_adapter import CodecAdapter
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,0 +1,167 @@
+"""One sealed conversation and one task, held to their ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.attack import schema_values
+from mcp_functions.local.verification import candidates, lists
+from mcp_functions.local.verification.patience import Patience
+from mcp_functions.local.verification.report import Failed, Skipped
+from mcp_functions.protocol.constants import EXTENSION_TASKS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_functions.attack.client import Response
+    from mcp_functions.local.verification.candidates import Call
+    from mcp_functions.local.verification.server import Server
+
+MAX_ROUNDS = 20
+SERVER_ERROR = 500
+ENDED = ("completed", "failed", "cancelled")
+REFUSALS = ("decline", "cancel")
+NAME_ONE = "name one: --tool NAME --arguments JSON"
+
+
+@dataclass
+class Calls:
+    """The calls of one run; no tool is called twice.
+
+    Attributes:
+        server: the endpoint.
+        named: tools that may be called, with their arguments.
+        answers: by a question's key: the content of its form, "decline" or "cancel".
+        tasks: names of tools whose calls may become tasks.
+        patience: for one task.
+
+    """
+
+    server: Server
+    named: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    tasks: Sequence[str] = ()
+    patience: Patience = field(default_factory=Patience)
+    _started: list[tuple[Call, Mapping[str, Any]]] = field(default_factory=list)  # tasks
+    _listed: lists.Catalog | None = None
+
+    def check_conversation(self) -> str:
+        """Hold conversations until one that asks is complete.
+
+        Raises:
+            Failed: a call was refused, or the state of a round was not accepted.
+            Skipped: no call asked.
+
+        """
+        texts = [self._hold(call) for call in self._named()]
+        if any(texts):
+            return "; ".join(filter(None, texts))
+        for call in self._reads():
+            text = self._hold(call)
+            if text:
+                return text
+        nothing = f"no resource, prompt or read-only tool asks a question; {NAME_ONE}"
+        raise Skipped(nothing)
+
+    def check_task(self) -> str:
+        """Follow a task to its end.
+
+        Raises:
+            Failed: the task failed, or did not end in time.
+            Skipped: there is none.
+
+        """
+        discovered = self.server.ask("server/discover", {}).result or {}
+        if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):
+            nothing = "the server has none"
+            raise Skipped(nothing)
+        for call in () if self._started else self._reads():
+            if str(call) in self.tasks:
+                self._hold(call)
+        if not self._started:
+            nothing = f"no read-only tool is a task; {NAME_ONE}"
+            raise Skipped(nothing)
+        return "; ".join(self._follow(call, task) for call, task in self._started)
+
+    def _hold(self, call: Call) -> str:
+        """Hold one conversation; the text is empty if it asked nothing, or became a task."""
+        response, rounds = self._send(call, {}), 1
+        while response.questions is not None and rounds < MAX_ROUNDS:
+            response, rounds = self._send(call, self._next(response)), rounds + 1
+            if response.result is None:
+                text = f"{call}: the state of round {rounds - 1} was not accepted: {response}"
+                raise Failed(text)
+        return self._ended(call, response, rounds)
+
+    def _ended(self, call: Call, response: Response, rounds: int) -> str:
+        result = response.result or {}
+        if result.get("resultType") == "task":
+            self._started.append((call, result))
+            return ""
+        if response.done:
+            return f"{call} was complete after {rounds} rounds" if rounds > 1 else ""
+        if call.named and result.get("isError"):
+            text = f"{call} reported an error in round {rounds}: --arguments and --answers may not fit it"
+            raise Failed(text)
+        if call.named or response.status >= SERVER_ERROR or response.questions is not None:
+            text = f"{call}, round {rounds}: {response}"
+            raise Failed(text)
+        return ""  # a refusal of invented arguments
+
+    def _send(self, call: Call, more: Mapping[str, Any]) -> Response:
+        return self.server.ask(call.method, {**call.params, **more}, repeated=call.repeated)
+
+    def _next(self, response: Response) -> dict[str, Any]:
+        if response.state is None:
+            text = "a round asked, and gave no requestState"
+            raise Failed(text)
+        return {"requestState": response.state, "inputResponses": self._responses(response.questions or {})}
+
+    def _responses(self, requests: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: self._response(key, request) for key, request in requests.items()}
+
+    def _response(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        answer = self.answers.get(key)
+        if answer is None:
+            return schema_values.answer(request)
+        return {"action": answer} if answer in REFUSALS else {"action": "accept", "content": answer}
+
+    def _follow(self, call: Call, task: Mapping[str, Any]) -> str:
+        until, polls = self.patience.now() + self.patience.seconds, 0
+        while task["status"] not in ENDED:
+            if self.patience.now() >= until:
+                self.server.ask("tasks/cancel", {"taskId": task["taskId"]})
+                text = f"{call} did not end within {self.patience.seconds:g} s (--seconds), and was cancelled"
+                raise Failed(text)
+            if task.get("inputRequests"):
+                responses = self._responses(task["inputRequests"])
+                self._task("tasks/update", call, task, inputResponses=responses)
+            else:
+                self.patience.sleep(task.get("pollIntervalMs", 1000) / 1000)
+            task, polls = self._task("tasks/get", call, task), polls + 1
+        if task["status"] != "completed" or task.get("result", {}).get("isError"):
+            text = f"the task of {call} {'reported a tool error' if 'result' in task else task['status']}"
+            raise Failed(text)
+        return f"{call} was complete after {polls} polls"
+
+    def _task(self, method: str, call: Call, task: Mapping[str, Any], **more: object) -> dict[str, Any]:
+        response = self.server.ask(method, {"taskId": task["taskId"], **more})
+        if response.result is None:
+            text = f"{method} of {call}: {response}"
+            raise Failed(text)
+        return response.result
+
+    def _named(self) -> list[Call]:
+        return candidates.named(self._lists(), self.named) if self.named else []
+
+    def _reads(self) -> list[Call]:
+        names = {name for name, _arguments in self.named}
+        return [
+            call for call in candidates.reads(self._lists()) if call.method != "tools/call" or str(call) not in names
+        ]
+
+    def _lists(self) -> lists.Catalog:
+        if self._listed is None:
+            self._listed = lists.read(self.server, candidates.LISTS)
+        return self._listed

@@ -1,0 +1,98 @@
+"""Whether the lists of the endpoint, and of each function, are those of this project's catalog."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.handlers.catalog import LIST_NAMES
+from mcp_functions.local import catalog
+from mcp_functions.local.verification.report import Failed, Skipped, listed
+from mcp_functions.protocol.constants import LISTS
+from mcp_functions.protocol.errors import MethodNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcp_functions.local.verification.server import Server
+
+Catalog = dict[str, Any]
+MAX_PAGES = 100
+METHODS = {list_name: method for method, list_name in LISTS.items()}
+
+
+def check_lists(server: Server, project: Catalog) -> str:
+    """Check that the endpoint lists what the catalog has."""
+    _check_known(project)
+    deployed = read(server, LIST_NAMES)
+    found = catalog.differences(project, project | deployed)
+    if found:
+        text = f"the endpoint differs from the catalog ({listed(found)}): deploy again, or write the catalog again"
+        raise Failed(text)
+    return f"{sum(len(project[list_name]) for list_name in LIST_NAMES)} handlers, as in the catalog"
+
+
+def check_functions(server: Server, project: Catalog) -> str:
+    """Check that each function answers at its own route, and lists what the catalog has of it."""
+    _check_known(project)
+    problems = [_problem(server, folder, project) for folder in folders(project)]
+    found = [problem for problem in problems if problem]
+    if found:
+        raise Failed(listed(found))
+    return f"{len(problems)} functions answer at /mcp/<folder>, and list what the catalog has of them"
+
+
+def folders(project: Catalog) -> list[str]:
+    """Return the folders of the functions in a catalog."""
+    by_name: Mapping[str, Mapping[str, str]] = project.get("functions", {})
+    return sorted({folder for names in by_name.values() for folder in names.values()})
+
+
+def read(server: Server, list_names: Iterable[str], folder: str = "") -> Catalog:
+    """Return lists, with all their pages.
+
+    Raises:
+        Failed: the server does not answer one.
+
+    """
+    return {list_name: _pages(server, list_name, folder) for list_name in list_names}
+
+
+def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
+    entries: list[Any] = []
+    params: dict[str, Any] = {}
+    for _ in range(MAX_PAGES):
+        response = server.ask(METHODS[list_name], params, folder)
+        if response.code == MethodNotFound.code:
+            break  # there is none of that kind
+        if response.result is None:
+            text = f"{METHODS[list_name]}: {response}"
+            raise Failed(text)
+        entries += response.result.get(list_name, [])
+        if "nextCursor" not in response.result:
+            break
+        params = {"cursor": response.result["nextCursor"]}
+    return entries
+
+
+def _problem(server: Server, folder: str, project: Catalog) -> str:
+    own = _of(folder, project)
+    try:
+        deployed = read(server, [list_name for list_name in LIST_NAMES if own[list_name]], folder)
+    except Failed as failed:
+        return f"{folder} ({failed})"
+    found = catalog.differences(own, own | deployed)
+    return f"{folder} ({listed(found)})" if found else ""
+
+
+def _of(folder: str, project: Catalog) -> Catalog:
+    """Return the part of a catalog that one function serves."""
+    served: Mapping[str, Mapping[str, str]] = project["functions"]
+    names = {name: {key for key, of in served[name].items() if of == folder} for name in LIST_NAMES}
+    entries = {name: [entry for entry in project[name] if catalog.key(entry) in names[name]] for name in LIST_NAMES}
+    return project | entries
+
+
+def _check_known(project: Catalog) -> None:
+    if not project.keys() >= {"functions", *LIST_NAMES}:
+        missing = "there is no functions/mcp/catalog.json here; --functions names the folder"
+        raise Skipped(missing)

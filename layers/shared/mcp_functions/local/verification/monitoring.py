@@ -1,0 +1,126 @@
+"""Whether the logs and alarms of a stack are there. An operator misses them only when they are needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.local.verification.report import Failed, Skipped, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from mcp_functions.local.verification.patience import Patience
+    from mcp_functions.local.verification.stack import Stack
+
+GROUP = "AWS::Logs::LogGroup"
+ALARMS = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
+POLL_SECONDS = 2.0
+NAMESPACE = "mcp-functions/"  # of the metrics that the template's metric filters count
+CLOCK_SECONDS = 60  # by which the clock of this machine may be ahead
+MAX_NAMES = 100  # of one DescribeAlarms
+
+
+class Monitoring:
+    """The log groups and alarms of one stack."""
+
+    def __init__(self, stack: Stack, patience: Patience) -> None:
+        """Make the clients; nothing is read."""
+        self._stack, self._patience = stack, patience
+        self._logs: Any = stack.session.client("logs")
+        self._cloudwatch: Any = stack.session.client("cloudwatch")
+
+    def check_logs(self, request_id: str, began: float) -> str:
+        """Check that the log groups exist, and that a request of this run has its line.
+
+        Args:
+            request_id: of that request, by API Gateway; empty if there is none.
+            began: unix seconds at which this run began.
+
+        Raises:
+            Failed: a group or the line is missing.
+
+        """
+        groups = sorted({_group(name, function) for name, function in self._stack.functions.items()})
+        wanted = sorted({*groups, *self._stack.ids(GROUP)})
+        _check_present("log group", wanted, [group for group in wanted if self._exists(group)])
+        if not request_id:
+            return f"{listed(wanted)}; no request of this run has a line"
+        since = int((began - CLOCK_SECONDS) * 1000)
+        until = self._patience.now() + self._patience.seconds
+        while not any(self._has_line(group, request_id, since) for group in groups):
+            if self._patience.now() >= until:
+                waited = f"{self._patience.seconds:g} s (--seconds)"
+                text = f"no line of request {request_id} after {waited} in {listed(groups)}"
+                raise Failed(text)
+            self._patience.sleep(POLL_SECONDS)
+        return f"{listed(wanted)}, with the line of request {request_id}"
+
+    def check_alarms(self) -> str:
+        """Check that alarms exist, have an action, count their metrics, and are not raised.
+
+        Raises:
+            Failed: one of that is not so.
+            Skipped: the stack has no alarms.
+
+        """
+        names = [name for kind in ALARMS for name in self._stack.ids(kind)]
+        if not names:
+            nothing = "the stack has none; the parameter AlarmTopic makes them"
+            raise Skipped(nothing)
+        alarms = self._alarms(names)
+        _check_present("alarm", names, list(alarms))
+        _check_present("metric filter that counts", _counted(alarms.values()), self._filtered())
+        silent = [name for name, alarm in alarms.items() if not _tells(alarm)]
+        if silent:
+            text = f"no action follows {listed(silent)}"
+            raise Failed(text)
+        raised = [name for name, alarm in alarms.items() if alarm["StateValue"] == "ALARM"]
+        if raised:
+            text = f"raised: {listed(raised)}"
+            raise Failed(text)
+        return f"{len(names)} alarms, none of them raised"
+
+    def _exists(self, group: str) -> bool:
+        found = self._logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
+        return group in {one["logGroupName"] for one in found}
+
+    def _has_line(self, group: str, request_id: str, since: int) -> bool:
+        pages = self._logs.get_paginator("filter_log_events").paginate(
+            logGroupName=group, filterPattern=f'"{request_id}"', startTime=since
+        )
+        return any(page["events"] for page in pages)
+
+    def _filtered(self) -> list[str]:
+        reads = self._logs.get_paginator("describe_metric_filters")
+        pages = [page for group in self._stack.ids(GROUP) for page in reads.paginate(logGroupName=group)]
+        filters = [one for page in pages for one in page["metricFilters"]]
+        return [metric["metricName"] for one in filters for metric in one["metricTransformations"]]
+
+    def _alarms(self, names: list[str]) -> dict[str, Mapping[str, Any]]:
+        kinds = ["MetricAlarm", "CompositeAlarm"]
+        answer = self._cloudwatch.describe_alarms(AlarmNames=names[:MAX_NAMES], AlarmTypes=kinds)
+        return {alarm["AlarmName"]: alarm for alarm in answer["MetricAlarms"] + answer["CompositeAlarms"]}
+
+
+def _group(name: str, function: Mapping[str, Any]) -> str:
+    return str(function.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{name}")
+
+
+def _counted(alarms: Collection[Mapping[str, Any]]) -> list[str]:
+    """Return the metrics of alarms that metric filters count; an expression has several."""
+    metrics = list(alarms)
+    for alarm in alarms:
+        metrics += [part["MetricStat"]["Metric"] for part in alarm.get("Metrics", ()) if "MetricStat" in part]
+    ours = {metric["MetricName"] for metric in metrics if metric.get("Namespace", "").startswith(NAMESPACE)}
+    return sorted(ours)
+
+
+def _tells(alarm: Mapping[str, Any]) -> bool:
+    return bool(alarm["ActionsEnabled"] and alarm["AlarmActions"])
+
+
+def _check_present(kind: str, names: list[str], present: list[str]) -> None:
+    missing = [name for name in names if name not in present]
+    if missing:
+        text = f"there is no {kind} {listed(missing)}"
+        raise Failed(text)

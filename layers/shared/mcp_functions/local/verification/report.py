@@ -1,0 +1,58 @@
+"""The outcome of a check, in one line: `ok`, `FAILED why` or `skipped why`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mcp_functions.local.problems import first_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
+
+
+class Failed(Exception):
+    """The deployment does not do what it should; the text says what to mend."""
+
+
+class Skipped(Exception):
+    """A check cannot run; the text says what it needs."""
+
+
+class Line(NamedTuple):
+    """The outcome of one check."""
+
+    outcome: Literal["ok", "FAILED", "skipped"]
+    check: str
+    text: str
+
+    def __str__(self) -> str:
+        """Write the line; no character of a server's own words reaches the terminal as a command."""
+        text = "".join(letter if letter.isprintable() else " " for letter in self.text)
+        return f"{self.outcome:<9}{self.check}: {text}"
+
+
+def run(name: str, check: Callable[[], str]) -> Line:
+    """Run one check; its result is the text of an `ok`."""
+    try:
+        return Line("ok", name, check())
+    except Failed as failed:
+        return Line("FAILED", name, str(failed))
+    except Skipped as skipped:
+        return Line("skipped", name, str(skipped))
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "")
+        if code in DENIED:
+            return Line("skipped", name, f"your credentials may not call {error.operation_name}")
+        return Line("FAILED", name, f"{error.operation_name} answers {code}")
+    except BotoCoreError as error:
+        return Line("skipped", name, f"AWS cannot be asked: {first_line(error)}")
+
+
+def listed(names: list[str], *, most: int = 5) -> str:
+    """Join names, the first of many."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,157 @@
+"""The server that is verified, as its callers reach it: over HTTP, with the user's credentials or with none."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+
+from mcp_functions.attack import messages
+from mcp_functions.attack.client import Client, Response
+from mcp_functions.local.verification.report import Failed, Skipped
+from mcp_functions.protocol.constants import EXTENSION_TASKS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    import boto3
+
+    from mcp_functions.attack.client import Request
+
+    Authorize = Callable[[str, Request], Request]
+
+Mode = Literal["iam", "jwt", "none"]
+SECONDS = 30  # after which API Gateway has given up
+MODES: dict[int, Mode] = {200: "none", 401: "jwt", 403: "iam"}  # by the status for a caller without credentials
+REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")
+METADATA = "/.well-known/oauth-protected-resource"
+CAPABILITIES = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: dict[str, Any]()}}
+
+
+class _Client(Client):
+    response_seconds = SECONDS
+
+
+@dataclass
+class Server:
+    """The endpoint, and the functions beneath it.
+
+    Attributes:
+        url: of the endpoint, "https://…/mcp".
+        authorize: adds credentials to a request for a URL; it raises Skipped if there are none.
+        request_id: of the last response, by API Gateway.
+
+    """
+
+    url: str
+    authorize: Authorize
+    request_id: str = ""
+    _ids: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        folder: str = "",
+        *,
+        repeated: Iterable[tuple[str, str]] = (),
+    ) -> Response:
+        """Send one MCP request with the user's credentials.
+
+        Args:
+            method: of the protocol.
+            params: without `_meta`.
+            folder: of the function; empty for the endpoint.
+            repeated: arguments that headers repeat: property and `x-mcp-header`.
+
+        """
+        url = self.at(folder)
+        return self.send(url, self.authorize(url, self.write(method, params, repeated)))
+
+    def write(self, method: str, params: Mapping[str, Any], repeated: Iterable[tuple[str, str]] = ()) -> Request:
+        """Return an MCP request without credentials."""
+        message = messages.message(method, params, next(self._ids), CAPABILITIES)
+        request = messages.write(message, repeated)
+        task = params.get("taskId")
+        return messages.with_header(request, "Mcp-Name", task) if isinstance(task, str) else request
+
+    def send(self, url: str, request: Request) -> Response:
+        """Send a request as it is."""
+        response = _Client(url, {}, requests=1, seconds=SECONDS).send(request).response
+        self.request_id = response.headers.get("apigw-requestid", self.request_id)
+        return response
+
+    def at(self, folder: str) -> str:
+        """Return the URL of a function, or of the endpoint."""
+        return f"{self.url}/{folder}" if folder else self.url
+
+    @property
+    def metadata(self) -> list[str]:
+        """The URLs of the document that names the issuer of tokens."""
+        address = urlsplit(self.url)
+        root = f"{address.scheme}://{address.netloc}{METADATA}"
+        return [root + address.path, root]
+
+
+def find_mode(server: Server) -> Mode:
+    """Return who may call, as the endpoint shows it to a caller without credentials.
+
+    Raises:
+        Failed: the endpoint does not answer as an MCP server of this toolkit.
+
+    """
+    response = server.send(server.url, server.write("server/discover", {}))
+    mode = MODES.get(response.status)
+    if mode is None or (mode == "none" and response.result is None):
+        text = f"{server.url} is no MCP endpoint of 2026-07-28: {response}"
+        raise Failed(text)
+    return mode
+
+
+def authorization(mode: Mode, url: str, token: str | None, session: boto3.Session) -> Authorize:
+    """Return what adds the user's credentials.
+
+    Args:
+        mode: who may call.
+        url: of the endpoint; that of API Gateway names its Region.
+        token: an access token.
+        session: has AWS credentials and a Region, or has not.
+
+    """
+    if mode == "none":
+        return lambda _url, request: request
+    if mode == "jwt":
+        return _bearer(token)
+    found = REGION.search(urlsplit(url).hostname or "")
+    return _signature(session, found[1] if found else session.region_name)
+
+
+def _bearer(token: str | None) -> Authorize:
+    def add(_url: str, request: Request) -> Request:
+        if not token:
+            missing = "callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token"
+            raise Skipped(missing)
+        return messages.with_header(request, "Authorization", f"Bearer {token}")
+
+    return add
+
+
+def _signature(session: boto3.Session, region: str | None) -> Authorize:
+    def sign(url: str, request: Request) -> Request:
+        credentials = session.get_credentials()
+        if credentials is None:
+            missing = "callers sign their requests, and there are no AWS credentials here"
+            raise Skipped(missing)
+        if region is None:
+            missing = "callers sign for a Region, which this URL does not name: pass --region"
+            raise Skipped(missing)
+        signed = AWSRequest(request.method, url, data=request.body, headers=dict(request.headers))
+        SigV4Auth(credentials, "execute-api", region).add_auth(signed)
+        return replace(request, headers=tuple(signed.headers.items()))
+
+    return sign

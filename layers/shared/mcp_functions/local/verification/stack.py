@@ -1,0 +1,91 @@
+"""The stack on AWS: its outputs, its resources and its functions, read with the user's credentials."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.verification.report import Failed, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import boto3
+
+ENDPOINT = "Endpoint"  # the output of template.yaml
+FUNCTION = "AWS::Lambda::Function"
+UPDATED = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "IMPORT_COMPLETE")
+
+
+class Stack:
+    """One stack of CloudFormation."""
+
+    def __init__(self, name: str, session: boto3.Session) -> None:
+        """Read the stack.
+
+        Raises:
+            Problem: there is none, it has no endpoint, or the user may not read it.
+
+        """
+        self.session: Any = session  # boto3's clients are typed by other packages
+        try:
+            cloudformation = self.session.client("cloudformation")
+            (described,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
+            pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
+            resources = [resource for page in pages for resource in page["StackResourceSummaries"]]
+        except (BotoCoreError, ClientError) as error:
+            unread = f"the stack {name} cannot be read: {first_line(error)}"
+            raise Problem(unread) from error
+        self.status = str(described["StackStatus"])
+        outputs = {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", ())}
+        if ENDPOINT not in outputs:
+            missing = f"the stack {name} has no output {ENDPOINT}; its status is {self.status}"
+            raise Problem(missing)
+        self.endpoint = str(outputs[ENDPOINT])
+        self._resources = defaultdict[str, list[str]](list)
+        for resource in resources:
+            self._resources[resource["ResourceType"]].append(resource.get("PhysicalResourceId", ""))
+
+    def ids(self, kind: str) -> list[str]:
+        """Return the physical ids of the resources of a type."""
+        return self._resources[kind]
+
+    @cached_property
+    def functions(self) -> Mapping[str, Mapping[str, Any]]:
+        """The configuration of each function, by its physical name."""
+        client = self.session.client("lambda")
+        return {name: client.get_function_configuration(FunctionName=name) for name in self.ids(FUNCTION)}
+
+    def variables(self, name: str) -> set[str]:
+        """Return the values that the functions have of an environment variable."""
+        values = {_variables(function).get(name, "") for function in self.functions.values()}
+        return values - {""}
+
+    def check(self, mode: str) -> str:
+        """Check that the stack is complete, and that the functions believe what the API enforces.
+
+        Args:
+            mode: that the API enforces.
+
+        """
+        if self.status not in UPDATED:
+            text = f"its status is {self.status}"
+            raise Failed(text)
+        idle = [name for name, function in self.functions.items() if function.get("State", "Active") == "Failed"]
+        if idle:
+            text = f"Lambda cannot run {listed(idle)}"
+            raise Failed(text)
+        believed = self.variables("MCP_AUTH_MODE")
+        if believed and believed != {mode}:
+            text = f"the API enforces {mode}, and functions believe {listed(sorted(believed))}"
+            raise Failed(text)
+        return f"{self.status}, {len(self.functions)} functions believe mode {mode}"
+
+
+def _variables(function: Mapping[str, Any]) -> dict[str, str]:
+    variables: dict[str, str] = function.get("Environment", {}).get("Variables", {})
+    return variables

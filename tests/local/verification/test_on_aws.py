@@ -1,0 +1,228 @@
+"""`mcp-functions verify STACK`: moto has the stack, and another process serves its endpoint."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from moto.cloudformation import parsing
+from moto.core.common_models import CloudFormationModel
+
+from mcp_functions.local import command
+
+from .conftest import FOLDERS, SIGNER, demand_signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
+
+    from .conftest import Verified
+
+    Verify = Callable[..., Verified]
+    Gate = Callable[..., str]
+
+REGION = "eu-central-1"
+GROUP = "/aws/lambda/shop_greet"  # moto knows no LoggingConfig
+ROLE = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {}}]}
+TEMPLATE: dict[str, Any] = {
+    "Resources": {
+        "Role": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": ROLE}},
+        "Greet": {
+            "Type": "AWS::Lambda::Function",
+            "Properties": {
+                "FunctionName": "shop_greet",
+                "Runtime": "python3.13",
+                "Handler": "index.handler",
+                "Role": {"Fn::GetAtt": ["Role", "Arn"]},
+                "Code": {"ZipFile": "handler = None"},
+                "Environment": {"Variables": {"MCP_AUTH_MODE": "iam"}},
+            },
+        },
+        "Logs": {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": GROUP}},
+        "CrashedAlarm": {
+            "Type": "AWS::CloudWatch::Alarm",
+            "Properties": {"AlarmName": "shop-crashed"},
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def url(directory: Path) -> Iterator[str]:
+    """Serve in another process, because the harness redirects AWS's clients of its process."""
+    words = [sys.executable, "-m", "mcp_functions", "serve", "--port", "0", "--functions", str(directory)]
+    with subprocess.Popen(words, cwd=directory.parent, stdout=subprocess.PIPE, text=True) as serving:  # noqa: S603 - our own
+        assert serving.stdout
+        yield serving.stdout.readline().split()[-1]
+        serving.terminate()
+        serving.communicate()
+
+
+class AlarmOfStack(CloudFormationModel):
+    """An alarm as a resource of a stack, which moto's CloudFormation does not know."""
+
+    physical_resource_id = "shop-crashed"
+
+    @staticmethod
+    def cloudformation_name_type() -> str:
+        return "AlarmName"
+
+    @staticmethod
+    def cloudformation_type() -> str:
+        return "AWS::CloudWatch::Alarm"
+
+    @classmethod
+    def create_from_cloudformation_json(cls, *_: object, **__: object) -> AlarmOfStack:
+        return cls()
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """Make an account on moto, and return its clients by the name of a service."""
+    with mock_aws():
+        monkeypatch.setitem(parsing.get_model_map(), "AWS::CloudWatch::Alarm", AlarmOfStack)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", SIGNER.access_key)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SIGNER.secret_key)
+        monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+        monkeypatch.setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")  # those of functions under test
+        session: Any = boto3.Session()
+        yield session.client
+
+
+@pytest.fixture
+def deploy(aws: Callable[[str], Any], url: str, gate: Gate) -> Callable[..., None]:
+    """Deploy the stack, with its endpoint behind signatures, where each request writes its line."""
+
+    def stack(*, signed: bool = True, logs: bool = True, **changes: object) -> None:
+        def decide(request: HttpRequest) -> HttpRequest | HttpResponse:
+            return demand_signature(request) if signed else request
+
+        def told(request_id: str) -> None:
+            if logs:
+                event = {"timestamp": int(time.time() * 1000), "message": json.dumps({"correlation_id": request_id})}
+                aws("logs").put_log_events(logGroupName=GROUP, logStreamName="one", logEvents=[event])
+
+        endpoint = gate(url, decide, told)
+        outputs = {"Endpoint": {"Value": endpoint}} if endpoint else {}
+        template = {"Resources": TEMPLATE["Resources"] | changes, "Outputs": outputs}
+        aws("cloudformation").create_stack(StackName="shop", TemplateBody=json.dumps(template))
+        aws("logs").put_metric_filter(
+            logGroupName=GROUP,
+            filterName="crashed",
+            filterPattern='{ $.outcome = "crashed" }',
+            metricTransformations=[
+                {"metricNamespace": "mcp-functions/shop", "metricName": "Crashed", "metricValue": "1"}
+            ],
+        )
+        put_alarm(aws, AlarmActions=[f"arn:aws:sns:{REGION}:123456789012:pager"])
+        aws("logs").create_log_stream(logGroupName=GROUP, logStreamName="one")
+
+    return stack
+
+
+def put_alarm(aws: Callable[[str], Any], **more: object) -> None:
+    aws("cloudwatch").put_metric_alarm(
+        AlarmName="shop-crashed",
+        Namespace="mcp-functions/shop",
+        MetricName="Crashed",
+        Statistic="Sum",
+        Period=300,
+        EvaluationPeriods=1,
+        Threshold=0,
+        ComparisonOperator="GreaterThanThreshold",
+        **more,
+    )
+
+
+def test_a_stack_that_works_is_ok_in_every_check(deploy: Callable[..., None], verify: Verify) -> None:
+    deploy()
+    verified = verify("shop", "--tool", "count", "--arguments", '{"most": 3}')
+    assert verified.code == 0, verified.lines
+    skipped = [name for name, (outcome, _) in verified.lines.items() if outcome != "ok"]
+    assert skipped == ["open routes"]
+    assert verified.lines["closed routes"][1] == f"/mcp and {FOLDERS} functions refuse a caller without credentials"
+    assert verified.lines["stack"][1] == "CREATE_COMPLETE, 1 functions believe mode iam"
+    assert verified.lines["logs"][1].startswith(f"{GROUP}, with the line of request ")
+    assert verified.lines["alarms"][1] == "1 alarms, none of them raised"
+
+
+def test_functions_that_believe_another_mode_are_named(deploy: Callable[..., None], verify: Verify) -> None:
+    deploy(signed=False)
+    assert verify("shop").failed() == {"stack": "the API enforces none, and functions believe iam"}
+
+
+def test_a_log_without_the_lines_of_requests_is_named(deploy: Callable[..., None], verify: Verify) -> None:
+    deploy(logs=False)
+    failed = verify("shop", "--seconds", "0").failed()
+    assert list(failed) == ["logs"]
+    assert failed["logs"].endswith(f"after 0 s (--seconds) in {GROUP}")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda aws: aws("cloudwatch").delete_alarms(AlarmNames=["shop-crashed"]), "there is no alarm shop"),
+        (
+            lambda aws: aws("cloudwatch").set_alarm_state(
+                AlarmName="shop-crashed", StateValue="ALARM", StateReason="it crashed"
+            ),
+            "raised: shop-crashed",
+        ),
+        (
+            lambda aws: aws("logs").delete_metric_filter(logGroupName=GROUP, filterName="crashed"),
+            "there is no metric filter that counts Crashed",
+        ),
+        (
+            put_alarm,
+            "no action follows shop-crashed",
+        ),
+    ],
+)
+def test_what_an_operator_would_miss_is_named(
+    spoil: Callable[[Any], object],
+    why: str,
+    deploy: Callable[..., None],
+    aws: Callable[[str], Any],
+    verify: Verify,
+) -> None:
+    deploy()
+    spoil(aws)
+    failed = verify("shop").failed()
+    assert list(failed) == ["alarms"]
+    assert failed["alarms"].startswith(why)
+
+
+def test_a_log_group_that_is_gone_is_named(
+    deploy: Callable[..., None], aws: Callable[[str], Any], verify: Verify
+) -> None:
+    deploy(logs=False)
+    aws("logs").delete_log_group(logGroupName=GROUP)
+    failed = verify("shop").failed()
+    assert failed["logs"] == f"there is no log group {GROUP}"
+
+
+def test_a_stack_without_alarms_says_which_parameter_makes_them(deploy: Callable[..., None], verify: Verify) -> None:
+    topic = {"Type": "AWS::SNS::Topic"}
+    deploy(CrashedAlarm=topic)
+    verified = verify("shop")
+    assert verified.lines["alarms"] == ("skipped", "the stack has none; the parameter AlarmTopic makes them")
+
+
+@pytest.mark.parametrize("name", ["warehouse", "shop"])
+def test_a_stack_that_cannot_be_verified_is_one_line(
+    name: str, aws: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    template = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
+    aws("cloudformation").create_stack(StackName="shop", TemplateBody=template)
+    assert command.run(["verify", name]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert f"the stack {name} " in err
