@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")  # RFC 9068 and Cognito; OpenID Connect; Okta; Entra ID
+ACCESS_TOKENS = {"access", "bearer", "at+jwt"}
+ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")  # OpenID Connect Core, 2, 3.3.2.11; FAPI 1.0
 OTHER_TOKENS = {"id", "refresh", "offline"}  # values of Cognito's token_use and Keycloak's typ
 
 
@@ -36,7 +38,8 @@ def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Setti
     reason = _invalid(claims, settings, now)
     if reason:
         raise Unauthorized(reason, metadata.challenge(settings, context, error="invalid_token"))
-    client = next((str(claims[name]) for name in CLIENT_CLAIMS if claims.get(name)), "")
+    # With `oauth`, all hosts of a person share the front's client at the provider: it identifies no host.
+    client = "" if settings.auth_mode == "oauth" else _client(claims)
     return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims))
 
 
@@ -62,18 +65,46 @@ def permit(name: str, needed: Sequence[str], request: Request, settings: Setting
 
 def _invalid(claims: Mapping[str, Any], settings: Settings, now: float) -> str | None:
     """Return the reason for the log if a claim is invalid."""
-    issuer, subject = claims.get("iss"), claims.get("sub")
+    issuer = claims.get("iss")
     if isinstance(issuer, str) and issuer != settings.jwt_issuer:
         return "token_issuer"
     if not _audiences(claims) & set(settings.jwt_audiences):
         return "token_audience"
-    if {str(claims.get(name)).lower() for name in ("token_use", "typ")} & OTHER_TOKENS:
+    if _uses(claims) & OTHER_TOKENS:
         return "token_use"
+    if settings.auth_mode == "oauth":
+        return _invalid_from_front(claims, settings) or _invalid_time_or_subject(claims, now)
+    return _invalid_time_or_subject(claims, now)
+
+
+def _invalid_from_front(claims: Mapping[str, Any], settings: Settings) -> str | None:
+    """Return the reason if a token cannot be one that the front handed out.
+
+    The front's sign-in has a nonce, so an ID token of the front's client has it too.
+    """
+    says_access = _uses(claims) & ACCESS_TOKENS
+    if not says_access and any(name in claims for name in ID_TOKEN_CLAIMS):
+        return "token_use"
+    if settings.oauth_binding == "client_id" and _client(claims) != settings.oauth_client_id:
+        return "token_client"
+    return None
+
+
+def _invalid_time_or_subject(claims: Mapping[str, Any], now: float) -> str | None:
+    issuer, subject = claims.get("iss"), claims.get("sub")
     if not _expiry(claims) > now:  # not `<=`: a claim may say NaN
         return "token_expired"
     if not (isinstance(issuer, str) and isinstance(subject, str) and subject):
         return "token_without_subject"
     return None
+
+
+def _uses(claims: Mapping[str, Any]) -> set[str]:
+    return {str(claims.get(name)).lower() for name in ("token_use", "typ")}
+
+
+def _client(claims: Mapping[str, Any]) -> str:
+    return next((str(claims[name]) for name in CLIENT_CLAIMS if claims.get(name)), "")
 
 
 def _audiences(claims: Mapping[str, Any]) -> set[str]:

@@ -28,10 +28,12 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
     "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path of
     the endpoint first, then the root ("Authorization server discovery").
     """
-    if settings.auth_mode != "jwt":
+    if not settings.takes_tokens:
         return {}
+    # With `oauth`, clients sign in at the front: it registers them, which few providers do.
+    server = settings.oauth_url if settings.auth_mode == "oauth" else settings.jwt_issuer
     document: dict[str, Any] = {
-        "authorization_servers": [settings.jwt_issuer],
+        "authorization_servers": [server],
         "bearer_methods_supported": ["header"],
         "resource_name": settings.server_name,
     }
