@@ -42,7 +42,7 @@ REDIRECTS = (301, 302, 303, 307, 308)
 class Context:
     """Lambda's context."""
 
-    function_name = "shop-oauth"
+    function_name = "shop_oauth"
     aws_request_id = "b5a3c9e0-0000-4000-8000-000000000000"
 
     def get_remaining_time_in_millis(self) -> int:

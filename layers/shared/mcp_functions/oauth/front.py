@@ -140,7 +140,7 @@ def make(
 
     """
     found = settings.read(environ)
-    service = f"{found.common.stack}/{function_name.removeprefix(f'{found.common.stack}-')}"
+    service = f"{found.common.stack}/{found.common.folder(function_name)}"
     values = SealedValues(SealFactory(found.common, service, wrapping, now=now), now)
     clients = Clients(found, values, SafeFetch(now, _fetch_budget(now), network))
     provider = Provider(found, ClientSecret(found.secret_arn, now), now)
