@@ -1,4 +1,4 @@
-"""The official Python client signs in at the front of `serve --auth oauth`: through its consent, and the issuer's page."""
+"""The official Python client signs in at the front of `serve --auth oauth`: it consents, and the issuer asks who."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_functions.local import Harness
 from mcp_functions.local.lambdas.functions import SIGN_IN
 from mcp_functions.local.problems import Problem
 from tests.clients.people import text
-from tests.clients.signing_in import CALLBACK, SigningIn
+from tests.clients.signing_in import SigningIn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

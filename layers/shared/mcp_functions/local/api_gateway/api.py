@@ -1,8 +1,8 @@
 """The routes of template.yaml in front of Lambda; every other request gets 404.
 
 ANY /mcp and ANY /mcp/<name> have the authorizer, if there is one. Then the metadata routes exist too, and are open.
-OPTIONS /mcp is always open, because a browser sends no token with a preflight request. With AuthMode oauth, the routes of
-the sign-in front are open too. It has no route of MCP.
+OPTIONS /mcp is always open, because a browser sends no token with a preflight request. With AuthMode oauth, the routes
+of the sign-in front are open too. It has no route of MCP.
 """
 
 from __future__ import annotations
