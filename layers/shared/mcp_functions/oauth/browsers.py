@@ -41,7 +41,7 @@ class Browsers:
         self._values = values
         # "__Host-": no other host can have set the cookie. Browsers take it over https alone, so a front on this
         # machine does without.
-        self._is_secure = not settings.url.startswith("http://")
+        self._is_secure = settings.url.startswith("https://")
 
     def recognise(self, visit: Visit) -> Browser | None:
         """Return the browser of a request; None if it has no cookie."""

@@ -56,9 +56,10 @@ class Parts(NamedTuple):
     def at(self, context: Mapping[str, Any]) -> Parts:
         """Return the parts for the domain that a request called; they share what is kept in memory."""
         settings = self.settings.at(context)
-        return (
-            self if settings is self.settings else self._replace(settings=settings, provider=self.provider.at(settings))
-        )
+        if settings is self.settings:
+            return self
+        browsers, provider = Browsers(settings, self.values), self.provider.at(settings)
+        return self._replace(settings=settings, browsers=browsers, provider=provider)
 
     @property
     def origin(self) -> str:

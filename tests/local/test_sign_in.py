@@ -87,6 +87,16 @@ def test_a_client_refreshes_at_the_front(harness: Harness) -> None:
     assert ann.seen[-3] == ("POST /token refresh_token", 200)
 
 
+def test_every_request_of_a_sign_in_may_reach_another_process(tmp_path: Path) -> None:
+    """Each is a process of the real runtime, and has what the template sets with `oauth`, and nothing else."""
+    with Harness(SAMPLES, state_dir=tmp_path, auth="oauth", runtime=True, reuse=False, on_log=_ignore) as running:
+        assert "5" in text(AtTheFront(running.url).use(add))
+
+
+def _ignore(_folder: str, _line: str) -> None:
+    pass
+
+
 def test_a_project_without_the_front_is_told_what_writes_it(tmp_path: Path) -> None:
     (tmp_path / "functions" / "one").mkdir(parents=True)
     (tmp_path / "functions" / "one" / "app.py").write_text("handler = print\n", encoding="utf-8")
