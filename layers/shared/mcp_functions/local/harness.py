@@ -90,13 +90,17 @@ class Harness:
 
         """
         if self._functions is None:
-            self._functions = self._running.enter_context(Functions(self.directory)).by_folder
+            self._functions = self._running.enter_context(Functions(self.directory, without=self._left_out)).by_folder
         return self._functions
 
     @property
     def invocations(self) -> list[Invocation]:
         """The last calls of functions, in the order in which they ended."""
         return self._lambdas.invocations if self._lambdas else []
+
+    @property
+    def _left_out(self) -> frozenset[str]:
+        return frozenset() if self.auth == "oauth" else frozenset({SIGN_IN})
 
     def kill(self, folder: str, *, alone: bool = False) -> int:
         """With `runtime`, kill the processes that run a request of a function; return their number.
@@ -126,7 +130,7 @@ class Harness:
 
     def _start(self, starting: ExitStack) -> None:
         # The most frequent mistake is the wrong directory: report it before anything is opened.
-        folders = [app.parent.name for app in find(self.directory)]
+        folders = [name for app in find(self.directory) if (name := app.parent.name) not in self._left_out]
         if self.auth == "oauth" and SIGN_IN not in folders:
             missing = f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth"
             raise Problem(missing)
@@ -160,7 +164,7 @@ class Harness:
                 self.directory, folders, settings=settings, endpoints=endpoints, on_log=self.on_log, reuse=self.reuse
             )
             return starting.enter_context(self._runtime).run
-        self._functions = starting.enter_context(Functions(self.directory)).by_folder
+        self._functions = starting.enter_context(Functions(self.directory, without=self._left_out)).by_folder
         return InProcess(self._functions, stack=environment.STACK, debug=self.debug).run
 
     def _authorizer(self, starting: ExitStack, settings: Variables, front: str) -> JwtAuthorizer:
