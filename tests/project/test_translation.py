@@ -140,6 +140,24 @@ def test_new_makes_a_pool_whose_tokens_are_for_the_url_of_the_server(translated:
     }
 
 
+def test_a_deployment_that_could_sign_nobody_in_is_stopped(translated: dict[AuthMode, Json]) -> None:
+    def stopped(**parameters: str) -> list[str]:
+        resolved = Resolved(translated["oauth"], parameters)
+        rules = translated["oauth"]["Rules"].items()
+        return [
+            name
+            for name, rule in rules
+            if resolved.decided(rule["RuleCondition"])
+            and not all(resolved.decided(one["Assert"]) for one in rule["Assertions"])
+        ]
+
+    assert stopped(JwtIssuer="new") == ["NewNeedsTheUrlThatTokensAreFor"]
+    assert stopped(JwtIssuer="https://id.example") == ["YourProviderKnowsTheFront"]
+    assert stopped(JwtIssuer="new", ResourceUrl=URL) == []
+    assert stopped(JwtIssuer="https://id.example", SignInClientId="front") == []
+    assert "Rules" not in translated["jwt"]
+
+
 def test_routes_and_the_endpoint_invoke_the_newest_code(translated: dict[AuthMode, Json]) -> None:
     resources = translated["iam"]["Resources"]
     assert {"AWS::Lambda::Version", "AWS::Lambda::Alias"}.isdisjoint({one["Type"] for one in resources.values()})

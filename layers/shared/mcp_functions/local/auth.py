@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 API = "who may call"
 ROUTES = "open routes"
 VARIABLES = "variables"
-SIGN_IN_PLACES = ("parameters", "conditions", "sign-in")  # empty without `oauth`
+SIGN_IN_PLACES = ("parameters", "rules", "conditions", "sign-in")  # empty without `oauth`
 END = "# auth: end"
 BELIEVED = re.compile(r"^( +MCP_AUTH_MODE:) \w+", re.MULTILINE)
 
