@@ -75,11 +75,22 @@ def test_without_a_stack_nothing_starts(environ: dict[str, str]) -> None:
     assert caught.value.reason == "MCP_STACK is not set: the template sets it to the stack's name"
 
 
-@pytest.mark.parametrize("mode", ["", "IAM", "oauth", "iam "])
+@pytest.mark.parametrize("mode", ["", "IAM", "OAuth", "iam "])
 def test_an_unknown_auth_mode_is_not_taken_for_none(mode: str) -> None:
     with pytest.raises(Misconfigured) as caught:
         settings.read({"MCP_STACK": "shop", "MCP_AUTH_MODE": mode})
-    assert caught.value.reason == "MCP_AUTH_MODE must be iam, jwt or none"
+    assert caught.value.reason == "MCP_AUTH_MODE must be iam, jwt, oauth or none"
+
+
+@pytest.mark.parametrize("url", ["http://mcp.example", "https://MCP.example", "https://mcp.example?x", "mcp.example"])
+def test_the_front_has_a_url_that_clients_can_compare(url: str) -> None:
+    front = {"MCP_OAUTH_CLIENT_ID": "front", "MCP_AUTH_MODE": "oauth"}
+    with pytest.raises(Misconfigured) as caught:
+        settings.read({"MCP_STACK": "shop", **JWT, **front, "MCP_OAUTH_URL": url})
+    assert "MCP_OAUTH_URL" in caught.value.reason
+    assert settings.read({"MCP_STACK": "shop", **JWT, **front, "MCP_OAUTH_URL": ""}).oauth_url == ""
+    found = settings.read({"MCP_STACK": "shop", **JWT, **front, "MCP_OAUTH_URL": "https://mcp.example/"})
+    assert found.oauth_url == "https://mcp.example"
 
 
 @pytest.mark.parametrize("name", ["MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE"])

@@ -61,6 +61,16 @@ def test_every_threat_has_a_control_that_a_test_proves() -> None:
         assert "`test_" in proved, row
 
 
+def test_every_attack_on_a_sign_in_has_a_measure_that_a_test_proves() -> None:
+    rows = [line for line in PAGE.text.partition("## Sign-in")[2].partition("\n## ")[0].splitlines() if line[:1] == "|"]
+    assert len(rows[2:]) >= 40
+    for row in rows[2:]:
+        _empty, attack, measure, proved, _end = row.split("|")
+        assert attack.strip(), row
+        assert measure.strip(), row
+        assert "`test_" in proved, row
+
+
 def test_every_link_of_the_policy_leads_somewhere() -> None:
     for link in LINK.findall(POLICY.text):
         file, _hash, heading = link.partition("#")

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from mcp_functions.http.gateway import LambdaFunction
     from mcp_functions.protocol.messages import Identity
 
-Mode = Literal["iam", "jwt", "none"]
+Mode = Literal["iam", "jwt", "oauth", "none"]
 
 NOW = 1_785_000_000.0
 IAM = {"accountId": "123456789012", "userId": "AROAX:ann", "userArn": "arn:aws:sts::123456789012:assumed-role/r/ann"}
+FRONT = {"MCP_OAUTH_URL": "https://mcp.example", "MCP_OAUTH_CLIENT_ID": "app"}
 CLAIMS = {
     "iss": "https://id.example",
     "sub": "ann",
@@ -38,7 +39,7 @@ CLAIMS = {
 
 def caller(authorizer: Any, mode: Mode, **sent: str) -> Identity:  # noqa: ANN401 - whatever stands there
     event = wire.event("{}", context={"authorizer": authorizer}, headers=sent)
-    found = settings.read({"MCP_STACK": "shop", **JWT, "MCP_AUTH_MODE": mode})
+    found = settings.read({"MCP_STACK": "shop", **JWT, **FRONT, "MCP_AUTH_MODE": mode})
     return identity.identify(events.read(event), found, NOW)
 
 
@@ -52,6 +53,42 @@ def test_iam_names_account_and_user_id() -> None:
 
 def test_a_token_names_issuer_subject_and_client() -> None:
     assert of({"jwt": {"claims": CLAIMS}}, "jwt") == Principal("https://id.example", "ann", "app")
+
+
+def test_behind_the_front_a_scope_loses_the_prefix_that_the_provider_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cognito writes the resource server's identifier before each scope, and Entra ID writes nothing."""
+    monkeypatch.setitem(FRONT, "MCP_OAUTH_SCOPE_PREFIX", "https://mcp.example/mcp/")
+    token = {"jwt": {"claims": {**CLAIMS, "scope": "openid https://mcp.example/mcp/work:write work:read"}}}
+    assert caller(token, "oauth").scopes == {"openid", "work:write", "work:read"}
+    assert caller(token, "jwt").scopes == {"openid", "https://mcp.example/mcp/work:write", "work:read"}
+
+
+def test_behind_the_front_a_token_names_issuer_and_subject() -> None:
+    """Every host has a token of one client, the front's: a person may go on from another device."""
+    assert of({"jwt": {"claims": CLAIMS}}, "oauth") == Principal("https://id.example", "ann", "")
+
+
+@pytest.mark.parametrize("claim", ["nonce", "at_hash", "c_hash", "s_hash"])
+def test_behind_the_front_an_id_token_is_no_access_token(claim: str) -> None:
+    with pytest.raises(Unauthorized) as refused:
+        of({"jwt": {"claims": {**CLAIMS, claim: "x"}}}, "oauth")
+    assert refused.value.reason == "token_use"
+    says_access = {**CLAIMS, claim: "x", "typ": "Bearer"}  # Keycloak's access tokens have the nonce too
+    assert of({"jwt": {"claims": says_access}}, "oauth")
+
+
+@pytest.mark.parametrize("claims", [{"client_id": "another"}, {"client_id": None}, {"client_id": "", "cid": "another"}])
+def test_behind_the_front_a_token_of_another_client_is_refused_where_the_client_binds(claims: dict[str, Any]) -> None:
+    event = wire.event("{}", context={"authorizer": {"jwt": {"claims": {**CLAIMS, **claims}}}})
+    environment = {"MCP_STACK": "shop", **JWT, **FRONT, "MCP_AUTH_MODE": "oauth", "MCP_OAUTH_BINDING": "client_id"}
+    with pytest.raises(Unauthorized) as refused:
+        identity.identify(events.read(event), settings.read(environment), NOW)
+    assert refused.value.reason == "token_client"
+
+
+def test_behind_the_front_a_route_without_its_authorizer_answers_nobody() -> None:
+    with pytest.raises(Misconfigured):
+        of({"oauth": {"claims": CLAIMS}}, "oauth")
 
 
 @pytest.mark.parametrize(

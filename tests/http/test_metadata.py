@@ -66,6 +66,24 @@ def test_anybody_may_read_the_metadata_at_both_paths(path: str, function: Lambda
     assert json.loads(response["body"]) == DOCUMENT
 
 
+def test_behind_the_front_clients_are_sent_to_the_front(
+    function: LambdaFunction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    front = {"MCP_AUTH_MODE": "oauth", "MCP_OAUTH_URL": "https://mcp.example", "MCP_OAUTH_CLIENT_ID": "front"}
+    for name, value in front.items():
+        monkeypatch.setenv(name, value)
+    expected = {**DOCUMENT, "authorization_servers": ["https://mcp.example"]}
+    assert json.loads(get(function, PATHS[1])["body"]) == expected
+    monkeypatch.setenv("MCP_OAUTH_URL", "")  # the front shares the API, and so the origin
+    assert json.loads(get(function.fresh(), PATHS[1])["body"]) == expected
+    event = {**wire.event(wire.message("tools/list")), "requestContext": {"http": {"method": "POST"}}}
+    claims = {"iss": "https://id.example", "sub": "ann", "aud": "another", "exp": "1e12"}
+    event["requestContext"]["authorizer"] = {"jwt": {"claims": claims}}
+    refused = function(event, wire.Context("local-mcp"))
+    assert refused["statusCode"] == 401
+    assert f'resource_metadata="https://mcp.example{PATHS[1]}"' in refused["headers"]["www-authenticate"]
+
+
 def test_the_official_client_understands_it(function: LambdaFunction) -> None:
     read = ProtectedResourceMetadata.model_validate_json(get(function, PATHS[1])["body"])
     assert (str(read.resource), [str(server) for server in read.authorization_servers]) == (

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
-from mcp_functions.local.issuer import Issuer
+from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 if TYPE_CHECKING:
@@ -322,3 +322,35 @@ def test_repeated_registrations_do_not_fill_the_memory(issuer: Issuer) -> None:
     for _ in range(1000):
         registered(issuer)
     assert authorize(issuer, first).status == 400
+
+
+# ---- As an OpenID Connect provider, behind the sign-in front
+
+
+def test_a_provider_may_ask_who_signs_in(clock: Clock) -> None:
+    issuer = Issuer(URL, RESOURCE, now=clock, behaviour=Behaviour(clients={"front": (BACK,)}, asks=True))
+    page = authorize(issuer, "front", state='"><script>')
+    assert page.status == 200
+    assert b"login_hint" in page.body
+    assert b"<script" not in page.body
+    assert authorize(issuer, "front", login_hint="ann").status == 302
+
+
+@pytest.mark.parametrize("way", ["basic", "post"])
+def test_a_client_with_a_secret_gets_an_id_token_only_with_it(way: str, clock: Clock) -> None:
+    behaviour = Behaviour(clients={"front": (BACK,)}, secrets={"front": "its-secret"})
+    issuer = Issuer(URL, RESOURCE, now=clock, behaviour=behaviour)
+
+    def redeem(secret: str) -> HttpResponse:
+        answer = authorize(issuer, "front", scope="openid", nonce="n")
+        code = parse_qs(urlsplit(dict(answer.headers)["location"]).query)["code"][0]
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "code_verifier": VERIFIER}
+        header = ("authorization", f"Basic {base64.b64encode(f'front:{secret}'.encode()).decode()}")
+        if way == "post":
+            header = ("accept", "*/*")
+            form |= {"client_id": "front", "client_secret": secret}
+        return issuer.answer(HttpRequest("POST", "/token", (header,), urlencode(form).encode()))
+
+    assert read(redeem("wrong"))["error"] == "invalid_client"
+    claims = json.loads(base64.urlsafe_b64decode(read(redeem("its-secret"))["id_token"].split(".")[1] + "=="))
+    assert (claims["aud"], claims["nonce"]) == ("front", "n")

@@ -74,16 +74,17 @@ class Resolved:
         return "Condition" not in resource or self.holds(resource["Condition"])
 
     def holds(self, condition: str) -> bool:
-        return bool(self._decided(self.template["Conditions"][condition]))
+        return bool(self.decided(self.template["Conditions"][condition]))
 
-    def _decided(self, written: Json) -> bool:
+    def decided(self, written: Json) -> bool:
+        """Whether a condition holds, as it is written."""
         match written:
             case {"Fn::Equals": [left, right]}:
                 return bool(self.value(left) == self.value(right))
-            case {"Fn::And": list(all_)}:
-                return all(map(self._decided, all_))
+            case {"Fn::And": list(all_of)}:
+                return all(self.decided(one) for one in all_of)
             case {"Fn::Not": [one]}:
-                return not self._decided(one)
+                return not self.decided(one)
             case {"Condition": str(name)}:
                 return self.holds(name)
         message = f"nobody here knows this condition: {written}"

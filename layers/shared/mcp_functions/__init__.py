@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.front_door import serve_catalog
     from mcp_functions.handlers.decorators import prompt, resource, tool
+    from mcp_functions.oauth.function import serve_oauth
     from mcp_functions.protocol.content import (
         Audio,
         CallToolResult,
@@ -61,11 +62,12 @@ __all__ = [
     "InputRequiredResult", "InputResponses", "Length", "ListRoots", "ListRootsRequest", "Log", "NotAnswered",
     "Number", "Progress", "PromptMessage", "Question", "RequestState", "ResourceContents", "ResourceLink",
     "RootsQuestion", "Sample", "SampleQuestion", "Step", "Text", "Title", "Titles", "ToolError", "prompt", "resource",
-    "serve", "serve_catalog", "tool",
+    "serve", "serve_catalog", "serve_oauth", "tool",
 ]  # fmt: skip
 _NAMES = {
     "front_door": "serve_catalog",
     "handlers.decorators": "prompt resource tool",
+    "oauth.function": "serve_oauth",
     "protocol.content": "Audio CallToolResult EmbeddedResource Image PromptMessage ResourceContents ResourceLink Text",
     "protocol.errors": "NotAnswered ToolError",
     "rounds.capabilities": "Ask Caller",

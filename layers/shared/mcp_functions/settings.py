@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.scopes import Hierarchy
 
-AuthMode: TypeAlias = Literal["iam", "jwt", "none"]
-AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "none": "none"}
+AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
+AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "oauth": "oauth", "none": "none"}
 JWT_VARIABLES = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE")
+OAUTH_VARIABLES = ("MCP_OAUTH_CLIENT_ID",)
+TokenBinding: TypeAlias = Literal["aud", "client_id"]  # the claim that binds an access token to this server
+TOKEN_BINDINGS: dict[str, TokenBinding] = {"aud": "aud", "client_id": "client_id"}
 # RFC 9728, 2: an https URL without a fragment. Lower case, because clients compare it; http only on loopback.
 RESOURCE_URL = r"(https://[a-z0-9.-]+|http://(localhost|127\.0\.0\.1))(:\d+)?(/[^\s?#\"]*)?"
 
@@ -54,6 +57,10 @@ class Settings(NamedTuple):
     jwt_issuer: str = ""
     jwt_audiences: tuple[str, ...] = ()
     resource_url: str = ""  # empty: the domain of each request, and /mcp
+    oauth_url: str = ""  # of the sign-in front, the issuer that hosts see; empty: the origin of the resource
+    oauth_client_id: str = ""  # the front's own id at the provider, which no other application uses
+    oauth_binding: TokenBinding = "aud"
+    oauth_scope_prefix: str = ""  # that the provider writes before each scope of this server
     scopes_supported: tuple[str, ...] = ()
     scope_hierarchy: Hierarchy = {}  # noqa: RUF012 - never changed
     allowed_origins: frozenset[str] = frozenset()
@@ -93,6 +100,11 @@ class Settings(NamedTuple):
         return self._replace(kms_keys=self.kms_keys if key else (), table=self.table if table else "")
 
     @property
+    def takes_tokens(self) -> bool:
+        """Whether callers have access tokens."""
+        return self.auth_mode in {"jwt", "oauth"}
+
+    @property
     def server_info(self) -> dict[str, str]:
         """`serverInfo`, a member of every result."""
         return {"name": self.server_name, "version": self.server_version}
@@ -119,10 +131,10 @@ def read(environ: Mapping[str, str]) -> Settings:
         raise Misconfigured(message)
     auth_mode = environ.get("MCP_AUTH_MODE", "iam")
     if auth_mode not in AUTH_MODES:
-        message = "MCP_AUTH_MODE must be iam, jwt or none"
+        message = "MCP_AUTH_MODE must be iam, jwt, oauth or none"
         raise Misconfigured(message)
-    if auth_mode == "jwt":
-        _check_jwt(environ)
+    if auth_mode in {"jwt", "oauth"}:
+        _check_jwt(environ, auth_mode)
     return Settings(
         stack=stack,
         qualifier=environ.get("MCP_QUALIFIER", ""),
@@ -139,6 +151,10 @@ def read(environ: Mapping[str, str]) -> Settings:
         jwt_issuer=environ.get("MCP_JWT_ISSUER", ""),
         jwt_audiences=_items(environ.get("MCP_JWT_AUDIENCE", "")),
         resource_url=environ.get("MCP_RESOURCE_URL", ""),
+        oauth_url=environ.get("MCP_OAUTH_URL", "").rstrip("/"),
+        oauth_client_id=environ.get("MCP_OAUTH_CLIENT_ID", ""),
+        oauth_binding=_binding(environ.get("MCP_OAUTH_BINDING", "aud")),
+        oauth_scope_prefix=environ.get("MCP_OAUTH_SCOPE_PREFIX", ""),
         scopes_supported=tuple(environ.get("MCP_SCOPES_SUPPORTED", "").replace(",", " ").split()),
         scope_hierarchy=_hierarchy(environ.get("MCP_SCOPE_HIERARCHY", "")),
         allowed_origins=frozenset(_items(environ.get("MCP_ALLOWED_ORIGINS", ""))),
@@ -159,15 +175,29 @@ def read(environ: Mapping[str, str]) -> Settings:
     )
 
 
-def _check_jwt(environ: Mapping[str, str]) -> None:
-    for name in JWT_VARIABLES:
+def _check_jwt(environ: Mapping[str, str], auth_mode: str) -> None:
+    needed = JWT_VARIABLES + (OAUTH_VARIABLES if auth_mode == "oauth" else ())
+    for name in needed:
         if not environ.get(name, "").strip(", "):
-            message = f"AuthMode is jwt, but {name} is not set: a token could be for anybody"
+            message = f"AuthMode is {auth_mode}, but {name} is not set: a token could be for anybody"
             raise Misconfigured(message)
     resource_url = environ.get("MCP_RESOURCE_URL", "")
     if resource_url and not re.fullmatch(RESOURCE_URL, resource_url):
         message = "MCP_RESOURCE_URL must be the URL that clients connect to: https, its host in lower case, no query"
         raise Misconfigured(message)
+    oauth_url = environ.get("MCP_OAUTH_URL", "")
+    if auth_mode == "oauth" and oauth_url and not re.fullmatch(RESOURCE_URL, oauth_url):
+        message = "MCP_OAUTH_URL must be the URL of the sign-in front: https, its host in lower case, no query"
+        raise Misconfigured(message)
+
+
+def _binding(text: str) -> TokenBinding:
+    if text not in TOKEN_BINDINGS:
+        message = (
+            "MCP_OAUTH_BINDING must be aud or client_id: a provider that can bind tokens to neither cannot be used"
+        )
+        raise Misconfigured(message)
+    return TOKEN_BINDINGS[text]
 
 
 def _stopped_callers(environ: Mapping[str, str]) -> frozenset[str]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")  # RFC 9068 and Cognito; OpenID Connect; Okta; Entra ID
+ACCESS_TOKENS = {"access", "bearer", "at+jwt"}
+ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")  # OpenID Connect Core, 2, 3.3.2.11; FAPI 1.0
 OTHER_TOKENS = {"id", "refresh", "offline"}  # values of Cognito's token_use and Keycloak's typ
 
 
@@ -36,8 +38,9 @@ def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Setti
     reason = _reason_to_refuse(claims, settings, now)
     if reason is not None:
         raise Unauthorized(reason, metadata.challenge(settings, context, error="invalid_token"))
-    client = next((str(claims[name]) for name in CLIENT_CLAIMS if claims.get(name)), "")
-    return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims))
+    # With `oauth`, all hosts of a person share the front's client at the provider: it identifies no host.
+    client = "" if settings.auth_mode == "oauth" else _client(claims)
+    return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims, settings))
 
 
 def permit(handler: str, needed: Sequence[str], request: Request, settings: Settings) -> None:
@@ -68,20 +71,47 @@ def permit(handler: str, needed: Sequence[str], request: Request, settings: Sett
 
 def _reason_to_refuse(claims: Mapping[str, Any], settings: Settings, now: float) -> str | None:
     """Return the reason for the log if a claim is invalid; None if the token is valid."""
-    issuer, subject = claims.get("iss"), claims.get("sub")
+    issuer = claims.get("iss")
     if isinstance(issuer, str) and issuer != settings.jwt_issuer:
         return "token_issuer"
     if not _audiences(claims) & set(settings.jwt_audiences):
         return "token_audience"
-    kinds = {str(claims.get(name)).lower() for name in ("token_use", "typ")}
-    if kinds & OTHER_TOKENS:
+    if _uses(claims) & OTHER_TOKENS:
         return "token_use"
+    if settings.auth_mode == "oauth":
+        return _reason_of_front(claims, settings) or _reason_of_time_or_subject(claims, now)
+    return _reason_of_time_or_subject(claims, now)
+
+
+def _reason_of_front(claims: Mapping[str, Any], settings: Settings) -> str | None:
+    """Return the reason if a token cannot be one that the front handed out.
+
+    The front's sign-in has a nonce, so an ID token of the front's client has it too.
+    """
+    says_access = _uses(claims) & ACCESS_TOKENS
+    if not says_access and any(name in claims for name in ID_TOKEN_CLAIMS):
+        return "token_use"
+    if settings.oauth_binding == "client_id" and _client(claims) != settings.oauth_client_id:
+        return "token_client"
+    return None
+
+
+def _reason_of_time_or_subject(claims: Mapping[str, Any], now: float) -> str | None:
+    issuer, subject = claims.get("iss"), claims.get("sub")
     if not _expiry(claims) > now:  # not `<=`: a claim may say NaN
         return "token_expired"
     names_principal = isinstance(issuer, str) and isinstance(subject, str) and subject != ""
     if not names_principal:
         return "token_without_subject"
     return None
+
+
+def _uses(claims: Mapping[str, Any]) -> set[str]:
+    return {str(claims.get(name)).lower() for name in ("token_use", "typ")}
+
+
+def _client(claims: Mapping[str, Any]) -> str:
+    return next((str(claims[name]) for name in CLIENT_CLAIMS if claims.get(name)), "")
 
 
 def _audiences(claims: Mapping[str, Any]) -> set[str]:
@@ -96,9 +126,10 @@ def _expiry(claims: Mapping[str, Any]) -> float:
         return 0.0
 
 
-def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
+def _scopes(claims: Mapping[str, Any], settings: Settings) -> frozenset[str]:
     claim = claims["scope"] if "scope" in claims else claims.get("scp")  # Okta and Entra ID use scp
-    return frozenset(scope for entry in _list(claim) for scope in entry.split())
+    prefix = settings.oauth_scope_prefix if settings.auth_mode == "oauth" else ""  # Cognito's is in the claim too
+    return frozenset(scope.removeprefix(prefix) for entry in _list(claim) for scope in entry.split())
 
 
 def _list(claim: object) -> list[str]:

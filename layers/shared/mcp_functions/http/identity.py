@@ -1,7 +1,8 @@
 """The caller's identity, which only the authorizer's output in `requestContext` proves, never a header of the client.
 
 A principal is the issuer, the subject and the client of a token, not the token itself. So a conversation goes on when
-the client refreshes its token.
+the client refreshes its token. With `oauth`, every host has a token of one client, the front's: the principal is the
+issuer and the subject, and a person may go on from another device.
 """
 
 from __future__ import annotations
@@ -51,12 +52,13 @@ def _identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
     if settings.auth_mode == "none":
         return Identity()
     authorizer = request.context.get("authorizer")
-    output = authorizer.get(settings.auth_mode) if isinstance(authorizer, dict) else None
+    kind = "jwt" if settings.takes_tokens else settings.auth_mode
+    output = authorizer.get(kind) if isinstance(authorizer, dict) else None
     if isinstance(output, dict) and settings.auth_mode == "iam":
         principal = _iam_principal(output)
         if principal:
             return Identity(principal)
-    if isinstance(output, dict) and settings.auth_mode == "jwt" and isinstance(output.get("claims"), dict):
+    if isinstance(output, dict) and settings.takes_tokens and isinstance(output.get("claims"), dict):
         from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
 
         return access_tokens.check(output["claims"], request.context, settings, now)

@@ -38,11 +38,12 @@ Connect a client, of MCP 2026-07-28 or of 2025:
 Ctrl-C stops."""
 OPEN = "AuthMode is none: a requestState is bound to no user, so every client that has it can use it."
 CLOSED = """\
-AuthMode is jwt: a call needs an access token for {url} of {issuer}.
-A client with OAuth discovers how to sign in; here every sign-in succeeds, as local-user or login_hint.
+AuthMode is {mode}: a call needs an access token for {url} of {issuer}.
+A client with OAuth discovers how to sign in; here every sign-in succeeds, {as_whom}.
 Other clients send "Authorization: Bearer ..." with this token of local-user, valid for an hour:
 {token}"""
 
+AS_WHOM = {"jwt": "as local-user or login_hint", "oauth": "under any name, after the front's page of consent"}
 
 HOST_OF_CONTAINERS = "host.docker.internal"  # the host's name in a container of Docker Desktop
 DOCKER_DESKTOP = """\
@@ -60,19 +61,20 @@ export MCP_AUTH_MODE=none
 {hint}Ctrl-C stops."""
 
 
-def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = None) -> str:
+def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = None, mode: str = "jwt") -> str:
     """Return the text of `serve`.
 
     Args:
         url: of the endpoint.
         functions: by folder.
         issuer: of access tokens; None with AuthMode none.
+        mode: the AuthMode, if there is an issuer.
 
     """
     listed = [line for function in functions.values() if function.folder != FRONT_DOOR for line in _lines(function)]
     if FRONT_DOOR not in functions:
         listed.append(f"  (no functions/{FRONT_DOOR}: {url} is not there, only {url}/<folder> is)")
-    return GREETING.format(url=url, functions="\n".join(listed), auth=_auth(url, issuer, functions))
+    return GREETING.format(url=url, functions="\n".join(listed), auth=_auth(url, issuer, functions, mode))
 
 
 def kms(url: str, arn: str) -> str:
@@ -86,11 +88,12 @@ def stale(differences: Sequence[str]) -> str:
     return "\n".join([STALE, *(f"  {line}" for line in differences)])
 
 
-def _auth(url: str, issuer: Issuer | None, functions: Mapping[str, Function]) -> str:
+def _auth(url: str, issuer: Issuer | None, functions: Mapping[str, Function], mode: str) -> str:
     if issuer is None:
         return OPEN
     scopes = {scope for function in functions.values() for handler in function.handlers for scope in handler.scopes}
-    return CLOSED.format(url=url, issuer=issuer.url, token=issuer.token(scope=" ".join(sorted(scopes))))
+    token = issuer.token(scope=" ".join(sorted(scopes)))
+    return CLOSED.format(mode=mode, url=url, issuer=issuer.url, as_whom=AS_WHOM[mode], token=token)
 
 
 def _lines(function: Function) -> list[str]:

@@ -87,8 +87,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
 
     serve = commands.add_parser("serve", parents=[running], help="serve every function until Ctrl-C")
     serve.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="N", help=f"default: {DEFAULT_PORT}; 0: any")
-    tokens = "jwt: require an access token, and run an issuer that gives one to everybody; default: none"
-    serve.add_argument("--auth", choices=("none", "jwt"), default="none", help=tokens)
+    tokens = "jwt: require an access token, and run an issuer; oauth: with the sign-in front before it; default: none"
+    serve.add_argument("--auth", choices=("none", "jwt", "oauth"), default="none", help=tokens)
     serve.add_argument("--no-reuse", action="store_true", help="with --runtime, a process for every invocation")
     serve.set_defaults(run=_serve)
 
@@ -138,7 +138,7 @@ def _serve(options: argparse.Namespace) -> int:
         logging.basicConfig(stream=sys.stderr, format="  %(message)s")
         logging.getLogger("mcp_functions").setLevel(logging.INFO)
         logging.getLogger("mcp_functions").addFilter(_is_news)
-        _say(banner.text(harness.url, harness.functions, harness.issuer))
+        _say(banner.text(harness.url, harness.functions, harness.issuer, options.auth))
         offered = catalog.describe(harness.functions.values())
         if changed := catalog.differences(catalog.read(options.functions), offered):
             _say(banner.stale(changed))

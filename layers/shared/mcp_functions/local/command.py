@@ -109,7 +109,7 @@ def verify(
 @main.command()
 @click.argument("mode", type=click.Choice(list(AUTH_MODES)))
 def auth(mode: AuthMode) -> None:
-    """Write into template.yaml who may call: callers that sign (iam) or have a token (jwt), or all (none)."""
+    """Write into template.yaml who may call: who signs (iam), has a token (jwt) or signed in (oauth), or all (none)."""
     click.echo(auth_block.write(Path(template.FILE), mode))
 
 

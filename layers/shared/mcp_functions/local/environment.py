@@ -79,6 +79,22 @@ def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
     }
 
 
+def for_sign_in(*, url: str, client_id: str) -> dict[str, str | None]:
+    """Return the variables that AuthMode oauth needs beside those of `for_tokens`.
+
+    Args:
+        url: of the sign-in front.
+        client_id: of the front at the issuer.
+
+    """
+    return {
+        "MCP_AUTH_MODE": "oauth",
+        "MCP_OAUTH_URL": url,
+        "MCP_OAUTH_CLIENT_ID": client_id,
+        "MCP_OAUTH_RESOURCE_PARAMETER": "resource",
+    }
+
+
 def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, s3: str | None = None) -> dict[str, str | None]:
     """Return the variables that send AWS clients to these URLs, without a proxy."""
     without_proxy = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or LOOPBACK

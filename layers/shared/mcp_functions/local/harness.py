@@ -19,12 +19,13 @@ from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
 from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
 from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
 from mcp_functions.local.issuer import MAX_REQUEST as MAX_FORM
-from mcp_functions.local.issuer import Issuer
+from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas
-from mcp_functions.local.lambdas.functions import FRONT_DOOR, Function, Functions, find
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
+from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.lambdas.service import Run
 
 STATE_DIR = Path(".mcp-functions")
+CLIENT_OF_FRONT = "local-front"  # at the issuer
 Variables = dict[str, str | None]
 
 
@@ -56,9 +58,10 @@ class Harness:
         runtime: run functions as processes of the real Lambda runtime, not in this process.
         reuse: with `runtime`, a process takes a second invocation.
         on_log: with `runtime`, called with a function's folder and each line of its log; default: to stderr.
-        auth: "jwt" requires an access token of a local issuer, like a deployment with AuthMode jwt.
+        auth: "jwt" requires an access token of a local issuer, like a deployment with AuthMode jwt. "oauth" also runs
+            the sign-in front, functions/oauth, before that issuer, which then asks who signs in.
         url: for clients, e.g. "http://127.0.0.1:8000/mcp".
-        issuer: with `auth="jwt"`, the authorization server, which also makes tokens for tests.
+        issuer: unless `auth="none"`, the authorization server, which also makes tokens for tests.
 
     """
 
@@ -70,7 +73,7 @@ class Harness:
     runtime: bool = field(default=False, kw_only=True)
     reuse: bool = field(default=True, kw_only=True)
     on_log: Callable[[str, str], None] = field(default=_write_log, kw_only=True)
-    auth: Literal["none", "jwt"] = field(default="none", kw_only=True)
+    auth: Literal["none", "jwt", "oauth"] = field(default="none", kw_only=True)
     url: str = field(default="", init=False)
     issuer: Issuer | None = field(default=None, init=False)
     _running: ExitStack = field(default_factory=ExitStack, init=False)
@@ -87,13 +90,17 @@ class Harness:
 
         """
         if self._functions is None:
-            self._functions = self._running.enter_context(Functions(self.directory)).by_folder
+            self._functions = self._running.enter_context(Functions(self.directory, without=self._left_out)).by_folder
         return self._functions
 
     @property
     def invocations(self) -> list[Invocation]:
         """The last calls of functions, in the order in which they ended."""
         return self._lambdas.invocations if self._lambdas else []
+
+    @property
+    def _left_out(self) -> frozenset[str]:
+        return frozenset() if self.auth == "oauth" else frozenset({SIGN_IN})
 
     def kill(self, folder: str, *, alone: bool = False) -> int:
         """With `runtime`, kill the processes that run a request of a function; return their number.
@@ -123,14 +130,17 @@ class Harness:
 
     def _start(self, starting: ExitStack) -> None:
         # The most frequent mistake is the wrong directory: report it before anything is opened.
-        folders = [app.parent.name for app in find(self.directory)]
+        folders = [name for app in find(self.directory) if (name := app.parent.name) not in self._left_out]
+        if self.auth == "oauth" and SIGN_IN not in folders:
+            missing = f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth"
+            raise Problem(missing)
         api = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
         services = _Services(starting, self.state_dir, own_tables.of_project(self.directory))
         self.url = f"{api.url}/{FRONT_DOOR}"
         name = self.directory.resolve().parent.name or "mcp-functions"
         settings = environment.settings(port=api.port, name=name, key_arn=services.key_arn)
-        authorizer = self._authorizer(starting, settings) if self.auth == "jwt" else None
+        authorizer = self._authorizer(starting, settings, api.url) if self.auth != "none" else None
         endpoints = environment.CREDENTIALS | services.endpoints(invoke.url)
         starting.enter_context(environment.applied(settings | endpoints))
         run = self._run(starting, folders, settings, endpoints)
@@ -139,7 +149,7 @@ class Harness:
         invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
-        answer = Api(lambdas, folders, authorizer=authorizer).answer
+        answer = Api(lambdas, folders, authorizer=authorizer, signs_in=self.auth == "oauth").answer
 
         def answer_when_warm(request: HttpRequest) -> HttpResponse:
             services.warming.join()  # a client waits longer than functions wait for KMS and DynamoDB
@@ -154,14 +164,19 @@ class Harness:
                 self.directory, folders, settings=settings, endpoints=endpoints, on_log=self.on_log, reuse=self.reuse
             )
             return starting.enter_context(self._runtime).run
-        self._functions = starting.enter_context(Functions(self.directory)).by_folder
+        self._functions = starting.enter_context(Functions(self.directory, without=self._left_out)).by_folder
         return InProcess(self._functions, stack=environment.STACK, debug=self.debug).run
 
-    def _authorizer(self, starting: ExitStack, settings: Variables) -> JwtAuthorizer:
+    def _authorizer(self, starting: ExitStack, settings: Variables, front: str) -> JwtAuthorizer:
         loopback = starting.enter_context(Loopback(max_body=MAX_FORM))
-        issuer = self.issuer = Issuer(loopback.url, self.url)
+        behaviour = Behaviour()
+        if self.auth == "oauth":
+            behaviour = Behaviour(clients={CLIENT_OF_FRONT: (f"{front}/callback",)}, asks=True)
+        issuer = self.issuer = Issuer(loopback.url, self.url, behaviour=behaviour)
         loopback.start(issuer.answer)
         settings |= environment.for_tokens(issuer=issuer.url, resource=self.url)
+        if self.auth == "oauth":
+            settings |= environment.for_sign_in(url=front, client_id=CLIENT_OF_FRONT)
         return JwtAuthorizer(issuer.url, [self.url], lambda: issuer.jwks)
 
 

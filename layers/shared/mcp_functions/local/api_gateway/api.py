@@ -1,7 +1,8 @@
 """The routes of template.yaml in front of Lambda; every other request gets 404.
 
 ANY /mcp and ANY /mcp/<name> have the authorizer, if there is one. Then the metadata routes exist too, and are open.
-OPTIONS /mcp is always open, because a browser sends no token with a preflight request.
+OPTIONS /mcp is always open, because a browser sends no token with a preflight request. With AuthMode oauth, the routes
+of the sign-in front are open too. It has no route of MCP.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from urllib.parse import unquote
 from mcp_functions.local.api_gateway.authorizer import Denied
 from mcp_functions.local.api_gateway.events import INTERNAL_ERROR, Moment, event, response
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Throttled
-from mcp_functions.local.lambdas.functions import FRONT_DOOR
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
 from mcp_functions.local.loopback import json_response
+from mcp_functions.local.open_routes import SIGN_IN_ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 MAX_BODY = 10 * 1024 * 1024  # bytes of a request's body; "Payload size: 10 MB"
 ENDPOINT = re.compile(r"/mcp(?:/([^/]+))?")
 METADATA = re.compile(r"/\.well-known/oauth-protected-resource(?:/mcp)?")
+
+
+SIGN_IN_PATHS = frozenset(SIGN_IN_ROUTES.values())
 
 
 class Route(NamedTuple):
@@ -48,10 +53,21 @@ class Api:
         folders: Collection[str],
         *,
         authorizer: JwtAuthorizer | None = None,
+        signs_in: bool = False,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Route to the functions in `folders`, behind the authorizer of AuthMode jwt if there is one."""
+        """Route to the functions in `folders`.
+
+        Args:
+            lambdas: run the functions.
+            folders: that have routes.
+            authorizer: of AuthMode jwt and oauth.
+            signs_in: whether the routes of the sign-in front exist.
+            now: the clock, unix seconds.
+
+        """
         self._lambdas, self._folders, self._authorizer, self._now = lambdas, folders, authorizer, now
+        self._signs_in = signs_in
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request as API Gateway does."""
@@ -77,7 +93,11 @@ class Api:
     def _route(self, method: str, path: str) -> Route | None:
         if self._authorizer and METADATA.fullmatch(path):
             return Route("ANY", path, FRONT_DOOR, has_authorizer=False)
+        if self._signs_in and path in SIGN_IN_PATHS:
+            return Route("ANY", path, SIGN_IN, has_authorizer=False)
         if (method, path) == ("OPTIONS", f"/{FRONT_DOOR}"):
             return Route(method, path, FRONT_DOOR, has_authorizer=False)
         endpoint = ENDPOINT.fullmatch(path)
-        return Route("ANY", path, endpoint[1] or FRONT_DOOR, has_authorizer=True) if endpoint else None
+        if endpoint is None or endpoint[1] == SIGN_IN:
+            return None
+        return Route("ANY", path, endpoint[1] or FRONT_DOOR, has_authorizer=True)

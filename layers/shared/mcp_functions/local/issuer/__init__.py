@@ -1,14 +1,15 @@
 """A local authorization server: it signs every user in without a question, and issues real tokens for this machine.
 
 It has the parts that an official client needs: metadata (RFC 8414), dynamic registration (RFC 7591), the authorization
-code flow with PKCE (RFC 7636) and resource indicators (RFC 8707), rotating refresh tokens, and a JWKS. It protects
+code flow with PKCE (RFC 7636) and resource indicators (RFC 8707), rotating refresh tokens, and a JWKS. Behind the
+sign-in front it is the OpenID Connect provider, with ID tokens, revocation (RFC 7009) and a client secret. It protects
 nothing: every process that reaches loopback can get a token for every user.
 """
 
 from __future__ import annotations
 
-from mcp_functions.local.issuer.endpoints import Issuer
+from mcp_functions.local.issuer.endpoints import Behaviour, Issuer
 
-__all__ = ["MAX_REQUEST", "Issuer"]
+__all__ = ["MAX_REQUEST", "Behaviour", "Issuer"]
 
 MAX_REQUEST = 64 * 1024  # bytes of a body

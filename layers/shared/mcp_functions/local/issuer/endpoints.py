@@ -1,14 +1,21 @@
-"""The authorization server's endpoints. Every user is signed in at once, as `login_hint` or as `local-user`."""
+"""The authorization server's endpoints, and those of an OpenID Connect provider.
+
+Every user is signed in at once, as `login_hint` or as `local-user`; or a page asks for the name.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
 import time
+from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit
 
 from mcp_functions.local.issuer.grants import (
+    INVALID_CLIENT,
     INVALID_CLIENT_METADATA,
     INVALID_REQUEST,
     INVALID_TARGET,
@@ -32,20 +39,46 @@ NOT_STORED = ("cache-control", "no-store")
 METADATA = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
 
+@dataclass(frozen=True)
+class Behaviour:
+    """How a provider differs from others.
+
+    Attributes:
+        clients: the redirect URIs of each client that need not register.
+        secrets: of the clients that have one.
+        rotates: whether a refresh token is valid once.
+        asks: whether a page asks who signs in.
+        claims: of every access token; None removes a claim.
+
+    """
+
+    clients: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    rotates: bool = True
+    asks: bool = False
+    claims: Mapping[str, object] = field(default_factory=dict)
+
+
+USUAL = Behaviour()
+
+
 class Issuer:
     """Signs people in for the clients of one resource."""
 
-    def __init__(self, url: str, resource: str, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, url: str, resource: str, *, now: Callable[[], float] = time.time, behaviour: Behaviour = USUAL
+    ) -> None:
         """Make a key.
 
         Args:
             url: of this server, without a path; also the `iss` of its tokens.
             resource: URL of the MCP endpoint, the default audience of tokens.
             now: the clock, unix seconds.
+            behaviour: of the provider that it stands for.
 
         """
-        self.url, self._resource, self._now = url, resource, now
-        self._signer, self._grants = Signer(), Grants()
+        self.url, self._resource, self._now, self._behaviour = url, resource, now, behaviour
+        self._signer, self._grants = Signer(), Grants(behaviour.clients, rotates=behaviour.rotates)
 
     @property
     def jwks(self) -> dict[str, Any]:
@@ -79,22 +112,24 @@ class Issuer:
         """Answer one request."""
         path, _, query = request.target.partition("?")
         try:
-            return self._answered(request.method, path, query, request.body or b"")
+            return self._answered(request, path, query)
         except OAuthError as error:
             return json_response(400, {"error": error.code, "error_description": error.description}, NOT_STORED)
         except (ValueError, RecursionError):
             return json_response(400, {"error": INVALID_REQUEST}, NOT_STORED)
 
-    def _answered(self, method: str, path: str, query: str, body: bytes) -> HttpResponse:
-        match method, path:
-            case "GET", _ if path in METADATA:
-                return json_response(200, self._metadata())
-            case "GET", "/jwks":
-                return json_response(200, self.jwks)
+    def _answered(self, request: HttpRequest, path: str, query: str) -> HttpResponse:
+        body = request.body or b""
+        documents = {**dict.fromkeys(METADATA, self._metadata()), "/jwks": self.jwks}
+        match request.method, path:
+            case "GET", _ if path in documents:
+                return json_response(200, documents[path])
             case "GET", "/authorize":
                 return self._authorize(_form(query))
             case "POST", "/token":
-                return self._token(_form(body.decode()))
+                return self._token(self._authenticated(request, _form(body.decode())))
+            case "POST", "/revoke":
+                return self._revoke(self._authenticated(request, _form(body.decode())))
             case "POST", "/register":
                 return self._register(json.loads(body))
         return json_response(404, {"message": "Not Found"})
@@ -105,11 +140,14 @@ class Issuer:
             "authorization_endpoint": f"{self.url}/authorize",
             "token_endpoint": f"{self.url}/token",
             "registration_endpoint": f"{self.url}/register",
+            "revocation_endpoint": f"{self.url}/revoke",
             "jwks_uri": f"{self.url}/jwks",
             "response_types_supported": ["code"],
             "grant_types_supported": ["authorization_code", "refresh_token"],
             "code_challenge_methods_supported": ["S256"],
-            "token_endpoint_auth_methods_supported": ["none"],
+            "token_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["RS256"],
             "authorization_response_iss_parameter_supported": True,
         }
 
@@ -133,6 +171,8 @@ class Issuer:
         client, redirect_uri = asked.get("client_id", ""), asked.get("redirect_uri", "")
         if not self._grants.knows(client, redirect_uri):  # an error must not be sent to an unknown URI
             raise OAuthError(INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
+        if self._behaviour.asks and "login_hint" not in asked:
+            return _login_page(asked)
         try:
             answer = {"code": self._code(asked)}
         except OAuthError as error:
@@ -151,6 +191,7 @@ class Issuer:
             resource=asked.get("resource") or self._resource,
             redirect_uri=asked["redirect_uri"],
             challenge=asked.get("code_challenge", "") if asked.get("code_challenge_method") == "S256" else "",
+            nonce=asked.get("nonce", ""),
         )
         return self._grants.code(grant, self._now())
 
@@ -173,15 +214,40 @@ class Issuer:
             raise OAuthError(INVALID_TARGET, "the code was for another resource")
         return json_response(200, self._issued(grant), NOT_STORED)
 
+    def _revoke(self, asked: Mapping[str, str]) -> HttpResponse:
+        self._grants.revoke(asked.get("token", ""))
+        return json_response(200, {}, NOT_STORED)
+
+    def _authenticated(self, request: HttpRequest, form: dict[str, str]) -> dict[str, str]:
+        """Return a form with the client's id, after its secret was checked if it has one."""
+        scheme, _, encoded = request.header("authorization").partition(" ")
+        if scheme.lower() == "basic":
+            client, _, secret = base64.b64decode(encoded).decode().partition(":")
+            form = {**form, "client_id": unquote_plus(client), "client_secret": unquote_plus(secret)}
+        expected = self._behaviour.secrets.get(form.get("client_id", ""))
+        if expected is not None and form.get("client_secret") != expected:
+            raise OAuthError(INVALID_CLIENT, "the client's secret is wrong")
+        return form
+
     def _issued(self, grant: Grant) -> dict[str, Any]:
-        token = self.token(subject=grant.subject, scope=grant.scope, aud=grant.resource, client_id=grant.client)
-        return {
-            "access_token": token,
+        claims = {"aud": grant.resource, "client_id": grant.client, **self._behaviour.claims}
+        issued = {
+            "access_token": self.token(subject=grant.subject, scope=grant.scope, **claims),
             "token_type": "Bearer",
             "expires_in": TOKEN_SECONDS,
-            "refresh_token": self._grants.refresh_token(grant),
             "scope": grant.scope,
         }
+        if "openid" in grant.scope.split():
+            issued["id_token"] = self.token(subject=grant.subject, aud=grant.client, client_id=None, nonce=grant.nonce)
+        return {**issued, "refresh_token": self._grants.refresh_token(grant)}
+
+
+def _login_page(asked: Mapping[str, str]) -> HttpResponse:
+    """Make the page that asks who signs in."""
+    hidden = "".join(f'<input type="hidden" name="{escape(k)}" value="{escape(v)}">' for k, v in asked.items())
+    form = f'<form action="/authorize">{hidden}<input name="login_hint" autofocus><button>Sign in</button></form>'
+    headers = (("content-type", "text/html; charset=utf-8"), NOT_STORED)
+    return HttpResponse(200, headers, f"<!doctype html><title>Sign in</title>{form}".encode())
 
 
 def _form(text: str) -> dict[str, str]:

@@ -8,17 +8,21 @@ import re
 import secrets
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from mcp_functions.local.issuer import jwts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 T = TypeVar("T")
 
 CODE_SECONDS = 60.0
 MAX_ENTRIES = 1000  # of each kind, so that a client cannot fill the memory
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-INVALID_CLIENT_METADATA = "invalid_client_metadata"  # the errors' names are OAuth's
+INVALID_CLIENT = "invalid_client"  # the errors' names are OAuth's
+INVALID_CLIENT_METADATA = "invalid_client_metadata"
 INVALID_GRANT = "invalid_grant"
 INVALID_REDIRECT_URI = "invalid_redirect_uri"
 INVALID_REQUEST = "invalid_request"
@@ -48,16 +52,24 @@ class Grant:
     resource: str
     redirect_uri: str = ""
     challenge: str = ""
+    nonce: str = ""  # of OpenID Connect
     until: float = 0.0  # unix seconds, of a code
 
 
 class Grants:
     """Issues client ids, codes and refresh tokens, and accepts each code and each refresh token once."""
 
-    def __init__(self) -> None:
-        """Start without clients."""
+    def __init__(self, clients: Mapping[str, tuple[str, ...]] | None = None, *, rotates: bool = True) -> None:
+        """Start with these clients.
+
+        Args:
+            clients: the redirect URIs of each known client.
+            rotates: whether a refresh token is valid once.
+
+        """
         self._lock = Lock()
-        self._clients: dict[str, tuple[str, ...]] = {}
+        self._rotates = rotates
+        self._clients: dict[str, tuple[str, ...]] = dict(clients or {})
         self._codes: dict[str, Grant] = {}
         self._refreshes: dict[str, Grant] = {}
 
@@ -117,7 +129,7 @@ class Grants:
         return _keep(self._lock, self._refreshes, grant)
 
     def refresh(self, token: str, *, client: str, scope: str | None) -> Grant:
-        """Redeem a refresh token once: "for public clients, authorization servers MUST rotate refresh tokens".
+        """Redeem a refresh token: "for public clients, authorization servers MUST rotate refresh tokens".
 
         Raises:
             OAuthError: the token is another client's, or the scope is more than was granted.
@@ -125,11 +137,18 @@ class Grants:
         """
         with self._lock:
             grant = self._refreshes.pop(token, None)
+            if grant and not self._rotates:
+                self._refreshes[token] = grant
         if grant is None or grant.client != client:
             raise OAuthError(INVALID_GRANT, "this refresh token is unknown, used, or another client's")
         if scope is not None and not set(scope.split()) <= set(grant.scope.split()):
             raise OAuthError(INVALID_SCOPE, "a refreshed token has no scope that was not granted")
         return grant if scope is None else replace(grant, scope=scope)
+
+    def revoke(self, token: str) -> None:
+        """Revoke a refresh token, if it is one."""
+        with self._lock:
+            self._refreshes.pop(token, None)
 
 
 def _keep(lock: Lock, kept: dict[str, T], value: T) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FRONT_DOOR = "mcp"  # the folder that answers /mcp itself
+SIGN_IN = "oauth"  # the folder of the sign-in front, which AuthMode oauth alone deploys
 NAME = re.compile(r"[A-Za-z0-9_-]+")  # the characters of a Lambda's name
 
 

@@ -1,0 +1,96 @@
+"""The responses of the front: JSON, redirects and pages. No cache stores them, and no other site can frame them."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.http.responses import SECURITY_HEADERS
+from mcp_functions.protocol.json_writer import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.oauth.errors import OAuthError
+
+HEADERS = {**SECURITY_HEADERS, "pragma": "no-cache", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}
+# Pages of hosts call these endpoints. No cookie counts there, so a page of another site gains nothing.
+CORS = {"access-control-allow-origin": "*"}
+PREFLIGHT = {
+    **CORS,
+    "access-control-allow-methods": "GET, POST",
+    "access-control-allow-headers": "authorization, content-type, mcp-protocol-version",
+    "access-control-max-age": "600",
+}
+PUBLIC_SECONDS = 300  # for which a metadata document may be cached
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}"
+    "h1{font-size:1.3rem}dd{margin:0 0 .8rem;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1.2rem}"
+)
+STYLE_HASH = "sha256-cxDMuGksQPSbq4J7T9eZAME48xWVheE9hCrD12wDyy8="
+# No form-action: browsers apply it to every redirect that follows a form, and so to the provider and to the host.
+PAGE_POLICY = f"default-src 'none'; style-src '{STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'"
+ERROR_PAGE = "<p>This sign-in cannot go on. Close this page and start again in your application.</p>"
+
+
+def json(status: int, value: object, headers: Mapping[str, str] | None = None) -> Response:
+    """Make a response whose body is JSON."""
+    return _response(status, dumps(value), {"content-type": "application/json", **CORS, **(headers or {})})
+
+
+def empty(status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """Make a response without a body."""
+    return _response(status, "", headers or {})
+
+
+def document(value: object) -> Response:
+    """Make the response of a public document, which may be cached."""
+    return json(200, value, {"cache-control": f"public, max-age={PUBLIC_SECONDS}"})
+
+
+def failure(error: OAuthError, *, with_basic: bool = False) -> Response:
+    """Make the response of a refused request (RFC 6749, section 5.2)."""
+    headers = {"www-authenticate": 'Basic realm="token"'} if with_basic else {}
+    return json(error.status, {"error": error.code, "error_description": error.description}, headers)
+
+
+def redirect(status: int, location: str, cookies: Sequence[str] = ()) -> Response:
+    """Make a redirect."""
+    made = _response(status, "", {"location": location})
+    return {**made, "cookies": list(cookies)} if cookies else made
+
+
+def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> Response:
+    """Make a page.
+
+    Args:
+        status: of HTTP.
+        title: plain text.
+        content: HTML, in which every text of a client is escaped.
+        cookies: to set.
+
+    """
+    body = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>'
+        f"<body><h1>{escape(title)}</h1>{content}</body></html>"
+    )
+    headers = {
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": PAGE_POLICY,
+        # With no-referrer, a browser would send `Origin: null` with the page's own form.
+        "referrer-policy": "same-origin",
+    }
+    made = _response(status, body, headers)
+    return {**made, "cookies": list(cookies)} if cookies else made
+
+
+def error_page(status: int) -> Response:
+    """Make the page of a sign-in that cannot go on. Its text never changes: an attacker may have led the user here."""
+    made = page(status, "Sign-in stopped", ERROR_PAGE)
+    return {**made, "headers": {**made["headers"], "referrer-policy": "no-referrer"}}
+
+
+def _response(status: int, body: str, headers: Mapping[str, str]) -> dict[str, Any]:
+    return {"statusCode": status, "headers": {**HEADERS, **headers}, "body": body, "isBase64Encoded": False}

@@ -1,0 +1,198 @@
+"""`/authorize`: a client's request is checked, the user consents, and the browser goes to the provider.
+
+The consent comes before the provider is asked. Many providers sign a user in without a question. A click on a link
+would then be enough to give a stranger's client a token ("confused deputy", MCP security best practices).
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from mcp_functions.oauth import answers, consent_page, redirects
+from mcp_functions.oauth.browsers import consent_name
+from mcp_functions.oauth.errors import (
+    ACCESS_DENIED,
+    FORBIDDEN,
+    INTERACTION_REQUIRED,
+    INVALID_REQUEST,
+    INVALID_SCOPE,
+    INVALID_TARGET,
+    REQUEST_NOT_SUPPORTED,
+    UNSUPPORTED_RESPONSE_TYPE,
+    OAuthError,
+)
+from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
+from mcp_functions.oauth.settings import SCOPE
+from mcp_functions.protocol.errors import InvalidRequestState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.oauth.browsers import Browser
+    from mcp_functions.oauth.client_metadata import Client
+    from mcp_functions.oauth.front import Parts
+    from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.visits import Visit
+
+CHALLENGE = r"[A-Za-z0-9_-]{43}"  # SHA-256 in base64url
+STATE = r"[ -~]{0,1536}"  # RFC 6749, appendix A.5; longer, it would not fit into addresses twice
+MAX_SCOPE = 512  # characters
+PROMPTS = {"login", "select_account", "consent"}
+# Scopes of OpenID Connect that clients ask every server for. The front's own request has those that it needs.
+IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
+FOUND, SEE_OTHER = 302, 303
+
+
+class SignIn(NamedTuple):
+    """A client's request, checked. It travels sealed: in the consent page, in the provider's `state`, in the code.
+
+    Attributes:
+        client: the digest of the client's id.
+        redirect: where the answer goes.
+        state: of the client; "" if it sent none.
+        challenge: of the client's PKCE.
+        scope: that it asked for.
+        prompt: that the provider is asked with; "" for none.
+        consent: the name of the consent, if the browser may remember it.
+
+    """
+
+    client: str
+    redirect: str
+    state: str
+    challenge: str = ""
+    scope: str = ""
+    prompt: str = ""
+    consent: str = ""
+
+    @classmethod
+    def of(cls, claims: Mapping[str, Any]) -> SignIn:
+        """Read the claims of a sealed value."""
+        return cls(**{name: claims[name] for name in cls._fields})
+
+    def answered(self, issuer: str, **answer: str) -> str:
+        """Return the redirect URI with an answer, the client's state, and `iss` (RFC 9207)."""
+        state = {"state": self.state} if self.state else {}
+        return redirects.with_answer(self.redirect, {**answer, **state, "iss": issuer})
+
+
+def begin(visit: Visit, parts: Parts) -> Response:
+    """Answer `GET /authorize`: with the consent page, or with a redirect.
+
+    Raises:
+        OAuthError: the client or its redirect URI is not known, so nothing may be sent there.
+
+    """
+    asked = visit.parameters
+    client = parts.clients.find(asked.get("client_id", ""), visit.payer)
+    redirect, state = asked.get("redirect_uri", ""), asked.get("state", "")
+    parts.clients.check_redirect(client, redirect)
+    if not re.fullmatch(STATE, state):  # an answer without the whole state would be of no use to the client
+        raise OAuthError(INVALID_REQUEST, "state is too long, or not in ASCII")
+    unread = SignIn(client=parts.digest(client.id), redirect=redirect, state=state)
+    try:
+        sign_in = _read(unread, client, asked, parts.settings)
+    except OAuthError as error:
+        return _refuse(unread, error, parts)
+    browser = parts.browsers.meet(visit)
+    cookies = parts.browsers.cookies(browser)
+    if "consent" not in sign_in.prompt.split() and parts.browsers.has_consented(visit, browser, sign_in.consent):
+        return _go_on(sign_in, browser, parts, cookies)
+    sealed = parts.values.seal(CONSENT, sign_in._asdict(), browser.bound)
+    page = consent_page.write(client, sign_in, sealed, parts.settings)
+    return answers.page(200, consent_page.TITLE, page, cookies)
+
+
+def decide(visit: Visit, parts: Parts) -> Response:
+    """Answer the form of the consent page, `POST /authorize`.
+
+    Raises:
+        OAuthError: the form was not sent by the page, in the browser to which the page was shown.
+
+    """
+    headers, browser = visit.http.headers, parts.browsers.recognise(visit)
+    if headers.get("origin") != parts.origin or headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        raise OAuthError(INVALID_REQUEST, "the form comes from another site", FORBIDDEN)
+    if browser is None:
+        raise OAuthError(INVALID_REQUEST, "the browser sent no cookie", FORBIDDEN)
+    try:
+        claims = parts.values.open(CONSENT, visit.parameters.get("request", ""), visit.payer, browser.bound)
+    except InvalidRequestState:
+        raise OAuthError(INVALID_REQUEST, "the page was not shown to this browser, or some time ago") from None
+    sign_in = SignIn.of(claims)
+    if visit.parameters.get("decision") != "allow":
+        return _refuse(sign_in, OAuthError(ACCESS_DENIED, "the user did not consent"), parts)
+    cookies = []
+    if sign_in.consent and visit.parameters.get("remember") == "yes":
+        cookies.append(parts.browsers.remember(visit, browser, sign_in.consent))
+    return _go_on(sign_in, browser, parts, cookies)
+
+
+def _go_on(sign_in: SignIn, browser: Browser, parts: Parts, cookies: list[str]) -> Response:
+    """Send the browser to the provider."""
+    seed = secrets.token_urlsafe(32)
+    state = parts.values.seal(REQUEST, {**sign_in._asdict(), "seed": seed}, browser.bound)
+    url = parts.provider.authorization_url(state, seed, sign_in.scope, sign_in.prompt)
+    return answers.redirect(SEE_OTHER, url, cookies)
+
+
+def _refuse(sign_in: SignIn, error: OAuthError, parts: Parts) -> Response:
+    answer = {"error": error.code, "error_description": error.description}
+    parts.note(error)
+    return answers.redirect(FOUND, sign_in.answered(parts.settings.url, **answer))
+
+
+def _read(sign_in: SignIn, client: Client, asked: Mapping[str, str], settings: FrontSettings) -> SignIn:
+    """Check a request whose client and redirect URI are known; its errors go to the client."""
+    if "request" in asked or "request_uri" in asked:
+        raise OAuthError(REQUEST_NOT_SUPPORTED, "request objects are not supported")
+    if asked.get("response_type") != "code":
+        raise OAuthError(UNSUPPORTED_RESPONSE_TYPE, "only response_type=code is supported")
+    if asked.get("response_mode", "query") != "query":
+        raise OAuthError(INVALID_REQUEST, "only response_mode=query is supported")
+    challenge = asked.get("code_challenge", "")
+    # RFC 9700, 2.1.1: "plain" would show the verifier in the request, and without PKCE a stolen code is enough.
+    if asked.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
+        raise OAuthError(INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
+    check_resource(asked, settings)
+    scope, prompt = _scope(asked.get("scope", ""), settings), _prompt(asked.get("prompt", ""))
+    consent = consent_name(client.id, sign_in.redirect, scope) if redirects.is_web(sign_in.redirect) else ""
+    return sign_in._replace(challenge=challenge, scope=scope, prompt=prompt, consent=consent)
+
+
+def check_resource(asked: Mapping[str, str], settings: FrontSettings) -> None:
+    """Check that a token is asked for this server (RFC 8707). There is one: a request without a resource means it.
+
+    Raises:
+        OAuthError: the resource is another.
+
+    """
+    resource = asked.get("resource", settings.resource)
+    # An empty path and "/" are the same resource (RFC 3986, 6.2.3), and clients' URL types write the second.
+    if resource not in {settings.resource, _with_slash(settings.resource)}:
+        raise OAuthError(INVALID_TARGET, "the resource is not this server's")
+
+
+def _with_slash(url: str) -> str:
+    return url if urlsplit(url).path else f"{url}/"
+
+
+def _scope(text: str, settings: FrontSettings) -> str:
+    if len(text) > MAX_SCOPE:
+        raise OAuthError(INVALID_SCOPE, "scope is too long")
+    supported = settings.common.scopes_supported
+    asked = [name for name in dict.fromkeys(text.split()) if name not in IGNORED_SCOPES]
+    if not all(re.fullmatch(SCOPE, name) for name in asked) or (supported and not set(asked) <= set(supported)):
+        raise OAuthError(INVALID_SCOPE, "a scope is not one of this server's")
+    return " ".join(asked or supported)
+
+
+def _prompt(text: str) -> str:
+    asked = text.split()
+    if "none" in asked:  # the front keeps no session, so it cannot know whether the user has signed in
+        raise OAuthError(INTERACTION_REQUIRED, "this server always shows a page")
+    return " ".join(name for name in asked if name in PROMPTS)

@@ -1,0 +1,108 @@
+"""How a client proves at the token endpoint who it is: by the one method that it registered (RFC 6749, section 2.3)."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_plus
+
+from mcp_functions.oauth import json_web_tokens
+from mcp_functions.oauth.client_metadata import BASIC, NONE, POST, PRIVATE_KEY, SECRETS
+from mcp_functions.oauth.clients import digest
+from mcp_functions.oauth.errors import INVALID_CLIENT, INVALID_REQUEST, UNAUTHORIZED, OAuthError
+from mcp_functions.oauth.json_web_tokens import BadToken
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.oauth.client_metadata import Client
+    from mcp_functions.oauth.clients import Clients
+    from mcp_functions.oauth.visits import Visit
+
+ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # RFC 7523, section 2.2
+MAX_ASSERTION_SECONDS, SKEW_SECONDS = 600, 60
+
+
+def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float) -> Client:
+    """Return the client that sent a request to the token or the revocation endpoint.
+
+    Args:
+        visit: the request.
+        clients: finds the client.
+        audiences: of assertions: the front's issuer and the endpoint.
+        now: unix seconds.
+
+    Raises:
+        OAuthError: the client does not prove its identity.
+        McpError: KMS does not answer, or the payer's budget is empty.
+
+    """
+    method, client_id, secret = _presented(visit)
+    client = clients.find(client_id, visit.payer)
+    # RFC 9700, 2.5: a client that registered a key or a secret may not do without it.
+    if method != client.method:
+        raise OAuthError(INVALID_CLIENT, "the client authenticates by another method than it registered", UNAUTHORIZED)
+    if method in SECRETS and not hmac.compare_digest(digest(secret), client.secret_digest):
+        raise OAuthError(INVALID_CLIENT, "the client's secret is wrong", UNAUTHORIZED)
+    if method == PRIVATE_KEY:
+        _check_assertion(
+            visit.parameters["client_assertion"], client, clients.keys(client, visit.payer), audiences, now
+        )
+    return client
+
+
+def _presented(visit: Visit) -> tuple[str, str, str]:
+    """Return the method, the client id and the secret of a request."""
+    form, header = visit.parameters, visit.http.headers.get("authorization", "")
+    ways = [name for name in ("client_secret", "client_assertion") if name in form]
+    if header:
+        ways.append("authorization")
+    if len(ways) > 1:  # "The client MUST NOT use more than one authentication method in each request."
+        raise OAuthError(INVALID_REQUEST, "the request has more than one way of client authentication")
+    if header:
+        client_id, secret = _basic(header)
+        if form.get("client_id", client_id) != client_id:
+            raise OAuthError(INVALID_REQUEST, "the request names two clients")
+        return BASIC, client_id, secret
+    if "client_assertion" in form:
+        return PRIVATE_KEY, form.get("client_id") or _subject(form), ""
+    if "client_secret" in form:
+        return POST, form.get("client_id", ""), form["client_secret"]
+    return NONE, form.get("client_id", ""), ""
+
+
+def _basic(header: str) -> tuple[str, str]:
+    scheme, _, encoded = header.partition(" ")
+    try:
+        client_id, separator, secret = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except ValueError:
+        separator = ""
+    if scheme.lower() != "basic" or not separator:
+        raise OAuthError(INVALID_CLIENT, "the Authorization header is not Basic authentication", UNAUTHORIZED)
+    return unquote_plus(client_id), unquote_plus(secret)
+
+
+def _subject(form: Mapping[str, str]) -> str:
+    try:
+        return str(json_web_tokens.claims_of(form["client_assertion"]).get("sub", ""))
+    except BadToken:
+        raise OAuthError(INVALID_CLIENT, "the client assertion is malformed", UNAUTHORIZED) from None
+
+
+def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], audiences: set[str], now: float) -> None:
+    try:
+        claims = json_web_tokens.verify(assertion, keys)
+    except BadToken:
+        raise OAuthError(
+            INVALID_CLIENT, "the client assertion is not signed by a key of the client", UNAUTHORIZED
+        ) from None
+    audience, expires = claims.get("aud"), claims.get("exp")
+    named = set(audience) if isinstance(audience, list) else {audience}
+    if (claims.get("iss"), claims.get("sub")) != (client.id, client.id):
+        raise OAuthError(INVALID_CLIENT, "the client assertion is about another client", UNAUTHORIZED)
+    if not named & audiences:
+        raise OAuthError(INVALID_CLIENT, "the client assertion is for another server", UNAUTHORIZED)
+    # The assertion may be presented again until then, but every code and refresh token is still needed with it.
+    if not isinstance(expires, int) or not now - SKEW_SECONDS < expires <= now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
+        raise OAuthError(INVALID_CLIENT, "the client assertion has expired, or lives too long", UNAUTHORIZED)

@@ -1,0 +1,119 @@
+"""The metadata of a client, as it registers, publishes or is configured with it (RFC 7591, section 2)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.oauth import redirects
+from mcp_functions.oauth.errors import INVALID_CLIENT_METADATA, INVALID_REDIRECT_URI, OAuthError
+from mcp_functions.oauth.safe_fetch import may_be_fetched
+from mcp_functions.observability import digest
+from mcp_functions.protocol.json_writer import dumps_ascii
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_REDIRECTS, MAX_REDIRECT_CHARS = 10, 1200  # of one client; the second is for all its redirects together
+MAX_NAME = 80
+MAX_KEYS = 1200  # characters of a key set that is part of the metadata
+NONE, BASIC, POST, PRIVATE_KEY = "none", "client_secret_basic", "client_secret_post", "private_key_jwt"
+SECRETS = (BASIC, POST)
+METHODS = (NONE, *SECRETS, PRIVATE_KEY)
+GRANTS = ("authorization_code", "refresh_token")
+# Characters that change the direction of a text or cannot be seen: a name with them could look like another.
+UNSEEN = (
+    "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f"
+    "\\ufeff\\ufff9-\\ufffb\\U000e0000-\\U000e0fff]"
+)
+
+
+class Client(NamedTuple):
+    """A client of the front.
+
+    Attributes:
+        id: as it sends it.
+        name: that it gave itself, not verified.
+        redirect_uris: that it may use.
+        method: how it authenticates at the token endpoint.
+        secret_digest: SHA-256 of its secret, in hexadecimal.
+        keys: its JWK set, for `private_key_jwt`; None: it has a URL, or none.
+        keys_url: of its JWK set.
+        site: the host of its metadata document, which its owner controls; "" for any other client.
+
+    """
+
+    id: str
+    name: str
+    redirect_uris: tuple[str, ...]
+    method: str = NONE
+    secret_digest: str = ""
+    keys: Mapping[str, Any] | None = None
+    keys_url: str = ""
+    site: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name of the client in log lines, and in MCP_OAUTH_BLOCKED_CLIENTS."""
+        return digest(self.id)
+
+
+def read(metadata: object, client_id: str = "") -> Client:
+    """Read the metadata of a client.
+
+    Raises:
+        OAuthError: the metadata is not that of a client that can sign in here.
+
+    """
+    if not isinstance(metadata, dict):
+        raise OAuthError(INVALID_CLIENT_METADATA, "the metadata is not a JSON object")
+    method = metadata.get("token_endpoint_auth_method", NONE)
+    if method not in METHODS:
+        raise OAuthError(INVALID_CLIENT_METADATA, "token_endpoint_auth_method is not supported")
+    _check_flow(metadata)
+    keys, keys_url = _keys(metadata) if method == PRIVATE_KEY else (None, "")
+    return Client(
+        id=client_id,
+        name=_name(metadata.get("client_name")),
+        redirect_uris=_redirect_uris(metadata.get("redirect_uris")),
+        method=method,
+        keys=keys,
+        keys_url=keys_url,
+    )
+
+
+def _check_flow(metadata: Mapping[str, Any]) -> None:
+    for name, needed in (("response_types", "code"), ("grant_types", "authorization_code")):
+        offered = metadata.get(name, [needed])
+        if not isinstance(offered, list) or needed not in offered:
+            raise OAuthError(INVALID_CLIENT_METADATA, "only the authorization code flow is supported")
+
+
+def _redirect_uris(uris: object) -> tuple[str, ...]:
+    if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
+        raise OAuthError(INVALID_REDIRECT_URI, "redirect_uris must be a list of URIs")
+    if len(uris) > MAX_REDIRECTS or sum(map(len, uris)) > MAX_REDIRECT_CHARS:
+        raise OAuthError(INVALID_REDIRECT_URI, "redirect_uris are too many or too long")
+    if not all(map(redirects.may_be_registered, uris)):
+        sentence = "a redirect URI must be https, http on loopback, or of an application's own scheme, without fragment"
+        raise OAuthError(INVALID_REDIRECT_URI, sentence)
+    return tuple(uris)
+
+
+def _name(name: object) -> str:
+    """Return a name that is safe to show: short, on one line, and without invisible characters."""
+    if not isinstance(name, str):
+        return ""
+    visible = re.sub(UNSEEN, "", name.encode(errors="replace").decode())
+    return " ".join(visible.split())[:MAX_NAME]
+
+
+def _keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
+    keys, url = metadata.get("jwks"), metadata.get("jwks_uri")
+    if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present"
+        raise OAuthError(INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
+    if isinstance(url, str) and may_be_fetched(url):
+        return None, url
+    if isinstance(keys, dict) and isinstance(keys.get("keys"), list) and len(dumps_ascii(keys)) <= MAX_KEYS:
+        return {"keys": keys["keys"]}, ""
+    raise OAuthError(INVALID_CLIENT_METADATA, "jwks must be a small JWK set, or jwks_uri an https URL")

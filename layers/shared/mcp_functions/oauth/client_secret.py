@@ -1,0 +1,115 @@
+"""The secret that this front has at the provider, read from Secrets Manager and kept in memory for some minutes."""
+
+from __future__ import annotations
+
+import json
+import os
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import aws
+from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.resets import register_for_reset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SERVICE = "secretsmanager"
+FRESH_SECONDS = 300  # after which a secret that was rotated is read again
+CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 1.0, 2.0, 2
+MEMBERS = ("client_secret", "ClientSecret", "secret")  # of a secret that is a JSON object
+SERVER_FAULT = 500
+
+
+class ClientSecret:
+    """The provider's secret of this client."""
+
+    def __init__(self, arn: str, now: Callable[[], float]) -> None:
+        """Take the ARN; nothing is read.
+
+        Args:
+            arn: of the secret; "" if the provider knows this front as a public client.
+            now: the clock, unix seconds.
+
+        """
+        self._arn, self._now = arn, now
+        self._lock, self._value, self._until = Lock(), "", 0.0
+        register_for_reset(self)
+
+    def reset(self) -> None:
+        """Forget the secret: a snapshot must not hold it."""
+        self._lock, self._value, self._until = Lock(), "", 0.0
+
+    def get(self) -> str:
+        """Return the secret; "" if there is none.
+
+        Raises:
+            TemporarilyUnavailable: Secrets Manager does not answer.
+            Misconfigured: the secret does not exist, or this function's role may not read it.
+
+        """
+        if not self._arn:
+            return ""
+        with self._lock:
+            if self._now() >= self._until:
+                self._value, self._until = _text(_read(self._arn)), self._now() + FRESH_SECONDS
+            return self._value
+
+
+def _read(arn: str) -> str:
+    endpoint = aws.find_endpoint(os.environ, SERVICE)
+    try:
+        if endpoint is None:
+            from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only where boto3 alone finds the configuration
+
+            client = by_boto3.client(
+                SERVICE, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS
+            )
+            value: str = client.get_secret_value(SecretId=arn)["SecretString"]
+            return value
+        return _call(endpoint, arn)
+    except (KeyError, ValueError, TypeError):
+        reason = "secretsmanager:UnexpectedAnswer"
+        raise Misconfigured(reason) from None
+    except OSError as error:
+        reason = f"secretsmanager:{type(error).__name__}"
+        raise TemporarilyUnavailable(reason) from None
+    except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; its text may quote the request
+        raise _error_for(error) from None
+
+
+def _call(endpoint: aws.Endpoint, arn: str) -> str:
+    from mcp_functions.aws.clients import AwsClient  # noqa: PLC0415 - imported at init, where it is needed
+
+    client = AwsClient(endpoint, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+    headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"{SERVICE}.GetSecretValue"}
+    try:
+        value: str = json.loads(client.send("/", headers, json.dumps({"SecretId": arn}).encode()).body)["SecretString"]
+    finally:
+        client.close()
+    return value
+
+
+def _text(secret: str) -> str:
+    """Return the secret itself, if it is a member of a JSON object."""
+    try:
+        value: Any = json.loads(secret)
+    except ValueError:
+        return secret.strip()
+    if not isinstance(value, dict):
+        return secret.strip()
+    found = next((value[name] for name in MEMBERS if isinstance(value.get(name), str)), "")
+    if not found:
+        message = "the secret is a JSON object without the member client_secret"
+        raise Misconfigured(message)
+    return str(found)
+
+
+def _error_for(error: Exception) -> Misconfigured | TemporarilyUnavailable:
+    response = getattr(error, "response", None)
+    known = response if isinstance(response, dict) else {}
+    code = known.get("Error", {}).get("Code", type(error).__name__)
+    status = known.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    if status >= SERVER_FAULT or "Throttl" in code:
+        return TemporarilyUnavailable(f"secretsmanager:{code}")
+    return Misconfigured(f"secretsmanager:{code}")

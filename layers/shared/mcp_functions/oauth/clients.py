@@ -1,0 +1,173 @@
+"""The clients of the front: registered ones, ones with a metadata document, and pre-registered ones.
+
+The id of a registered client is its sealed metadata, so no store is needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import observability
+from mcp_functions.oauth import client_metadata, redirects
+from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRETS, Client
+from mcp_functions.oauth.errors import (
+    INVALID_CLIENT,
+    INVALID_CLIENT_METADATA,
+    INVALID_REDIRECT_URI,
+    INVALID_REQUEST,
+    UNAUTHORIZED,
+    OAuthError,
+)
+from mcp_functions.oauth.https import NoAnswer
+from mcp_functions.oauth.sealed_values import CLIENT, SealedValues
+from mcp_functions.protocol.errors import InvalidRequestState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.oauth.safe_fetch import SafeFetch
+    from mcp_functions.oauth.settings import FrontSettings
+
+SEALED = "ks1."  # how the id of a registered client begins
+UNKNOWN = "the client is unknown: register again"
+
+
+class Clients:
+    """Finds clients by their ids, and registers new ones."""
+
+    def __init__(self, settings: FrontSettings, values: SealedValues, documents: SafeFetch) -> None:
+        """Keep the parts; no client is looked up.
+
+        Args:
+            settings: of the front.
+            values: seal and open client ids.
+            documents: fetches metadata documents and key sets.
+
+        """
+        self._settings, self._values, self._documents = settings, values, documents
+
+    def find(self, client_id: str, payer: str) -> Client:
+        """Return the client with an id.
+
+        Args:
+            client_id: as the client sent it.
+            payer: whose budgets are charged.
+
+        Raises:
+            OAuthError: there is no such client, or it is blocked.
+            McpError: KMS does not answer, or the payer's budget is empty.
+
+        """
+        observability.current().flow = client_id  # the line of a request names the client by a digest
+        client = self._find(client_id, payer)
+        blocked = self._settings.blocked_clients
+        if {client.label, client.id, client.site} & blocked:
+            raise OAuthError(INVALID_CLIENT, "the client is blocked", UNAUTHORIZED)
+        return client
+
+    def check_redirect(self, client: Client, uri: str) -> None:
+        """Check that a client may be answered at a URI. Until then, nothing is ever sent there.
+
+        Raises:
+            OAuthError: the client has not registered it, or its host is blocked.
+
+        """
+        if not redirects.matches(uri, client.redirect_uris):
+            raise OAuthError(INVALID_REQUEST, "redirect_uri is not registered for this client")
+        if redirects.host(uri) in self._settings.blocked_hosts:
+            raise OAuthError(INVALID_REQUEST, "the host of redirect_uri is blocked")
+
+    def keys(self, client: Client, payer: str) -> Mapping[str, Any]:
+        """Return the JWK set of a client.
+
+        Raises:
+            OAuthError: its URL has none.
+
+        """
+        if client.keys is not None:
+            return client.keys
+        try:
+            return self._documents.get(client.keys_url, payer)
+        except NoAnswer:
+            raise OAuthError(INVALID_CLIENT, "the keys of the client cannot be fetched", UNAUTHORIZED) from None
+
+    def register(self, metadata: object) -> tuple[Client, str]:
+        """Register a client, and return it with its secret ("" if it has none).
+
+        Raises:
+            OAuthError: the metadata is not that of a client that can sign in here.
+
+        """
+        client = client_metadata.read(metadata)
+        if any(redirects.host(uri) in self._settings.blocked_hosts for uri in client.redirect_uris):
+            raise OAuthError(INVALID_REDIRECT_URI, "the host of a redirect URI is blocked")
+        secret = secrets.token_urlsafe(32) if client.method in SECRETS else ""
+        client = client._replace(secret_digest=digest(secret) if secret else "")
+        return client._replace(id=self._values.seal(CLIENT, self._claims(client))), secret
+
+    def _find(self, client_id: str, payer: str) -> Client:
+        known = self._settings.clients.get(client_id)
+        if known is not None:
+            return _pre_registered(client_id, known)
+        if client_id.startswith(SEALED):
+            return self._registered(client_id, payer)
+        if client_id.startswith("https://") and self._settings.documents:
+            return self._published(client_id, payer)
+        raise OAuthError(INVALID_CLIENT, UNKNOWN, UNAUTHORIZED)
+
+    def _registered(self, client_id: str, payer: str) -> Client:
+        try:
+            claims = self._values.open(CLIENT, client_id, payer)
+        except InvalidRequestState:
+            raise OAuthError(INVALID_CLIENT, UNKNOWN, UNAUTHORIZED) from None
+        if claims["generation"] != self._settings.client_generation:
+            raise OAuthError(INVALID_CLIENT, UNKNOWN, UNAUTHORIZED)
+        return Client(
+            id=client_id,
+            name=claims["name"],
+            redirect_uris=tuple(claims["redirects"]),
+            method=claims["method"],
+            secret_digest=claims["secret"],
+            keys=claims["keys"],
+            keys_url=claims["keys_url"],
+        )
+
+    def _claims(self, client: Client) -> dict[str, Any]:
+        # `salt` makes every id another one, so that a block or a consent concerns one registration only.
+        return {
+            "generation": self._settings.client_generation,
+            "name": client.name,
+            "redirects": client.redirect_uris,
+            "method": client.method,
+            "secret": client.secret_digest,
+            "keys": client.keys,
+            "keys_url": client.keys_url,
+            "salt": secrets.token_urlsafe(9),
+        }
+
+    def _published(self, url: str, payer: str) -> Client:
+        """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
+        try:
+            document = self._documents.get(url, payer)
+        except NoAnswer:
+            raise OAuthError(INVALID_CLIENT, "the client's metadata document cannot be fetched", UNAUTHORIZED) from None
+        # "The client_id property … MUST match the URL of the document using simple string comparison"
+        if document.get("client_id") != url:
+            raise OAuthError(INVALID_CLIENT, "the client's metadata document has another client_id", UNAUTHORIZED)
+        client = client_metadata.read(document, url)
+        # "The client_secret … MUST NOT be used": all who read the document would know it.
+        if client.method not in {NONE, PRIVATE_KEY} or "client_secret" in document:
+            raise OAuthError(INVALID_CLIENT_METADATA, "a metadata document cannot have a shared secret")
+        return client._replace(site=url.removeprefix("https://").partition("/")[0].removesuffix(":443"))
+
+
+def digest(secret: str) -> str:
+    """Return the digest of a client's secret. The secret has 32 random bytes, so a slow hash is not needed."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _pre_registered(client_id: str, metadata: Mapping[str, Any]) -> Client:
+    client = client_metadata.read(dict(metadata), client_id)
+    return client._replace(secret_digest=str(metadata.get("client_secret_sha256", "")))

@@ -1,0 +1,62 @@
+"""The consent page: who asks, where the answer goes, and what it allows. It has no script and loads nothing."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from mcp_functions.oauth import redirects
+
+if TYPE_CHECKING:
+    from mcp_functions.oauth.authorization import SignIn
+    from mcp_functions.oauth.client_metadata import Client
+    from mcp_functions.oauth.settings import FrontSettings
+
+TITLE = "Allow access?"
+UNNAMED = "an application without a name"
+
+
+def write(client: Client, sign_in: SignIn, sealed: str, settings: FrontSettings) -> str:
+    """Return the content of the page.
+
+    Args:
+        client: who asks.
+        sign_in: what it asks for.
+        sealed: the sign-in, for the form.
+        settings: of the front.
+
+    """
+    name = client.name or UNNAMED
+    rows = [
+        ("Name, given by the application itself and not verified", name),
+        ("The answer goes to", _destination(sign_in.redirect)),
+        ("Server", settings.resource),
+        ("Access", ", ".join(sign_in.scope.split()) or "everything that you may do there"),
+    ]
+    if client.site:
+        rows.insert(1, ("Published by", client.site))
+    listed = "".join(f"<dt>{escape(term)}</dt><dd><strong>{escape(text)}</strong></dd>" for term, text in rows)
+    return (
+        f"<p>An application asks to use {escape(settings.common.server_name)} in your name.</p><dl>{listed}</dl>"
+        "<p>Allow this only if you have just started it yourself. Then you sign in.</p>"
+        f'<form method="post" action="{escape(settings.url)}/authorize">'
+        f'<input type="hidden" name="request" value="{escape(sealed)}">{_remember(sign_in)}'
+        '<p><button name="decision" value="allow">Allow</button> '
+        '<button name="decision" value="deny">Cancel</button></p></form>'
+    )
+
+
+def _destination(redirect: str) -> str:
+    """Describe the destination of a redirect. A program on this machine could be any program."""
+    host = redirects.host(redirect)
+    if redirects.is_web(redirect):
+        return host
+    if redirect.startswith("http://"):
+        return f"{host} (a program on this computer)"
+    return f"{host} (an application on this computer)"
+
+
+def _remember(sign_in: SignIn) -> str:
+    if not sign_in.consent:  # any program may listen on a loopback port, so the browser never remembers this consent
+        return ""
+    return '<p><label><input type="checkbox" name="remember" value="yes"> Do not ask again in this browser</label></p>'

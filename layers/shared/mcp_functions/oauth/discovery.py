@@ -1,0 +1,53 @@
+"""The metadata of the front, by which clients find its endpoints (RFC 8414, OpenID Connect Discovery)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from mcp_functions.oauth.client_metadata import GRANTS, METHODS
+from mcp_functions.oauth.json_web_tokens import ALGORITHMS
+
+if TYPE_CHECKING:
+    from mcp_functions.oauth.settings import FrontSettings
+
+AUTHORIZATION_SERVER, OPENID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+KEYS = "/.well-known/jwks.json"
+NO_KEYS: dict[str, Any] = {"keys": []}  # the front signs nothing
+
+
+def documents(settings: FrontSettings) -> dict[str, dict[str, Any]]:
+    """Return the documents by their paths. An issuer with a path has it before or after the well-known part."""
+    path = urlsplit(settings.url).path
+    metadata = _metadata(settings)
+    paths = [AUTHORIZATION_SERVER + path, OPENID + path, path + OPENID]
+    return {**dict.fromkeys(paths, metadata), path + KEYS: NO_KEYS}
+
+
+def _metadata(settings: FrontSettings) -> dict[str, Any]:
+    url = settings.url
+    metadata: dict[str, Any] = {
+        "issuer": url,
+        "authorization_endpoint": f"{url}/authorize",
+        "token_endpoint": f"{url}/token",
+        "revocation_endpoint": f"{url}/revoke",
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": list(GRANTS),
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": list(METHODS),
+        "token_endpoint_auth_signing_alg_values_supported": list(ALGORITHMS),
+        "revocation_endpoint_auth_methods_supported": list(METHODS),
+        "authorization_response_iss_parameter_supported": True,
+        "client_id_metadata_document_supported": settings.documents,
+        "protected_resources": [settings.resource],
+        # OpenID Connect Discovery requires these; the front issues no ID token.
+        "jwks_uri": f"{url}{KEYS}",
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["RS256"],
+    }
+    if settings.registration:
+        metadata["registration_endpoint"] = f"{url}/register"
+    if settings.common.scopes_supported:
+        metadata["scopes_supported"] = list(settings.common.scopes_supported)
+    return metadata

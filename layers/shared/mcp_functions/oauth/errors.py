@@ -1,0 +1,37 @@
+"""The errors of OAuth. A description is a constant of this package, so a response and a log line may hold it."""
+
+from __future__ import annotations
+
+ACCESS_DENIED = "access_denied"  # the codes are those of RFC 6749, 7009, 7591, 8707 and of OpenID Connect
+INTERACTION_REQUIRED = "interaction_required"
+INVALID_CLIENT = "invalid_client"
+INVALID_CLIENT_METADATA = "invalid_client_metadata"
+INVALID_GRANT = "invalid_grant"
+INVALID_REDIRECT_URI = "invalid_redirect_uri"
+INVALID_REQUEST = "invalid_request"
+INVALID_SCOPE = "invalid_scope"
+INVALID_TARGET = "invalid_target"
+REQUEST_NOT_SUPPORTED = "request_not_supported"
+SERVER_ERROR = "server_error"
+TEMPORARILY_UNAVAILABLE = "temporarily_unavailable"
+UNSUPPORTED_GRANT_TYPE = "unsupported_grant_type"
+UNSUPPORTED_RESPONSE_TYPE = "unsupported_response_type"
+CANNOT_REVOKE = "unsupported_token_type"
+
+BAD_REQUEST, UNAUTHORIZED, FORBIDDEN = 400, 401, 403
+
+
+class OAuthError(Exception):
+    """A request was refused.
+
+    Attributes:
+        code: of OAuth.
+        description: a constant sentence, for the client's developer and for the log.
+        status: of the HTTP response.
+
+    """
+
+    def __init__(self, code: str, description: str, status: int = BAD_REQUEST) -> None:
+        """Keep what the response and the log need."""
+        super().__init__(description)
+        self.code, self.description, self.status = code, description, status

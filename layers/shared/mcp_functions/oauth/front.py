@@ -1,0 +1,169 @@
+"""The routes of the front, and the parts that answer them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from mcp_functions import observability
+from mcp_functions.dispatch.seal_factory import SealFactory
+from mcp_functions.oauth import answers, authorization, callback, discovery, registration, settings, token, visits
+from mcp_functions.oauth.browsers import Browsers
+from mcp_functions.oauth.client_secret import ClientSecret
+from mcp_functions.oauth.clients import Clients
+from mcp_functions.oauth.failures import PAGES
+from mcp_functions.oauth.provider import Provider
+from mcp_functions.oauth.provider_api import ProviderApi
+from mcp_functions.oauth.safe_fetch import SafeFetch
+from mcp_functions.oauth.sealed_values import SealedValues
+from mcp_functions.protocol.errors import Busy
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.seal.budgets import Limits, UnwrapBudgets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.oauth.errors import OAuthError
+    from mcp_functions.oauth.safe_fetch import Network
+    from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.visits import Visit
+    from mcp_functions.seal.data_keys import Wrapping
+
+FETCHES = Limits(burst=10, refill_seconds=6, ratio=1)  # of URLs that clients name: of one payer, at once and later
+REGISTER = "/register"
+ENDPOINTS: dict[tuple[str, str], Callable[[Visit, Parts], Response]] = {
+    ("GET", "/authorize"): authorization.begin,
+    ("POST", "/authorize"): authorization.decide,
+    ("GET", "/callback"): callback.receive,
+    ("POST", "/token"): token.issue,
+    ("POST", "/revoke"): token.revoke,
+}
+
+
+class Parts(NamedTuple):
+    """The parts that the endpoints of one deployment share."""
+
+    settings: FrontSettings
+    values: SealedValues
+    clients: Clients
+    browsers: Browsers
+    provider: Provider
+    now: Callable[[], float]
+
+    def at(self, context: Mapping[str, Any]) -> Parts:
+        """Return the parts for the domain that a request called; they share what is kept in memory."""
+        settings = self.settings.at(context)
+        if settings is self.settings:
+            return self
+        browsers, provider = Browsers(settings, self.values), self.provider.at(settings)
+        return self._replace(settings=settings, browsers=browsers, provider=provider)
+
+    @property
+    def origin(self) -> str:
+        """The origin of the front's pages."""
+        url = urlsplit(self.settings.url)
+        return f"{url.scheme}://{url.netloc}"
+
+    def digest(self, client_id: str) -> str:
+        """Return the digest of a client id, to which codes and refresh tokens are bound."""
+        return base64url(hashlib.sha256(client_id.encode()).digest())
+
+    def note(self, error: OAuthError) -> None:
+        """Note for the log why a client was refused by a redirect."""
+        observability.current().conclude("refused", error.description)
+
+
+class Front:
+    """Answers the requests of one deployment."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Take the parts."""
+        self._parts = parts
+        self._base = urlsplit(parts.settings.url).path
+
+    def endpoint(self, http: HttpRequest) -> str:
+        """Return the endpoint of a request: its path within the front."""
+        return http.path.removeprefix(self._base) if http.path.startswith(f"{self._base}/") else http.path
+
+    def answer(self, event: Mapping[str, Any], http: HttpRequest) -> Response:
+        """Answer one request.
+
+        Raises:
+            OAuthError: the request is refused.
+            McpError: KMS or the provider does not answer.
+
+        """
+        notes, parts = observability.current(), self._parts.at(http.context)
+        document = discovery.documents(parts.settings).get(http.path)
+        if document is not None:
+            notes.method = "metadata"
+            return self._document(http, document)
+        path = self.endpoint(http)
+        known = [method for method, endpoint in self._routes() if endpoint == path]
+        if not known:
+            notes.reason = "not_found"
+            return answers.empty(404)
+        notes.method = path.removeprefix("/")
+        if http.method == "OPTIONS" and path not in PAGES:
+            return answers.empty(204, answers.PREFLIGHT)
+        if http.method not in known:
+            notes.reason = "http_method"
+            return answers.empty(405, {"allow": ", ".join(known)})
+        if path == REGISTER:
+            return registration.register(http, parts)
+        visit = visits.read(event, http)
+        return ENDPOINTS[http.method, path](visit, parts)
+
+    def _routes(self) -> list[tuple[str, str]]:
+        return [*ENDPOINTS, ("POST", REGISTER)] if self._parts.settings.registration else [*ENDPOINTS]
+
+    def _document(self, http: HttpRequest, document: Mapping[str, Any]) -> Response:
+        if http.method == "OPTIONS":
+            return answers.empty(204, answers.PREFLIGHT)
+        if http.method != "GET":
+            return answers.empty(405, {"allow": "GET"})
+        return answers.document(document)
+
+
+def make(
+    environ: Mapping[str, str],
+    function_name: str,
+    wrapping: Sequence[Wrapping] | None,
+    network: Network | None,
+    now: Callable[[], float],
+) -> Front:
+    """Make the front of one deployment.
+
+    Args:
+        environ: the environment, as `os.environ`.
+        function_name: the physical name of the Lambda function.
+        wrapping: another KMS than the keys of the environment.
+        network: what fetches of clients' URLs use.
+        now: the clock, unix seconds.
+
+    Raises:
+        Misconfigured: a variable is missing or invalid.
+
+    """
+    found = settings.read(environ)
+    service = f"{found.common.stack}/{found.common.folder(function_name)}"
+    values = SealedValues(SealFactory(found.common, service, wrapping, now=now), now)
+    clients = Clients(found, values, SafeFetch(now, _fetch_budget(now), network))
+    api = ProviderApi(found.common.jwt_issuer, found.common.oauth_client_id, ClientSecret(found.secret_arn, now), now)
+    provider = Provider(found, api, now)
+    return Front(Parts(found, values, clients, Browsers(found, values), provider, now))
+
+
+def _fetch_budget(now: Callable[[], float]) -> Callable[[str], None]:
+    """Return the check that a payer may cause another fetch."""
+    budgets = UnwrapBudgets(FETCHES)
+
+    def admit(payer: str) -> None:
+        if not budgets.charge(payer, now(), 1):
+            reason = "fetch_budget"
+            raise Busy(reason)
+
+    return admit

@@ -1,0 +1,101 @@
+"""HTTP requests of the front: each has one deadline and one limit of bytes, and follows no redirect and no proxy."""
+
+from __future__ import annotations
+
+import json
+from http.client import HTTPConnection, HTTPException
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.aws.connection import Deadline, open_connection, tls_context
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+USER_AGENT = "mcp-functions"
+CONNECT_SECONDS = 2.0
+TLS_PORT = 443
+
+
+class NoAnswer(Exception):
+    """No usable response arrived; the text is a constant."""
+
+
+class Answer(NamedTuple):
+    """An HTTP response; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> dict[str, Any]:
+        """Return the body.
+
+        Raises:
+            NoAnswer: it is no JSON object.
+
+        """
+        media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "application/json" and not (
+            media_type.startswith("application/") and media_type.endswith("+json")
+        ):
+            message = "the response is not JSON"
+            raise NoAnswer(message)
+        try:
+            value = json.loads(self.body)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            message = "the response is not a JSON object"
+            raise NoAnswer(message)
+        return value
+
+
+class Request(NamedTuple):
+    """An HTTP request: `target` is the path and the query; without a body it is a GET."""
+
+    target: str
+    headers: Mapping[str, str] = {}
+    body: bytes | None = None
+
+
+def connect(scheme: str, host: str, port: int, deadline: Deadline) -> HTTPConnection:
+    """Open a connection to a host of the configuration.
+
+    Raises:
+        OSError: the host does not accept it.
+
+    """
+    context = tls_context() if scheme == "https" else None
+    connection = open_connection(host, port, context, connect_seconds=CONNECT_SECONDS, deadline=deadline)
+    if context:
+        connection.default_port = TLS_PORT  # so the Host header names no port
+    return connection
+
+
+def exchange(connection: HTTPConnection, request: Request, limit: int) -> Answer:
+    """Send a request and read its response, then close the connection.
+
+    Args:
+        connection: with a deadline.
+        request: to send.
+        limit: bytes of the response's body.
+
+    Raises:
+        NoAnswer: the response did not arrive in time, or is over the limit.
+
+    """
+    method = "GET" if request.body is None else "POST"
+    headers = {"accept": "application/json", "user-agent": USER_AGENT, "connection": "close", **request.headers}
+    try:
+        connection.request(method, request.target, request.body, headers)
+        response = connection.getresponse()
+        body = response.read(limit + 1)
+    except (OSError, HTTPException, ValueError):
+        message = "no response arrived in time"
+        raise NoAnswer(message) from None
+    finally:
+        connection.close()
+    if len(body) > limit:
+        message = "the response is too large"
+        raise NoAnswer(message)
+    return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)

@@ -1,0 +1,116 @@
+"""JSON Web Tokens that others signed: a provider's ID tokens, and assertions of clients (RFC 7515, 7517, 7519)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
+from cryptography.hazmat.primitives.hashes import SHA256
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RSA, ELLIPTIC = "RS256", "ES256"
+ALGORITHMS = (RSA, ELLIPTIC)  # "none" and the symmetric algorithms are not among them
+MAX_CHARS = 16 * 1024
+LEAST_RSA_BITS, MOST_RSA_BITS = 2048, 8192
+_COORDINATE = 32  # bytes, on P-256
+PARTS = 3
+
+
+class BadToken(Exception):
+    """A token cannot be verified; the text is a constant."""
+
+
+def claims_of(token: object) -> dict[str, Any]:
+    """Return the claims of a token that is not verified.
+
+    Raises:
+        BadToken: the text is not a token.
+
+    """
+    return _parts(token)[1]
+
+
+def verify(token: object, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claims of a token that a key of the set has signed; the claims are not checked.
+
+    Raises:
+        BadToken: no key of the set has signed it.
+
+    """
+    header, claims, signed, signature = _parts(token)
+    algorithm = header.get("alg")
+    if algorithm not in ALGORITHMS or "crit" in header:
+        message = "the algorithm of the token is not supported"
+        raise BadToken(message)
+    listed = keys.get("keys")
+    for key in listed if isinstance(listed, list) else ():
+        if isinstance(key, dict) and _fits(key, header) and _has_signed(key, algorithm, signed, signature):
+            return claims
+    message = "no key has signed the token"
+    raise BadToken(message)
+
+
+def decode(text: str) -> bytes:
+    """Decode base64url without padding.
+
+    Raises:
+        ValueError: the text is not base64url.
+
+    """
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+
+
+def _parts(token: object) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
+    message = "the token is malformed"
+    if not isinstance(token, str) or len(token) > MAX_CHARS or token.count(".") != PARTS - 1:
+        raise BadToken(message)
+    try:
+        head, body, signature = map(decode, token.split("."))
+        header, claims = json.loads(head), json.loads(body)
+    except (ValueError, RecursionError):
+        raise BadToken(message) from None
+    if not isinstance(header, dict) or not isinstance(claims, dict):
+        raise BadToken(message)
+    return header, claims, token.rpartition(".")[0].encode(), signature
+
+
+def _fits(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
+    """Check whether a key may have signed: its own algorithm counts, never the token's alone (RFC 8725, 3.1)."""
+    if key.get("kty") != {RSA: "RSA", ELLIPTIC: "EC"}[header["alg"]] or key.get("use", "sig") != "sig":
+        return False
+    if key.get("alg", header["alg"]) != header["alg"]:
+        return False
+    return "kid" not in header or key.get("kid") == header["kid"]
+
+
+def _has_signed(key: Mapping[str, Any], algorithm: str, signed: bytes, signature: bytes) -> bool:
+    check = _check_rsa if algorithm == RSA else _check_elliptic
+    try:
+        check(key, signed, signature)
+    except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError, KeyError, AttributeError):
+        return False
+    return True
+
+
+def _check_rsa(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
+    numbers = rsa.RSAPublicNumbers(_integer(key["e"]), _integer(key["n"]))
+    if not LEAST_RSA_BITS <= numbers.n.bit_length() <= MOST_RSA_BITS:
+        raise ValueError
+    numbers.public_key().verify(signature, signed, padding.PKCS1v15(), SHA256())
+
+
+def _check_elliptic(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
+    if key["crv"] != "P-256" or len(signature) != 2 * _COORDINATE:
+        raise ValueError
+    numbers = ec.EllipticCurvePublicNumbers(_integer(key["x"]), _integer(key["y"]), ec.SECP256R1())
+    r, s = int.from_bytes(signature[:_COORDINATE]), int.from_bytes(signature[_COORDINATE:])
+    numbers.public_key().verify(utils.encode_dss_signature(r, s), signed, ec.ECDSA(SHA256()))
+
+
+def _integer(text: str) -> int:
+    return int.from_bytes(decode(text))

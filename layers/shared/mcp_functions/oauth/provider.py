@@ -1,0 +1,223 @@
+"""The provider: where people sign in. Any OpenID Connect provider that issues access tokens as JWTs.
+
+The front is a client of the provider, with its own PKCE and nonce. It checks the provider's tokens as this server's
+functions do, and hands no token out that they would refuse.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
+
+from mcp_functions.http import access_tokens
+from mcp_functions.oauth import json_web_tokens
+from mcp_functions.oauth.errors import INVALID_GRANT, OAuthError
+from mcp_functions.oauth.json_web_tokens import BadToken
+from mcp_functions.oauth.provider_api import FRESH_SECONDS
+from mcp_functions.protocol.errors import Misconfigured, Unauthorized
+from mcp_functions.protocol.json_writer import base64url
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.oauth.provider_api import ProviderApi
+    from mcp_functions.oauth.settings import FrontSettings
+
+RETRY_SECONDS = 60  # the greatest age of keys that do not verify a token, before they are read again
+SKEW_SECONDS = 60
+
+
+class Tokens(NamedTuple):
+    """The provider's tokens, as far as the front uses them.
+
+    Attributes:
+        access_token: as the provider issued it.
+        expires_in: seconds.
+        scope: that was granted, in this server's words; "" if the provider does not say.
+        refresh_token: the provider's own, which only the front may see; "" if it issued none.
+
+    """
+
+    access_token: str
+    expires_in: int
+    scope: str
+    refresh_token: str
+
+
+class Provider:
+    """The provider of this deployment."""
+
+    def __init__(self, settings: FrontSettings, api: ProviderApi, now: Callable[[], float]) -> None:
+        """Keep what requests need; nothing is sent.
+
+        Args:
+            settings: of the front.
+            api: the provider's endpoints.
+            now: the clock, unix seconds.
+
+        """
+        self._settings, self._api, self._now = settings, api, now
+
+    def at(self, settings: FrontSettings) -> Provider:
+        """Return the same provider, as the front of these settings sees it."""
+        return Provider(settings, self._api, self._now)
+
+    @property
+    def callback(self) -> str:
+        """The URI of this front to which the provider sends browsers back."""
+        return f"{self._settings.url}/callback"
+
+    def authorization_url(self, state: str, seed: str, scope: str, prompt: str) -> str:
+        """Return where a browser is sent to sign in.
+
+        Args:
+            state: that the provider repeats.
+            seed: of this sign-in's PKCE verifier and nonce.
+            scope: that the client asked for.
+            prompt: that the client asked for; "" if none.
+
+        """
+        asked = {
+            "response_type": "code",
+            "client_id": self._api.client_id,
+            "redirect_uri": self.callback,
+            "scope": self._scope(scope),
+            "state": state,
+            "nonce": derive(seed, "nonce"),
+            "code_challenge": challenge(derive(seed, "verifier")),
+            "code_challenge_method": "S256",
+        }
+        if self._settings.resource_parameter:
+            asked[self._settings.resource_parameter] = self._settings.resource
+        if prompt:
+            asked["prompt"] = prompt
+        endpoint = str(self._api.metadata()["authorization_endpoint"])
+        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
+
+    def check_issuer(self, issuer: str | None) -> None:
+        """Check `iss` of an authorization response (RFC 9207): a mix-up with another provider shows there.
+
+        Raises:
+            OAuthError: the response is another provider's.
+
+        """
+        if issuer is None and self._api.metadata().get("authorization_response_iss_parameter_supported") is not True:
+            return
+        if issuer != self._api.issuer:
+            raise OAuthError(INVALID_GRANT, "the response is of another issuer")
+
+    def redeem(self, code: str, seed: str) -> Tokens:
+        """Spend the provider's code.
+
+        Raises:
+            OAuthError: the code has been spent, or is too old.
+            TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
+
+        """
+        answer = self._api.request_tokens(
+            {
+                "grant_type": "authorization_code",
+                "code": code,
+                "redirect_uri": self.callback,
+                "code_verifier": derive(seed, "verifier"),
+            }
+        )
+        self._check_id_token(answer.get("id_token"), derive(seed, "nonce"))
+        return self._tokens(answer)
+
+    def refresh(self, token: str, scope: str) -> Tokens:
+        """Get another access token.
+
+        Args:
+            token: the provider's refresh token.
+            scope: a part of what was granted; "" for all of it.
+
+        Raises:
+            OAuthError: the token has been revoked, or has expired.
+            TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
+
+        """
+        form = {"grant_type": "refresh_token", "refresh_token": token}
+        return self._tokens(self._api.request_tokens({**form, "scope": self._scope(scope)} if scope else form))
+
+    def revoke(self, token: str) -> None:
+        """Revoke the provider's refresh token.
+
+        Raises:
+            OAuthError: the provider cannot revoke.
+            TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
+
+        """
+        self._api.revoke(token)
+
+    def _scope(self, scope: str) -> str:
+        """Return the scopes to ask for. `openid` brings the ID token, whose nonce binds the response to the browser."""
+        prefixed = [self._settings.common.oauth_scope_prefix + name for name in scope.split()]
+        return " ".join(dict.fromkeys(["openid", *self._settings.extra_scopes, *prefixed]))
+
+    def _tokens(self, answer: Mapping[str, Any]) -> Tokens:
+        """Check an access token as every function of this server does, and return it.
+
+        A provider that binds its tokens neither to this server nor to this client is refused here.
+        """
+        token, now = answer.get("access_token"), self._now()
+        try:
+            claims = json_web_tokens.claims_of(token)
+            access_tokens.check(claims, {}, self._settings.common, now)
+        except BadToken:
+            reason = "provider:access_token_is_no_jwt"
+            raise Misconfigured(reason) from None
+        except Unauthorized as error:
+            reason = f"provider:{error.reason}"
+            raise Misconfigured(reason) from None
+        scope, refresh_token = answer.get("scope"), answer.get("refresh_token")
+        return Tokens(
+            access_token=str(token),
+            expires_in=max(0, int(claims["exp"] - now)),
+            scope=self._granted(scope) if isinstance(scope, str) else "",
+            refresh_token=refresh_token if isinstance(refresh_token, str) else "",
+        )
+
+    def _granted(self, scope: str) -> str:
+        own = {"openid", *self._settings.extra_scopes}
+        return " ".join(
+            name.removeprefix(self._settings.common.oauth_scope_prefix) for name in scope.split() if name not in own
+        )
+
+    def _check_id_token(self, token: object, nonce: str) -> None:
+        """Check that an ID token belongs to this sign-in (OpenID Connect Core, 3.1.3.7). It goes no further."""
+        claims = self._verified(token)
+        audience = claims.get("aud")
+        audiences = audience if isinstance(audience, list) else [audience]
+        expires = claims.get("exp")
+        if claims.get("iss") != self._api.issuer or self._api.client_id not in audiences:
+            raise OAuthError(INVALID_GRANT, "the ID token is of another issuer, or for another client")
+        if len(audiences) > 1 and claims.get("azp") != self._api.client_id:
+            raise OAuthError(INVALID_GRANT, "the ID token is for another client")
+        if not isinstance(expires, int | float) or not expires > self._now() - SKEW_SECONDS:
+            raise OAuthError(INVALID_GRANT, "the ID token has expired")
+        if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
+            raise OAuthError(INVALID_GRANT, "the ID token is of another sign-in")
+
+    def _verified(self, token: object) -> dict[str, Any]:
+        if token is None:
+            reason = "provider:no_id_token"
+            raise Misconfigured(reason)
+        for max_age in (FRESH_SECONDS, RETRY_SECONDS):  # a provider may have changed its keys a moment ago
+            try:
+                return json_web_tokens.verify(token, self._api.keys(max_age))
+            except BadToken:
+                continue
+        raise OAuthError(INVALID_GRANT, "the provider has not signed the ID token")
+
+
+def derive(seed: str, use: str) -> str:
+    """Return a secret of one sign-in: its PKCE verifier, or its nonce. Only the front knows the seed."""
+    return base64url(hmac.digest(seed.encode(), use.encode(), "sha256"))
+
+
+def challenge(verifier: str) -> str:
+    """Return the S256 challenge of a PKCE verifier (RFC 7636, section 4.2)."""
+    return base64url(hashlib.sha256(verifier.encode()).digest())

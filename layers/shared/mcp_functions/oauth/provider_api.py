@@ -1,0 +1,182 @@
+"""Requests to the provider: its metadata, its keys, and its token and revocation endpoints."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus, urlencode, urlsplit
+
+from mcp_functions.aws.deadline_socket import Deadline
+from mcp_functions.oauth import https
+from mcp_functions.oauth.errors import (
+    CANNOT_REVOKE,
+    INVALID_GRANT,
+    INVALID_REQUEST,
+    INVALID_SCOPE,
+    OAuthError,
+)
+from mcp_functions.oauth.https import Answer, NoAnswer
+from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.oauth.client_secret import ClientSecret
+
+DISCOVERY = "/.well-known/openid-configuration"
+SECONDS = 6.0  # for one request
+MAX_BYTES = 128 * 1024
+FRESH_SECONDS = 3600  # for which metadata and keys stay in memory
+OK, SERVER_FAULT, TOO_MANY = 200, 500, 429
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+# A browser may bring any text as the provider's code, so a malformed one must not raise an alarm.
+REFUSALS = {INVALID_GRANT: INVALID_GRANT, INVALID_REQUEST: INVALID_GRANT, INVALID_SCOPE: INVALID_SCOPE}
+# Errors of the token endpoint that only a configuration can cause, the provider's or this deployment's.
+OPERATOR = {"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_target"}
+
+
+class ProviderApi:
+    """The provider's endpoints, as one client of the provider sees them."""
+
+    def __init__(self, issuer: str, client_id: str, secret: ClientSecret, now: Callable[[], float]) -> None:
+        """Keep the parts of a request; the constructor sends none.
+
+        Args:
+            issuer: of the provider, exactly as its metadata has it.
+            client_id: of this client.
+            secret: of this client.
+            now: the clock, unix seconds.
+
+        """
+        self.issuer, self.client_id = issuer, client_id
+        self._secret, self._now = secret, now
+        self._documents: dict[str, tuple[float, dict[str, Any]]] = {}
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the provider's metadata.
+
+        Raises:
+            TemporarilyUnavailable: the provider does not answer.
+            Misconfigured: this front cannot use the provider.
+
+        """
+        found = self._get(self.issuer.rstrip("/") + DISCOVERY, FRESH_SECONDS)
+        # RFC 8414, 3.3: "The issuer value returned MUST be identical" to the requested issuer.
+        if found.get("issuer") != self.issuer:
+            message = "the provider's metadata names another issuer than MCP_JWT_ISSUER"
+            raise Misconfigured(message)
+        for name in NEEDED:
+            _check_url(found.get(name))
+        return found
+
+    def keys(self, max_age: float) -> dict[str, Any]:
+        """Return the provider's JWK set, at most so many seconds old.
+
+        Raises:
+            TemporarilyUnavailable, Misconfigured: as `metadata`.
+
+        """
+        return self._get(str(self.metadata()["jwks_uri"]), max_age)
+
+    def request_tokens(self, form: Mapping[str, str]) -> dict[str, Any]:
+        """Send a form to the token endpoint.
+
+        Raises:
+            OAuthError: the provider does not accept the code or the refresh token.
+            TemporarilyUnavailable, Misconfigured: as `metadata`.
+
+        """
+        answer = self._post(str(self.metadata()["token_endpoint"]), form)
+        if answer.status != OK:
+            self._refuse(answer)
+        return _json(answer)
+
+    def revoke(self, token: str) -> None:
+        """Revoke a refresh token.
+
+        Raises:
+            OAuthError: the provider cannot revoke.
+            TemporarilyUnavailable, Misconfigured: as `metadata`.
+
+        """
+        endpoint = self.metadata().get("revocation_endpoint")
+        if endpoint is None:
+            raise OAuthError(CANNOT_REVOKE, "the provider cannot revoke tokens")
+        _check_url(endpoint)
+        answer = self._post(str(endpoint), {"token": token, "token_type_hint": "refresh_token"})
+        if answer.status != OK:
+            self._refuse(answer)
+
+    def _refuse(self, answer: Answer) -> None:
+        """Raise the error for a response that is one."""
+        if answer.status >= SERVER_FAULT or answer.status == TOO_MANY:
+            raise _unavailable()
+        code = _json(answer).get("error")
+        if code in REFUSALS:
+            raise OAuthError(REFUSALS[code], "the provider does not accept it: it was used, revoked, or has expired")
+        if code == "invalid_client":
+            self._secret.reset()  # the secret may have been rotated: the next request reads it again
+        reason = f"provider:{code if code in OPERATOR else 'unexpected_error'}"
+        raise Misconfigured(reason)
+
+    def _post(self, url: str, form: Mapping[str, str]) -> Answer:
+        """Send a form with this client's own authentication."""
+        secret, headers = self._secret.get(), {"content-type": "application/x-www-form-urlencoded"}
+        sent = dict(form)
+        methods = self.metadata().get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        if secret and "client_secret_basic" in methods:
+            pair = f"{quote_plus(self.client_id)}:{quote_plus(secret)}"  # RFC 6749, 2.3.1
+            headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        else:
+            sent["client_id"] = self.client_id
+            if secret:
+                sent["client_secret"] = secret
+        return _request(url, headers, urlencode(sent).encode())
+
+    def _get(self, url: str, max_age: float) -> dict[str, Any]:
+        """Return a public document of the provider that is at most so old."""
+        _check_url(url)
+        since, document = self._documents.get(url, (0.0, {}))
+        if document and self._now() < since + max_age:
+            return document
+        answer = _request(url, {}, None)
+        if answer.status != OK:
+            raise _unavailable()
+        document = _json(answer)
+        self._documents[url] = (self._now(), document)
+        return document
+
+
+def _unavailable() -> TemporarilyUnavailable:
+    return TemporarilyUnavailable("provider:unavailable")
+
+
+def _check_url(url: object) -> None:
+    """Check that a URL of the provider is encrypted; only a provider on this machine may do without."""
+    parts = urlsplit(url) if isinstance(url, str) else None
+    if parts is None or not parts.hostname:
+        message = "the provider's metadata lacks an endpoint"
+        raise Misconfigured(message)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+        message = "an endpoint of the provider is not https"
+        raise Misconfigured(message)
+
+
+def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    try:
+        connection = https.connect(parts.scheme, str(parts.hostname), port, Deadline.after(SECONDS))
+        return https.exchange(connection, https.Request(target, headers, body), MAX_BYTES)
+    except (OSError, NoAnswer):
+        raise _unavailable() from None
+
+
+def _json(answer: Answer) -> dict[str, Any]:
+    try:
+        return answer.json()
+    except NoAnswer:
+        reason = "provider:no_json"
+        raise TemporarilyUnavailable(reason) from None

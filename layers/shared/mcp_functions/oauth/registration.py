@@ -1,0 +1,59 @@
+"""`/register`: dynamic client registration (RFC 7591). The front stores no client, so it cannot change one later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.http import requests
+from mcp_functions.oauth import answers
+from mcp_functions.oauth.client_metadata import GRANTS
+from mcp_functions.oauth.errors import INVALID_CLIENT_METADATA, OAuthError
+from mcp_functions.oauth.sealed_values import CLIENT
+from mcp_functions.protocol import json_reader
+from mcp_functions.protocol.errors import ParseError
+
+if TYPE_CHECKING:
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.oauth.client_metadata import Client
+    from mcp_functions.oauth.front import Parts
+
+MAX_BODY = 16 * 1024  # bytes
+CREATED = 201
+
+
+def register(http: HttpRequest, parts: Parts) -> Response:
+    """Answer `POST /register`.
+
+    Raises:
+        OAuthError: the metadata is not that of a client that can sign in here.
+        McpError: KMS does not answer, or the body is too large.
+
+    """
+    try:
+        metadata = json_reader.loads(requests.read_body(http, MAX_BODY))
+    except ParseError:
+        raise OAuthError(INVALID_CLIENT_METADATA, "the body is not JSON") from None
+    client, secret = parts.clients.register(metadata)
+    return answers.json(CREATED, _described(client, secret, int(parts.now())))
+
+
+def _described(client: Client, secret: str, now: int) -> dict[str, Any]:
+    """Return the client information response (RFC 7591, section 3.2.1)."""
+    described: dict[str, Any] = {
+        "client_id": client.id,
+        "client_id_issued_at": now,
+        "redirect_uris": list(client.redirect_uris),
+        "grant_types": list(GRANTS),
+        "response_types": ["code"],
+        "token_endpoint_auth_method": client.method,
+    }
+    if client.name:
+        described["client_name"] = client.name
+    if secret:
+        described |= {"client_secret": secret, "client_secret_expires_at": now + CLIENT.seconds}
+    if client.keys is not None:
+        described["jwks"] = client.keys
+    if client.keys_url:
+        described["jwks_uri"] = client.keys_url
+    return described

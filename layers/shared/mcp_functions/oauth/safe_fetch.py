@@ -1,0 +1,177 @@
+"""Fetches what a client's URL names: a metadata document, or a set of keys. A stranger chose that URL.
+
+So it must be https on port 443, and every address of its host must be public. The connection goes to an address that
+was checked: a name that resolves to another address a moment later changes nothing. Redirects and proxies are not used.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections import OrderedDict
+from http.client import HTTPConnection
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from mcp_functions.aws.connection import tls_context
+from mcp_functions.aws.deadline_socket import Deadline, DeadlineSocket
+from mcp_functions.oauth import addresses, https
+from mcp_functions.oauth.https import NoAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from ssl import SSLContext
+
+SECONDS = 3.0  # for the name, the connection, the handshake and the response together
+MAX_BYTES = 5 * 1024
+MAX_URL = 512
+FRESH_SECONDS, FAILED_SECONDS = 300, 60  # for which a document, or a failure, stays in memory
+MAX_ENTRIES = 256
+PORT = 443
+OK = 200
+# A host name and a path: no user, no port but 443, no address in the place of a name, no fragment.
+URL = r"https://((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?)(?::443)?(/[!$-;=?-Z_a-z~]*)"
+
+
+def may_be_fetched(url: str) -> bool:
+    """Check whether a URL has the form of one that is fetched."""
+    return len(url) <= MAX_URL and re.fullmatch(URL, url) is not None
+
+
+def resolve(host: str) -> list[str]:
+    """Return every address of a host.
+
+    Raises:
+        OSError: it has none.
+
+    """
+    found = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_rest, address in found))
+
+
+def connect(address: str, seconds: float) -> socket.socket:
+    """Connect to port 443 of an address."""
+    return socket.create_connection((address, PORT), timeout=seconds)
+
+
+class Network(NamedTuple):
+    """The functions of the network that a fetch calls; tests replace them."""
+
+    resolve: Callable[[str], Sequence[str]] = resolve
+    connect: Callable[[str, float], socket.socket] = connect
+    tls: Callable[[], SSLContext] = tls_context
+
+
+class SafeFetch:
+    """Fetches JSON objects from URLs that strangers chose, and keeps them in memory for some minutes."""
+
+    def __init__(self, now: Callable[[], float], admit: Callable[[str], None], network: Network | None = None) -> None:
+        """Start with an empty memory.
+
+        Args:
+            now: the clock, unix seconds.
+            admit: raises if this payer may not cause another fetch.
+            network: what a fetch uses.
+
+        """
+        self._now, self._admit, self._network = now, admit, network or Network()
+        self._lock = Lock()
+        self._kept: OrderedDict[str, tuple[float, dict[str, Any] | None]] = OrderedDict()
+
+    def get(self, url: str, payer: str) -> dict[str, Any]:
+        """Return the JSON object at a URL.
+
+        Args:
+            url: that a client named.
+            payer: whose budget is charged if the object is not in memory.
+
+        Raises:
+            NoAnswer: there is none that may be fetched.
+
+        """
+        with self._lock:
+            until, document = self._kept.get(url, (0.0, None))
+        if self._now() >= until:
+            self._admit(payer)
+            document = self._fetch(url)
+        if document is None:
+            message = "the client's URL has no usable document"
+            raise NoAnswer(message)
+        return document
+
+    def _fetch(self, url: str) -> dict[str, Any] | None:
+        try:
+            document: dict[str, Any] | None = fetch(url, self._network)
+        except NoAnswer:
+            document = None
+        lifetime = FAILED_SECONDS if document is None else FRESH_SECONDS
+        with self._lock:
+            self._kept[url] = (self._now() + lifetime, document)
+            self._kept.move_to_end(url)
+            while len(self._kept) > MAX_ENTRIES:
+                self._kept.popitem(last=False)
+        return document
+
+
+def fetch(url: str, network: Network) -> dict[str, Any]:
+    """Fetch a JSON object, once.
+
+    Raises:
+        NoAnswer: the URL or its host is not allowed, or the response is not a small JSON object.
+
+    """
+    parts = re.fullmatch(URL, url)
+    if parts is None or not may_be_fetched(url):
+        message = "the URL is not https on port 443, with a host name and a path"
+        raise NoAnswer(message)
+    deadline = Deadline.after(SECONDS)
+    connection = _open(parts[1], _public_addresses(parts[1], network, deadline), network, deadline)
+    answer = https.exchange(connection, https.Request(parts[2]), MAX_BYTES)
+    if answer.status != OK:  # a redirect too: it would lead to a host without any check
+        message = "the response is not a document"
+        raise NoAnswer(message)
+    return answer.json()
+
+
+def _public_addresses(host: str, network: Network, deadline: Deadline) -> list[str]:
+    """Resolve a host. One address that is not public is enough to refuse the host.
+
+    The resolver has no time limit, so a thread waits for it.
+    """
+    found: list[str] = []
+
+    def ask() -> None:
+        try:
+            found.extend(network.resolve(host))
+        except (OSError, UnicodeError):
+            return
+
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(max(0.0, deadline.ends - deadline.clock()))
+    known = list(found)
+    if not known or thread.is_alive() or not all(map(addresses.is_public, known)):
+        message = "the host has no address, or one that is not public"
+        raise NoAnswer(message)
+    return known
+
+
+def _open(host: str, known: Sequence[str], network: Network, deadline: Deadline) -> HTTPConnection:
+    """Connect to one of the checked addresses; the certificate must be that of the host."""
+    for address in known:
+        try:
+            connected = network.connect(address, deadline.remaining())
+        except OSError:
+            continue
+        try:
+            connected.settimeout(deadline.remaining())
+            encrypted = network.tls().wrap_socket(connected, server_hostname=host)
+        except OSError:
+            connected.close()
+            continue
+        connection: Any = HTTPConnection(host, PORT)
+        connection.default_port = PORT  # so the Host header names no port
+        connection.sock = DeadlineSocket(encrypted, deadline)
+        return cast("HTTPConnection", connection)
+    message = "the host does not accept a connection"
+    raise NoAnswer(message)

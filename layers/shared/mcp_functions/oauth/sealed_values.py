@@ -1,0 +1,97 @@
+"""Sealed values that browsers and clients carry for the front, each for one purpose (sign-in.md, section 2).
+
+Every purpose has a label, so no value opens as another, nor as a requestState. The seal also covers a binding: a value
+opens only with the same client, redirect, resource or browser.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from mcp_functions.protocol.errors import InvalidRequestState
+from mcp_functions.protocol.json_writer import dumps_ascii
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.seal.envelope import Envelope
+
+MINUTE, DAY = 60, 24 * 3600
+
+
+class Purpose(NamedTuple):
+    """A purpose of a sealed value: its label, its lifetime in seconds, and its greatest length in characters."""
+
+    label: bytes
+    seconds: int
+    max_chars: int
+
+
+CLIENT = Purpose(b"ks1/oauth-client", 180 * DAY, 6144)
+CONSENT = Purpose(b"ks1/oauth-consent", 10 * MINUTE, 8192)
+REQUEST = Purpose(b"ks1/oauth-request", 10 * MINUTE, 8192)
+CODE = Purpose(b"ks1/oauth-code", 2 * MINUTE, 8192)
+REFRESH = Purpose(b"ks1/oauth-refresh", 90 * DAY, 8192)
+REMEMBERED = Purpose(b"ks1/oauth-remembered", 30 * DAY, 3072)
+PURPOSES = (CLIENT, CONSENT, REQUEST, CODE, REFRESH, REMEMBERED)
+
+
+class SealedValues:
+    """Seals and opens JSON objects of these purposes."""
+
+    def __init__(self, seals: SealFactory, now: Callable[[], float]) -> None:
+        """Take the seals of the function; no key is fetched yet.
+
+        Args:
+            seals: of the function.
+            now: the clock, unix seconds.
+
+        """
+        self._now = now
+
+        def envelope(purpose: Purpose) -> Envelope:
+            made = seals.seal(purpose.label, max_age=purpose.seconds, max_chars=purpose.max_chars)
+            return cast("Envelope", made)  # no codec of an author replaces it here
+
+        self._envelope = lru_cache(envelope)
+
+    def seal(self, purpose: Purpose, claims: Mapping[str, Any], *bound: str) -> str:
+        """Return a value that holds the claims, and opens only with the same `bound` texts.
+
+        Raises:
+            StateTooLarge: the value would be too long.
+            TemporarilyUnavailable, Misconfigured: no key is available.
+
+        """
+        ends = int(self._now()) + purpose.seconds
+        return self._envelope(purpose).seal(dumps_ascii({**claims, "exp": ends}).encode(), about=about(*bound))
+
+    def open(self, purpose: Purpose, value: str, payer: str, *bound: str) -> dict[str, Any]:
+        """Return the claims of a value.
+
+        Args:
+            purpose: of the value.
+            value: as a client or a browser sent it.
+            payer: whose budget an unknown data key is charged to.
+            bound: what the value must have been bound to.
+
+        Raises:
+            InvalidRequestState: this front did not seal the value for this purpose and these texts, or it has expired.
+            TemporarilyUnavailable, Misconfigured: no key is available, or the payer's budget is empty.
+
+        """
+        claims: dict[str, Any] = json.loads(self._envelope(purpose).unseal(value, caller=payer, about=about(*bound)))
+        if not self._now() < claims["exp"]:
+            reason = "expired"
+            raise InvalidRequestState(reason)
+        return claims
+
+
+def about(*bound: str) -> bytes:
+    """Return the bytes that bind a value: each text with its length, so that no two lists of texts are the same."""
+    parts = [text.encode() for text in bound]
+    return b"".join(struct.pack(">H", len(part)) + part for part in parts)

@@ -1,0 +1,126 @@
+"""The settings of the authorization front, read from the environment once, at the function's first event."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.http import metadata
+from mcp_functions.protocol.errors import Misconfigured
+from mcp_functions.settings import read as read_common
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.settings import Settings
+
+RESOURCE_PARAMETERS = ("", "resource", "audience")  # none; RFC 8707 and Cognito; Auth0
+SCOPE = r"[!#-\[\]-~]+"  # RFC 6749, appendix A.4
+
+
+class FrontSettings(NamedTuple):
+    """The settings of the front.
+
+    Attributes:
+        common: the settings that all functions of the deployment share.
+        secret_arn: of the provider's client secret in Secrets Manager; "" for a public client.
+        resource_parameter: the name under which the provider takes the resource; "" if it takes none.
+        extra_scopes: further scopes to ask the provider for, for example `offline_access`.
+        registration: whether clients may register (RFC 7591).
+        documents: whether a client id may be the URL of a metadata document.
+        clients: the pre-registered clients, by their id.
+        blocked_clients: names in the log (`flow`), or URLs, of clients that may not sign in.
+        blocked_hosts: hosts that no redirect may lead to.
+        client_generation: another generation ends all registrations.
+
+    """
+
+    common: Settings
+    secret_arn: str = ""
+    resource_parameter: str = ""
+    extra_scopes: tuple[str, ...] = ()
+    registration: bool = True
+    documents: bool = True
+    clients: Mapping[str, Mapping[str, Any]] = {}
+    blocked_clients: frozenset[str] = frozenset()
+    blocked_hosts: frozenset[str] = frozenset()
+    client_generation: str = "1"
+
+    @property
+    def url(self) -> str:
+        """The front's own issuer, without a slash at its end."""
+        return self.common.oauth_url
+
+    @property
+    def resource(self) -> str:
+        """The URL of the MCP endpoint that tokens are for."""
+        return self.common.resource_url
+
+    def at(self, context: Mapping[str, Any]) -> FrontSettings:
+        """Return the settings with both URLs, for the domain that a request called.
+
+        A variable of the function cannot name its own API, so a deployment may leave the URLs empty.
+
+        Args:
+            context: `requestContext`, which the gateway alone writes.
+
+        """
+        if self.common.oauth_url and self.common.resource_url:
+            return self
+        resource_url = metadata.resource_url(self.common, context)
+        oauth_url = metadata.front_url(self.common, context)
+        return self._replace(common=self.common._replace(oauth_url=oauth_url, resource_url=resource_url))
+
+
+def read(environ: Mapping[str, str]) -> FrontSettings:
+    """Read the settings.
+
+    Raises:
+        Misconfigured: a variable is missing or invalid.
+
+    """
+    common = read_common(environ)
+    if common.auth_mode != "oauth" or not common.kms_keys:
+        message = "the sign-in front needs MCP_AUTH_MODE oauth, and a key in MCP_KMS_KEYS to seal what browsers carry"
+        raise Misconfigured(message)
+    parameter = environ.get("MCP_OAUTH_RESOURCE_PARAMETER", "")
+    if parameter not in RESOURCE_PARAMETERS:
+        message = "MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty"
+        raise Misconfigured(message)
+    return FrontSettings(
+        common=common,
+        secret_arn=environ.get("MCP_OAUTH_SECRET_ARN", ""),
+        resource_parameter=parameter,
+        extra_scopes=_words(environ, "MCP_OAUTH_EXTRA_SCOPES"),
+        registration=_switch(environ, "MCP_OAUTH_REGISTRATION"),
+        documents=_switch(environ, "MCP_OAUTH_CLIENT_DOCUMENTS"),
+        clients=_clients(environ.get("MCP_OAUTH_CLIENTS") or "[]"),
+        blocked_clients=frozenset(_words(environ, "MCP_OAUTH_BLOCKED_CLIENTS")),
+        blocked_hosts=frozenset(host.lower() for host in _words(environ, "MCP_OAUTH_BLOCKED_HOSTS")),
+        client_generation=environ.get("MCP_OAUTH_CLIENT_GENERATION") or "1",
+    )
+
+
+def _words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(environ.get(name, "").replace(",", " ").split())
+
+
+def _switch(environ: Mapping[str, str], name: str) -> bool:
+    value = environ.get(name, "on")
+    if value not in {"on", "off"}:
+        message = f"{name} must be on or off"
+        raise Misconfigured(message)
+    return value == "on"
+
+
+def _clients(text: str) -> dict[str, dict[str, Any]]:
+    """Read the pre-registered clients: a JSON array of metadata (RFC 7591), each with its `client_id`."""
+    message = "MCP_OAUTH_CLIENTS must be a JSON array of objects, each with a client_id of its own and redirect_uris"
+    try:
+        clients = {client["client_id"]: client for client in json.loads(text)}
+    except (ValueError, TypeError, KeyError):
+        raise Misconfigured(message) from None
+    if not all(isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name) for name in clients):
+        raise Misconfigured(message)
+    return clients

@@ -1,0 +1,126 @@
+"""`/token` and `/revoke`: a client gets the provider's access token, refreshes it, and gives it up.
+
+The front checks everything before it redeems the provider's code. So a refused request leaves the owner's code valid.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.oauth import answers
+from mcp_functions.oauth.authorization import check_resource
+from mcp_functions.oauth.client_authentication import authenticate
+from mcp_functions.oauth.errors import (
+    CANNOT_REVOKE,
+    INVALID_GRANT,
+    INVALID_REQUEST,
+    INVALID_SCOPE,
+    UNSUPPORTED_GRANT_TYPE,
+    OAuthError,
+)
+from mcp_functions.oauth.provider import challenge
+from mcp_functions.oauth.sealed_values import CODE, REFRESH
+from mcp_functions.protocol.errors import InvalidRequestState
+
+if TYPE_CHECKING:
+    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.oauth.client_metadata import Client
+    from mcp_functions.oauth.front import Parts
+    from mcp_functions.oauth.provider import Tokens
+    from mcp_functions.oauth.sealed_values import Purpose
+    from mcp_functions.oauth.visits import Visit
+
+VERIFIER = r"[A-Za-z0-9._~-]{43,128}"  # RFC 7636, section 4.1
+GONE = "the code or refresh token is not this client's, or has expired"
+
+
+def issue(visit: Visit, parts: Parts) -> Response:
+    """Answer `POST /token`.
+
+    Raises:
+        OAuthError: the request is refused.
+        McpError: KMS or the provider does not answer.
+
+    """
+    client = authenticate(visit, parts.clients, {parts.settings.url, f"{parts.settings.url}/token"}, parts.now())
+    check_resource(visit.parameters, parts.settings)
+    grant = visit.parameters.get("grant_type")
+    if grant == "authorization_code":
+        return _redeem(visit, client, parts)
+    if grant == "refresh_token":
+        return _refresh(visit, client, parts)
+    raise OAuthError(UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token are supported")
+
+
+def revoke(visit: Visit, parts: Parts) -> Response:
+    """Answer `POST /revoke` (RFC 7009).
+
+    Raises:
+        OAuthError: the request is refused.
+        McpError: KMS or the provider does not answer.
+
+    """
+    client = authenticate(visit, parts.clients, {parts.settings.url, f"{parts.settings.url}/revoke"}, parts.now())
+    token = visit.parameters.get("token")
+    if token is None:
+        raise OAuthError(INVALID_REQUEST, "token is missing")
+    if not token.startswith("ks1."):
+        raise OAuthError(CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
+    try:
+        claims = parts.values.open(REFRESH, token, visit.payer, parts.digest(client.id), parts.settings.resource)
+    except InvalidRequestState:
+        return answers.json(200, {})  # "invalid tokens do not cause an error response"
+    parts.provider.revoke(claims["token"])
+    return answers.json(200, {})
+
+
+def _redeem(visit: Visit, client: Client, parts: Parts) -> Response:
+    form = visit.parameters
+    bound = (parts.digest(client.id), form.get("redirect_uri", ""), parts.settings.resource)
+    claims = _open(visit, parts, CODE, form.get("code", ""), *bound)
+    verifier = form.get("code_verifier", "")
+    matches = hmac.compare_digest(challenge(verifier), claims["challenge"]) if verifier.isascii() else False
+    if not re.fullmatch(VERIFIER, verifier) or not matches:
+        raise OAuthError(INVALID_GRANT, "code_verifier does not match code_challenge")
+    tokens = parts.provider.redeem(claims["code"], claims["seed"])
+    return _response(tokens, client, claims["scope"], parts)
+
+
+def _refresh(visit: Visit, client: Client, parts: Parts) -> Response:
+    bound = (parts.digest(client.id), parts.settings.resource)
+    claims = _open(visit, parts, REFRESH, visit.parameters.get("refresh_token", ""), *bound)
+    scope = " ".join(visit.parameters.get("scope", "").split())
+    # "The requested scope MUST NOT include any scope not originally granted by the resource owner."
+    if not set(scope.split()) <= set(claims["scope"].split()):
+        raise OAuthError(INVALID_SCOPE, "the scope is more than was granted")
+    narrower = scope if set(scope.split()) != set(claims["scope"].split()) else ""
+    tokens = parts.provider.refresh(claims["token"], narrower)
+    # A provider that does not rotate its refresh tokens sends none: the old one stays valid.
+    kept = tokens._replace(refresh_token=tokens.refresh_token or claims["token"])
+    return _response(kept, client, claims["scope"], parts, shown=scope)
+
+
+def _open(visit: Visit, parts: Parts, purpose: Purpose, value: str, *bound: str) -> dict[str, Any]:
+    try:
+        return parts.values.open(purpose, value, visit.payer, *bound)
+    except InvalidRequestState:
+        raise OAuthError(INVALID_GRANT, GONE) from None
+
+
+def _response(tokens: Tokens, client: Client, granted: str, parts: Parts, *, shown: str = "") -> Response:
+    """Make the response with the provider's access token. Its ID token and its refresh token stay here."""
+    body: dict[str, Any] = {
+        "access_token": tokens.access_token,
+        "token_type": "Bearer",
+        "expires_in": tokens.expires_in,
+    }
+    scope = tokens.scope or shown or granted
+    if scope:
+        body["scope"] = scope
+    if tokens.refresh_token:
+        bound = (parts.digest(client.id), parts.settings.resource)
+        claims = {"token": tokens.refresh_token, "scope": granted}
+        body["refresh_token"] = parts.values.seal(REFRESH, claims, *bound)
+    return answers.json(200, body)

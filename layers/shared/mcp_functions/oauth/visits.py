@@ -1,0 +1,88 @@
+"""A request to the front: its parameters, its cookies, and who is charged for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from mcp_functions.http import requests
+from mcp_functions.oauth.addresses import network
+from mcp_functions.oauth.errors import INVALID_REQUEST, OAuthError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.http.events import HttpRequest
+
+MAX_BODY = 32 * 1024  # bytes
+MAX_QUERY = 16 * 1024  # characters
+MAX_FIELDS = 32
+FORM = "application/x-www-form-urlencoded"
+
+
+class Visit(NamedTuple):
+    """A request to the front.
+
+    Attributes:
+        http: the request.
+        parameters: of the query, or of the form; each at most once, none of them empty.
+        cookies: by name.
+        payer: the network that is charged for forged values and for fetches.
+
+    """
+
+    http: HttpRequest
+    parameters: Mapping[str, str]
+    cookies: Mapping[str, str]
+    payer: str
+
+
+def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
+    """Read a request with a query or a form.
+
+    Raises:
+        OAuthError: it is too large, ambiguous, or of another media type.
+        McpError: the body is over the limit.
+
+    """
+    query = str(event.get("rawQueryString") or "")
+    text = _form(http) if http.method == "POST" else query
+    return Visit(http, _parameters(text), _cookies(event.get("cookies")), payer(http))
+
+
+def payer(http: HttpRequest) -> str:
+    """Return the name of the budgets that a request is charged to."""
+    return f"oauth:{network(http.address)}"
+
+
+def _form(http: HttpRequest) -> str:
+    if http.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+        raise OAuthError(INVALID_REQUEST, "the body must be a form: application/x-www-form-urlencoded")
+    body = requests.read_body(http, MAX_BODY)
+    try:
+        return body if isinstance(body, str) else body.decode()
+    except UnicodeDecodeError:
+        raise OAuthError(INVALID_REQUEST, "the form is not UTF-8") from None
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """Read parameters. "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1)."""
+    if len(text) > max(MAX_QUERY, MAX_BODY):
+        raise OAuthError(INVALID_REQUEST, "the parameters are too long")
+    try:
+        # "Parameters sent without a value MUST be treated as if they were omitted": parse_qsl leaves them out.
+        pairs = parse_qsl(text, errors="strict", max_num_fields=MAX_FIELDS)
+    except ValueError:
+        raise OAuthError(INVALID_REQUEST, "the parameters are too many, or not UTF-8") from None
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise OAuthError(INVALID_REQUEST, "a parameter is there twice")
+    return found
+
+
+def _cookies(received: object) -> dict[str, str]:
+    """Read cookies. A name that is there twice counts as absent: another host of the domain may have set one."""
+    lines = received if isinstance(received, list) else []
+    pairs = [str(line).partition("=") for line in lines]
+    names = [name.strip() for name, _, _ in pairs]
+    return {name.strip(): value.strip() for name, _, value in pairs if names.count(name.strip()) == 1}

@@ -1,0 +1,163 @@
+"""What a host may ask for at /authorize, and where the error goes if it may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.oauth import world as worlds
+from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, World
+
+EVIL = "https://evil.example/callback"
+
+
+@pytest.mark.parametrize(
+    "redirect",
+    [
+        EVIL,
+        f"{HOST_REDIRECT}/more",
+        f"{HOST_REDIRECT}?a=b",
+        HOST_REDIRECT.replace("https", "http"),
+        "https://host.example:8443/callback",
+        "https://host.example@evil.example/callback",
+        HOST_REDIRECT.upper(),
+        f"{HOST_REDIRECT}#fragment",
+        None,
+    ],
+)
+def test_nothing_is_sent_to_a_redirect_that_is_not_registered(world: World, redirect: str | None) -> None:
+    answer = world.browser().get(world.asked(world.register()["client_id"], redirect_uri=redirect))
+    assert answer.status == 400
+    assert not answer.location
+    assert "evil" not in answer.body
+
+
+@pytest.mark.parametrize(
+    "redirect",
+    [
+        "http://127.0.0.1:3000/other",
+        "http://127.0.0.2:3000/callback",
+        "http://localhost:3000/callback",
+        "http://127.0.0.1:3000@evil.example/callback",
+        "http://127.0.0.1.evil.example/callback",
+        "https://127.0.0.1:3000/callback",
+        "http://127.0.0.1:999999/callback",
+    ],
+)
+def test_only_the_port_of_a_loopback_redirect_may_be_another(world: World, redirect: str) -> None:
+    client = world.register(LOOPBACK_REDIRECT)["client_id"]
+    assert world.browser().get(world.asked(client, redirect_uri=redirect)).status == 400
+
+
+def test_an_error_page_tells_nothing(world: World) -> None:
+    pages = [
+        world.browser().get(world.asked("planted-secret-client")),
+        world.browser().get(world.asked(world.register()["client_id"], redirect_uri=EVIL)),
+        world.browser().get("/callback?code=c&state=s"),
+        world.browser().get("/authorize"),
+    ]
+    assert {page.body for page in pages} == {pages[0].body}
+    assert all(page.headers["content-type"].startswith("text/html") for page in pages)
+    assert {page.headers["referrer-policy"] for page in pages} == {"no-referrer"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"code_challenge": None}, "invalid_request"),
+        ({"code_challenge_method": None}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"code_challenge": "short"}, "invalid_request"),
+        ({"code_challenge": "x" * 44}, "invalid_request"),
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"response_type": "code id_token"}, "unsupported_response_type"),
+        ({"response_type": None}, "unsupported_response_type"),
+        ({"response_mode": "fragment"}, "invalid_request"),
+        ({"response_mode": "form_post"}, "invalid_request"),
+        ({"resource": "https://other.example/mcp"}, "invalid_target"),
+        ({"resource": f"{RESOURCE}/"}, "invalid_target"),
+        ({"scope": "items.read admin"}, "invalid_scope"),
+        ({"scope": 'items.read "'}, "invalid_scope"),
+        ({"scope": "x" * 600}, "invalid_scope"),
+        ({"prompt": "none"}, "interaction_required"),
+        ({"request": "eyJ"}, "request_not_supported"),
+        ({"request_uri": "https://evil.example/r"}, "request_not_supported"),
+    ],
+)
+def test_a_host_hears_what_is_wrong_with_its_request(world: World, changed: dict[str, str | None], error: str) -> None:
+    answer = world.browser().get(world.asked(world.register()["client_id"], **changed))
+    assert answer.status == 302
+    assert answer.location.startswith(HOST_REDIRECT)
+    assert (answer.told["error"], answer.told["state"], answer.told["iss"]) == (error, "host-state", URL)
+
+
+def test_a_host_that_names_no_resource_means_this_server(world: World) -> None:
+    client = world.register()["client_id"]
+    assert worlds.claims(world.tokens(client, resource=None)["access_token"])["aud"] == RESOURCE
+
+
+def test_a_resource_at_the_root_may_end_with_a_slash() -> None:
+    with worlds.running({"MCP_RESOURCE_URL": URL}) as world:
+        assert world.browser().get(world.asked(world.register()["client_id"], resource=f"{URL}/")).status == 200
+
+
+def test_a_host_that_asks_for_no_scope_gets_those_of_the_server(world: World) -> None:
+    page = world.browser().get(world.asked(world.register()["client_id"], scope="openid offline_access profile"))
+    assert "items.read, items.write" in page.body
+
+
+def test_a_parameter_that_is_there_twice_is_refused(world: World) -> None:
+    asked = world.asked(world.register()["client_id"])
+    assert world.browser().get(f"{asked}&redirect_uri={EVIL}").status == 400
+    assert world.browser().get(f"{asked}&scope=items.write").status == 400
+
+
+def test_a_state_that_would_not_fit_into_an_address_is_refused(world: World) -> None:
+    answer = world.browser().get(world.asked(world.register()["client_id"], state="s" * 1537))
+    assert answer.status == 400
+    foreign = world.browser().get(world.asked(world.register()["client_id"], state="\U0001f600"))
+    assert foreign.status == 400
+    longest = world.code(world.register()["client_id"], state="s" * 1536)
+    assert longest.told["state"] == "s" * 1536
+
+
+@pytest.mark.parametrize("query", ["a=%ff", "&".join(f"p{n}=1" for n in range(40)), "x=" + "y" * 40000])
+def test_a_query_that_cannot_be_read_is_refused(world: World, query: str) -> None:
+    assert world.browser().get(f"/authorize?{query}").status == 400
+
+
+def test_the_provider_is_asked_with_a_pkce_challenge_a_nonce_and_a_state_of_the_fronts_own(world: World) -> None:
+    browser, client = world.browser(), world.register()["client_id"]
+    asked = browser.allow(browser.get(world.asked(client))).told
+    assert asked["client_id"] == worlds.CLIENT_AT_PROVIDER
+    assert asked["redirect_uri"] == f"{URL}/callback"
+    assert asked["code_challenge_method"] == "S256"
+    assert asked["code_challenge"] != worlds.challenge()
+    assert asked["state"].startswith("ks1.")
+    assert "host-state" not in asked["state"]
+    assert len(asked["nonce"]) == 43
+    assert asked["resource"] == RESOURCE
+    assert asked["scope"] == "openid items.read"
+
+
+def test_two_sign_ins_share_no_secret(world: World) -> None:
+    browser, client = world.browser(), world.register()["client_id"]
+    first, second = (browser.allow(browser.get(world.asked(client))).told for _ in range(2))
+    assert first["nonce"] != second["nonce"]
+    assert first["code_challenge"] != second["code_challenge"]
+    assert first["nonce"] not in first["code_challenge"]
+
+
+def test_a_browser_is_redirected_with_303_so_that_no_form_is_sent_to_the_provider(world: World) -> None:
+    browser = world.browser()
+    answer = browser.allow(browser.get(world.asked(world.register()["client_id"])))
+    assert answer.status == 303
+    assert answer.headers["referrer-policy"] == "no-referrer"
+
+
+def test_a_scope_is_asked_for_in_the_providers_words() -> None:
+    changes = {"MCP_OAUTH_SCOPE_PREFIX": "api://shop/", "MCP_OAUTH_EXTRA_SCOPES": "offline_access"}
+    with worlds.running(changes) as world:
+        browser, client = world.browser(), world.register()["client_id"]
+        asked = browser.allow(browser.get(world.asked(client))).told
+        assert asked["scope"] == "openid offline_access api://shop/items.read"
+        assert world.tokens(client)["scope"] == "items.read"

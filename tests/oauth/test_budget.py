@@ -1,0 +1,38 @@
+"""What a sign-in may cost, in counts: modules, calls of KMS, requests to the provider."""
+
+from __future__ import annotations
+
+from tests.oauth.test_provider import provider_with, signing_in
+from tests.support.strict_kms import run_python
+
+# The CPU of a cold start is mostly the import of modules: none of these is on the way.
+FORBIDDEN = {
+    "aiohttp", "asyncio", "boto3", "botocore", "httpx", "jsonschema", "mcp_functions.handlers", "mcp_functions.local",
+    "mcp_functions.rounds", "pydantic", "requests", "urllib.request", "urllib3", "yaml",
+}  # fmt: skip
+MOST_MODULES = 260
+
+
+def test_a_cold_front_imports_no_framework() -> None:
+    loaded = run_python("import sys; from mcp_functions import serve_oauth; serve_oauth(); print(*sys.modules)").split()
+    own = {name for name in loaded if name in FORBIDDEN}
+    assert own == set()
+    assert len(loaded) <= MOST_MODULES
+
+
+def test_other_functions_import_nothing_of_the_front() -> None:
+    code = "import sys; from mcp_functions import serve, serve_catalog, tool; print(*sys.modules)"
+    assert not [name for name in run_python(code).split() if name.startswith("mcp_functions.oauth")]
+
+
+def test_a_sign_in_asks_kms_once_and_the_provider_three_times_in_one_process() -> None:
+    with provider_with(lambda _path, _answer, _issuer: None) as world:
+        world.stay_warm()
+        assert signing_in(world) == (200, "")
+        assert len(world.kms.calls) == 1
+        asked = [request.target.partition("?")[0] for request in world.issuer.asked]
+        browser = "/authorize"
+        assert asked == ["/.well-known/openid-configuration", browser, "/token", "/jwks"]
+        assert signing_in(world) == (200, "")
+        assert len(world.kms.calls) == 1
+        assert len(world.issuer.asked) == len([*asked, browser, "/token"])

@@ -1,0 +1,93 @@
+"""The provider's answer counts only in the browser that began, and only from this provider."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+
+from tests.oauth.world import HOST_REDIRECT, URL, Browser, World
+
+
+def began(world: World, browser: Browser) -> str:
+    """Return the address to which the provider sends the browser back."""
+    page = browser.get(world.asked(world.register()["client_id"]))
+    return browser.sign_in_at_provider(browser.allow(page).location)
+
+
+def changed(url: str, **parameters: str | None) -> str:
+    found = {**dict(parse_qsl(urlsplit(url).query)), **parameters}
+    return f"/callback?{urlencode({name: value for name, value in found.items() if value is not None})}"
+
+
+def test_a_callback_that_an_attacker_sends_to_a_victim_is_refused(world: World) -> None:
+    url, victim = began(world, world.browser()), world.browser()
+    victim.get(world.asked(world.register()["client_id"]))
+    answer = victim.get(url)
+    assert answer.status == 400
+    assert not answer.location
+
+
+def test_a_callback_without_a_cookie_is_refused(world: World) -> None:
+    assert world.browser().get(began(world, world.browser())).status == 403
+
+
+def test_a_callback_of_another_issuer_is_refused(world: World) -> None:
+    browser = world.browser()
+    url = began(world, browser)
+    for issuer in ("https://evil.example", f"{world.provider.url}/", URL):
+        answer = browser.get(changed(url, iss=issuer))
+        assert answer.status == 400
+        assert not answer.location
+
+
+def test_a_callback_without_an_issuer_is_refused_where_the_provider_always_says_it(world: World) -> None:
+    browser = world.browser()
+    assert browser.get(changed(began(world, browser), iss=None)).status == 400
+
+
+@pytest.mark.parametrize("state", [None, "state", "ks1.AAAA"])
+def test_a_callback_without_the_fronts_state_is_refused(world: World, state: str | None) -> None:
+    browser = world.browser()
+    assert browser.get(changed(began(world, browser), state=state)).status == 400
+
+
+def test_a_callback_is_of_use_for_ten_minutes(world: World) -> None:
+    browser = world.browser()
+    url = began(world, browser)
+    world.clock.advance(601)
+    assert browser.get(url).status == 400
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("access_denied", "access_denied"),
+        ("temporarily_unavailable", "temporarily_unavailable"),
+        ("invalid_scope", "server_error"),
+        ("<script>", "server_error"),
+    ],
+)
+def test_the_host_hears_that_the_provider_did_not_sign_the_user_in(world: World, error: str, told: str) -> None:
+    browser = world.browser()
+    url = changed(began(world, browser), code=None, error=error, error_description="planted-secret")
+    answer = browser.get(url)
+    assert answer.location.startswith(HOST_REDIRECT)
+    assert (answer.told["error"], answer.told["iss"]) == (told, URL)
+    assert "planted" not in answer.location
+
+
+def test_a_code_that_is_missing_or_too_long_is_an_error_for_the_host(world: World) -> None:
+    browser = world.browser()
+    url = began(world, browser)
+    assert browser.get(changed(url, code=None)).told["error"] == "server_error"
+    for code in ("c" * 4097, "\U0001f600" * 1000, '"', "a b", "\x00"):
+        assert browser.get(changed(url, code=code)).told["error"] == "server_error"
+    assert browser.get(changed(url, code="c" * 4096)).told["code"]
+
+
+def test_a_host_gets_a_code_that_does_not_show_the_providers(world: World) -> None:
+    browser = world.browser()
+    url = began(world, browser)
+    provided = dict(parse_qsl(urlsplit(url).query))["code"]
+    assert provided not in browser.get(url).location

@@ -1,0 +1,330 @@
+"""A client id may be the URL of a metadata document. A stranger chose that URL, and maybe what its name resolves to."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.x509.oid import NameOID
+
+from mcp_functions.oauth import safe_fetch
+from mcp_functions.oauth.https import NoAnswer
+from mcp_functions.oauth.safe_fetch import Network
+from tests.oauth import world as worlds
+from tests.oauth.signing import Signer
+from tests.oauth.test_clients import assertion
+from tests.oauth.world import HOST_REDIRECT, World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HOST, PUBLIC = "desk.example", "93.184.216.34"
+CLIENT = f"https://{HOST}/oauth/client.json"
+DOCUMENT = {"client_id": CLIENT, "client_name": "Desk", "redirect_uris": [HOST_REDIRECT]}
+
+
+class Site:
+    """An https site with a certificate of its own. The network of a test leads every public address to it."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.documents: dict[str, Any] = {"/oauth/client.json": DOCUMENT}
+        self.headers = {"content-type": "application/json"}
+        self.status = 200
+        self.hosts: list[str] = []
+        self.asked: list[str] = []
+        self.connected: list[str] = []
+        self.addresses = [[PUBLIC]]
+        self.port = port
+        self.authority = str(folder / "certificate.pem")
+
+    def resolve(self, host: str) -> list[str]:
+        self.asked.append(host)
+        return self.addresses[min(len(self.asked), len(self.addresses)) - 1]
+
+    def connect(self, address: str, seconds: float) -> socket.socket:
+        self.connected.append(address)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=seconds)
+
+    def tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self.authority)
+
+    @property
+    def network(self) -> Network:
+        return Network(self.resolve, self.connect, self.tls)
+
+
+def certificate(folder: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+        .sign(key, SHA256())
+    )
+    (folder / "certificate.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "key.pem").write_bytes(key.private_bytes(*plain))
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Site]:
+    certificate(folder)
+    site: Site
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            site.hosts.append(self.headers["host"])
+            document = site.documents.get(self.path)
+            body = document if isinstance(document, bytes) else json.dumps(document).encode()
+            self.send_response(site.status if self.path in site.documents else 404)
+            for header, value in {**site.headers, "content-length": str(len(body))}.items():
+                self.send_header(header, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_arguments: object) -> None:
+            """Say nothing."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_arguments: object) -> None:
+            """Say nothing: a client that refuses the certificate closes the connection."""
+
+        def get_request(self) -> tuple[Any, Any]:
+            connected, address = super().get_request()
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
+            return context.wrap_socket(connected, server_side=True), address
+
+    server = Server(("127.0.0.1", 0), Handler)
+    site = Site(folder, server.server_port)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture(name="site")
+def running_site(tmp_path: Path) -> Iterator[Site]:
+    with serving(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture(name="world")
+def running_world(site: Site) -> Iterator[World]:
+    with worlds.running(network=site.network) as running:
+        yield running
+
+
+def refused(world: World, client_id: str = CLIENT) -> bool:
+    answer = world.browser().get(world.asked(client_id))
+    assert answer.status in {200, 400}
+    return answer.status == 400
+
+
+def test_a_host_signs_in_by_its_metadata_document(world: World, site: Site) -> None:
+    page = world.browser().get(world.asked(CLIENT))
+    assert HOST in page.body
+    assert world.tokens(CLIENT)["access_token"]
+    assert set(site.hosts) == {HOST}
+
+
+def test_a_document_stays_in_memory_for_some_minutes(world: World, site: Site) -> None:
+    world.stay_warm()
+    world.tokens(CLIENT)
+    assert len(site.hosts) == 1
+    world.clock.advance(301)
+    world.browser().get(world.asked(CLIENT))
+    assert len(site.hosts) == 2
+
+
+def test_a_failure_stays_in_memory_too(world: World, site: Site) -> None:
+    world.stay_warm()
+    site.documents.clear()
+    assert refused(world)
+    assert refused(world)
+    assert len(site.hosts) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"client_id": "https://desk.example/other.json"},
+        {"client_id": None},
+        {"redirect_uris": ["https://evil.example/callback"]},
+        {"token_endpoint_auth_method": "client_secret_basic"},
+        {"client_secret": "shared"},
+        {"redirect_uris": None},
+    ],
+)
+def test_a_document_of_another_client_is_refused(world: World, site: Site, changed: dict[str, Any]) -> None:
+    site.documents["/oauth/client.json"] = {**DOCUMENT, **changed}
+    assert refused(world)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://desk.example/oauth/client.json",
+        "https://desk.example:9001/oauth/client.json",
+        "https://desk.example:80/oauth/client.json",
+        "https://desk.example",
+        "https://desk.example/oauth/client.json#x",
+        "https://user:password@desk.example/oauth/client.json",
+        "https://93.184.216.34/oauth/client.json",
+        "https://[2606:4700::1111]/oauth/client.json",
+        "https://2130706433/oauth/client.json",
+        "https://0x7f000001/oauth/client.json",
+        "https://localhost/oauth/client.json",
+        "https://DESK.example/oauth/client.json",
+        "https://desk.example\\@evil.example/oauth/client.json",
+        "https://desk.example/" + "x" * 600,
+    ],
+)
+def test_a_url_that_is_not_plain_https_is_not_fetched(world: World, site: Site, url: str) -> None:
+    site.documents["/oauth/client.json"] = {**DOCUMENT, "client_id": url}
+    assert refused(world, url)
+    assert not site.connected
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        ["169.254.169.254"],
+        ["127.0.0.1"],
+        ["::ffff:127.0.0.1"],
+        ["64:ff9b::a9fe:a9fe"],
+        ["10.0.0.1"],
+        [PUBLIC, "10.0.0.1"],
+        [],
+    ],
+)
+def test_a_host_with_an_address_that_is_not_public_is_not_fetched_from(
+    world: World, site: Site, addresses: list[str]
+) -> None:
+    site.addresses = [addresses]
+    assert refused(world)
+    assert not site.connected
+
+
+def test_a_name_that_resolves_to_another_address_a_moment_later_changes_nothing(world: World, site: Site) -> None:
+    site.addresses = [[PUBLIC], ["127.0.0.1"]]
+    assert not refused(world)
+    assert site.asked == [HOST]
+    assert site.connected == [PUBLIC]
+
+
+def test_a_redirect_is_not_followed(world: World, site: Site) -> None:
+    site.status, site.headers["location"] = 302, "http://169.254.169.254/latest/meta-data/"
+    assert refused(world)
+    assert len(site.connected) == 1
+
+
+def test_a_document_over_five_kilobytes_is_refused(world: World, site: Site) -> None:
+    site.documents["/oauth/client.json"] = {**DOCUMENT, "more": "x" * 5200}
+    assert refused(world)
+
+
+@pytest.mark.parametrize("media", ["text/html", "text/plain", ""])
+def test_a_document_that_is_not_json_is_refused(world: World, site: Site, media: str) -> None:
+    site.headers["content-type"] = media
+    assert refused(world)
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{", b"", b"\xff", b"[" * 4000])
+def test_a_document_that_is_no_object_is_refused(world: World, site: Site, body: bytes) -> None:
+    site.documents["/oauth/client.json"] = body
+    assert refused(world)
+
+
+def test_a_site_without_the_hosts_certificate_is_refused(world: World, site: Site) -> None:
+    url = "https://other.example/oauth/client.json"
+    site.documents["/oauth/client.json"] = {**DOCUMENT, "client_id": url}
+    assert refused(world, url)
+    assert not site.hosts
+
+
+def test_proxies_of_the_environment_are_not_used(world: World, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("https_proxy", "HTTPS_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert not refused(world)
+    assert site.connected == [PUBLIC]
+
+
+def test_a_host_that_does_not_answer_is_given_three_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(safe_fetch, "SECONDS", 0.1)
+    never = Event()
+
+    def resolve(_host: str) -> list[str]:
+        never.wait(30)
+        return [PUBLIC]
+
+    with pytest.raises(NoAnswer):
+        safe_fetch.fetch(CLIENT, Network(resolve))
+    never.set()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def connect(_address: str, seconds: float) -> socket.socket:
+            return socket.create_connection(listening.getsockname(), seconds)
+
+        with pytest.raises(NoAnswer):
+            safe_fetch.fetch(CLIENT, Network(lambda _host: [PUBLIC], connect))
+
+
+def test_one_address_cannot_make_the_front_fetch_without_end(world: World, site: Site) -> None:
+    world.stay_warm()
+    statuses = [world.browser().get(world.asked(f"https://desk.example/{number}")).status for number in range(200)]
+    assert len(site.connected) == 10
+    assert statuses.count(503) == 190
+    assert world.browser("203.0.113.9").get(world.asked(CLIENT)).status == 200
+
+
+def test_a_client_with_a_document_may_sign_with_the_keys_at_its_url(world: World, site: Site) -> None:
+    signer, keys = Signer("ES256"), f"https://{HOST}/keys.json"
+    signed = {"token_endpoint_auth_method": "private_key_jwt", "jwks_uri": keys}
+    site.documents |= {"/oauth/client.json": {**DOCUMENT, **signed}, "/keys.json": signer.jwks}
+    code = world.code(CLIENT).told["code"]
+    assert world.redeem(CLIENT, code).status == 401
+    assert world.redeem(CLIENT, code, **assertion(Signer("ES256"), world, CLIENT)).status == 401
+    assert world.redeem(CLIENT, code, **assertion(signer, world, CLIENT)).status == 200
+    site.addresses = [["10.0.0.1"]]
+    assert world.redeem(CLIENT, code, **assertion(signer, world, CLIENT)).status == 401
+
+
+def test_metadata_documents_can_be_off(site: Site) -> None:
+    with worlds.running({"MCP_OAUTH_CLIENT_DOCUMENTS": "off"}, network=site.network) as world:
+        assert refused(world)
+        document = world.send("GET", "/.well-known/oauth-authorization-server").json
+        assert document["client_id_metadata_document_supported"] is False
+    assert not site.connected
+
+
+def test_the_site_of_a_document_can_be_blocked(world: World) -> None:
+    for blocked in (CLIENT, HOST):
+        with worlds.applied({"MCP_OAUTH_BLOCKED_CLIENTS": blocked}):
+            assert refused(world)
+    assert not refused(world)

@@ -1,0 +1,239 @@
+"""Clients register, and nothing is stored: the id is the sealed metadata. The operator can end and block them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from tests.oauth import world as worlds
+from tests.oauth.signing import Signer
+from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, World
+
+DAYS = 24 * 3600
+STRANGER = "https://evil.example/callback"
+
+
+def refused(world: World, metadata: object) -> tuple[int, str]:
+    answer = world.send("POST", "/register", body=metadata)
+    return answer.status, answer.json["error"]
+
+
+def test_a_registration_is_answered_as_rfc_7591_says(world: World) -> None:
+    client = world.register(HOST_REDIRECT, LOOPBACK_REDIRECT, application_type="web", logo_uri="https://x.example/i")
+    assert client["client_id"].startswith("ks1.")
+    assert client["redirect_uris"] == [HOST_REDIRECT, LOOPBACK_REDIRECT]
+    assert client["token_endpoint_auth_method"] == "none"  # noqa: S105
+    assert client["response_types"] == ["code"]
+    assert client["client_id_issued_at"] == int(world.clock())
+    assert "client_secret" not in client
+    assert "logo_uri" not in client
+
+
+def test_two_registrations_of_the_same_metadata_are_two_clients(world: World) -> None:
+    assert world.register()["client_id"] != world.register()["client_id"]
+
+
+def test_a_registration_does_not_ask_kms_each_time(world: World) -> None:
+    world.stay_warm()
+    for _ in range(20):
+        world.register()
+    assert len(world.kms.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "redirect",
+    [
+        "http://host.example/callback",
+        "http://192.168.0.1/callback",
+        "https://host.example/#fragment",
+        "https://user@host.example/callback",
+        "https://host.example\\@evil.example/callback",
+        "https:///callback",
+        "https://",
+        "//host.example/callback",
+        "/callback",
+        "javascript:/alert(1)",
+        "data:/text/html,x",
+        "file:///etc/passwd",
+        "vbscript:/x",
+        "intent:/x",
+        "https://host.example/<script>",
+        "https://host.example/ callback",
+        "https://host.example/\ncallback",
+        "https://host.examplé/callback",
+        'https://*.example/callback*"',
+        "https://host.example/" + "x" * 600,
+        "",
+    ],
+)
+def test_a_redirect_that_could_lead_elsewhere_cannot_be_registered(world: World, redirect: str) -> None:
+    assert refused(world, {"redirect_uris": [redirect]}) == (400, "invalid_redirect_uri")
+
+
+@pytest.mark.parametrize(
+    "redirect",
+    ["http://[::1]/cb", "http://localhost", "http://localhost?x=1", "vscode://vscode.mcp/cb", "com.example.app:/cb"],
+)
+def test_a_redirect_to_an_application_can_be_registered(world: World, redirect: str) -> None:
+    assert world.register(redirect)["redirect_uris"] == [redirect]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "error"),
+    [
+        ([], "invalid_client_metadata"),
+        ({}, "invalid_redirect_uri"),
+        ({"redirect_uris": []}, "invalid_redirect_uri"),
+        ({"redirect_uris": "https://host.example/cb"}, "invalid_redirect_uri"),
+        ({"redirect_uris": [1]}, "invalid_redirect_uri"),
+        ({"redirect_uris": [f"https://host.example/{n}" for n in range(11)]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["https://host.example/" + "x" * 450] * 3}, "invalid_redirect_uri"),
+        (
+            {"redirect_uris": [HOST_REDIRECT], "token_endpoint_auth_method": "tls_client_auth"},
+            "invalid_client_metadata",
+        ),
+        ({"redirect_uris": [HOST_REDIRECT], "grant_types": ["implicit"]}, "invalid_client_metadata"),
+        ({"redirect_uris": [HOST_REDIRECT], "response_types": ["token"]}, "invalid_client_metadata"),
+        (
+            {"redirect_uris": [HOST_REDIRECT], "token_endpoint_auth_method": "private_key_jwt"},
+            "invalid_client_metadata",
+        ),
+        (
+            {
+                "redirect_uris": [HOST_REDIRECT],
+                "token_endpoint_auth_method": "private_key_jwt",
+                "jwks_uri": "https://x.example/\u00e9",
+            },
+            "invalid_client_metadata",
+        ),
+        ("{", "invalid_client_metadata"),
+        ('{"redirect_uris": [], "redirect_uris": []}', "invalid_client_metadata"),
+    ],
+)
+def test_metadata_that_is_no_clients_is_refused(world: World, metadata: object, error: str) -> None:
+    assert refused(world, metadata) == (400, error)
+
+
+def test_a_registration_that_is_too_large_is_refused(world: World) -> None:
+    assert world.send("POST", "/register", body="x" * 20_000).status == 413
+
+
+def test_the_largest_registration_fits_into_an_address(world: World) -> None:
+    redirects = [f"https://host.example/{n}{'x' * 95}" for n in range(10)]
+    keys = {"keys": [{"kty": "EC", "x": "x" * 1160}]}
+    method = "private_key_jwt"
+    client = world.register(*redirects, client_name="\U0001f600" * 200, token_endpoint_auth_method=method, jwks=keys)
+    assert len(client["client_id"]) < 6144
+    asked = world.asked(client["client_id"], redirect_uri=redirects[9], state='"' * 1536)
+    assert world.browser().get(asked).status == 200
+
+
+def test_a_client_id_expires(world: World) -> None:
+    client = world.register()["client_id"]
+    world.clock.advance(179 * DAYS)
+    assert world.browser().get(world.asked(client)).status == 200
+    world.clock.advance(2 * DAYS)
+    assert world.browser().get(world.asked(client)).status == 400
+    assert world.redeem(client, "ks1.A").json["error"] == "invalid_client"
+
+
+def test_another_generation_of_clients_ends_registrations_and_nothing_else(world: World) -> None:
+    client = world.register()["client_id"]
+    with worlds.applied({"MCP_OAUTH_CLIENT_GENERATION": "2"}):
+        assert world.browser().get(world.asked(client)).status == 400
+        assert world.redeem(client, "ks1.A").status == 401
+        assert world.tokens(world.register()["client_id"])["access_token"]
+    assert world.browser().get(world.asked(client)).status == 200
+
+
+def test_one_client_can_be_blocked_by_its_name_in_the_log(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "mcp_functions")
+    client, other = world.register()["client_id"], world.register()["client_id"]
+    token = world.tokens(client)["refresh_token"]
+    caplog.clear()
+    world.browser().get(world.asked(client))
+    (record,) = (each for each in caplog.records if each.name == "mcp_functions")
+    with worlds.applied({"MCP_OAUTH_BLOCKED_CLIENTS": vars(record)["flow"]}):
+        assert world.browser().get(world.asked(client)).status == 400
+        assert world.refresh(client, token).json["error"] == "invalid_client"
+        assert world.browser().get(world.asked(other)).status == 200
+
+
+def test_the_host_of_a_redirect_can_be_blocked(world: World) -> None:
+    client, other = world.register(STRANGER)["client_id"], world.register()["client_id"]
+    with worlds.applied({"MCP_OAUTH_BLOCKED_HOSTS": "evil.example, worse.example"}):
+        assert world.browser().get(world.asked(client, redirect_uri=STRANGER)).status == 400
+        assert refused(world, {"redirect_uris": ["https://EVIL.example/x"]}) == (400, "invalid_redirect_uri")
+        assert world.browser().get(world.asked(other)).status == 200
+
+
+def test_registration_can_be_off() -> None:
+    clients = json.dumps([{"client_id": "desk", "client_name": "Desk", "redirect_uris": [HOST_REDIRECT]}])
+    with worlds.running({"MCP_OAUTH_REGISTRATION": "off", "MCP_OAUTH_CLIENTS": clients}) as world:
+        assert world.send("POST", "/register", body={"redirect_uris": [HOST_REDIRECT]}).status == 404
+        document = world.send("GET", "/.well-known/oauth-authorization-server").json
+        assert "registration_endpoint" not in document
+        assert world.tokens("desk")["access_token"]
+        assert world.browser().get(world.asked("desk", redirect_uri=STRANGER)).status == 400
+
+
+def test_a_pre_registered_client_may_have_a_secret_that_the_template_does_not_show() -> None:
+    hashed = hashlib.sha256(b"their-own-secret").hexdigest()
+    known = {"client_id": "desk", "redirect_uris": [HOST_REDIRECT], "client_secret_sha256": hashed}
+    clients = json.dumps([{**known, "token_endpoint_auth_method": "client_secret_post"}])
+    with worlds.running({"MCP_OAUTH_CLIENTS": clients}) as world:
+        code = world.code("desk").told["code"]
+        assert world.redeem("desk", code, client_secret="another").status == 401  # noqa: S106
+        assert world.redeem("desk", code, client_secret="their-own-secret").status == 200  # noqa: S106
+
+
+def assertion(signer: Signer, world: World, client_id: str, **changed: Any) -> dict[str, str]:  # noqa: ANN401
+    claims = {"iss": client_id, "sub": client_id, "aud": URL, "exp": int(world.clock()) + 300, "jti": "1", **changed}
+    kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+    return {"client_assertion": signer.sign(claims), "client_assertion_type": kind}
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
+def test_a_client_may_sign_with_a_key_of_its_own(world: World, algorithm: str) -> None:
+    signer = Signer(algorithm)
+    client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)["client_id"]  # noqa: S106
+    code = world.code(client).told["code"]
+    for changed in (
+        {"aud": "https://other.example"},
+        {"iss": "somebody"},
+        {"sub": "somebody"},
+        {"exp": int(world.clock()) - 61},
+        {"exp": int(world.clock()) + 3600},
+        {"exp": None},
+    ):
+        assert (
+            world.redeem(client, code, **assertion(signer, world, client, **changed)).json["error"] == "invalid_client"
+        )
+    stranger = Signer(algorithm)
+    assert world.redeem(client, code, **assertion(stranger, world, client)).status == 401
+    assert world.redeem(client, code).status == 401
+    assert world.redeem(client, code, **assertion(signer, world, client, aud=[f"{URL}/token"])).status == 200
+
+
+@pytest.mark.parametrize(
+    "token", ["", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "eyJhbGciOiJIUzI1NiJ9.e30.AAAA", "x" * 20_000]
+)
+def test_an_assertion_that_nobody_signed_is_refused(world: World, token: str) -> None:
+    client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=Signer("ES256").jwks)["client_id"]  # noqa: S106
+    assert world.redeem(client, "ks1.A", client_assertion=token).json["error"] == "invalid_client"
+
+
+def test_a_symmetric_signature_with_the_public_key_is_refused(world: World) -> None:
+    signer = Signer("RS256")
+    client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)["client_id"]  # noqa: S106
+    forged = signer.confused({"iss": client, "sub": client, "aud": URL, "exp": int(world.clock()) + 60})
+    assert world.redeem(client, "ks1.A", client_assertion=forged).status == 401
+
+
+@pytest.mark.parametrize("client_id", [None, "", "desk", "ks1.", "ks1.AAAA", "x" * 5000, "http://host.example/client"])
+def test_a_client_that_nobody_knows_is_refused(world: World, client_id: str | None) -> None:
+    answer = world.post("/token", {"grant_type": "authorization_code", "client_id": client_id, "resource": RESOURCE})
+    assert (answer.status, answer.json["error"]) == (401, "invalid_client")

@@ -1,0 +1,147 @@
+"""Clients find the front by its metadata, and its routes answer what they should and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
+
+from tests.oauth import world as worlds
+from tests.oauth.world import RESOURCE, SCOPES, URL, World
+
+WELL_KNOWN = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
+
+
+@pytest.mark.parametrize("path", WELL_KNOWN)
+def test_the_metadata_is_that_of_an_authorization_server(world: World, path: str) -> None:
+    answer = world.send("GET", path)
+    assert answer.status == 200
+    found = answer.json
+    assert found["issuer"] == URL
+    for name in ("authorize", "token", "register", "revoke"):
+        assert f"{URL}/{name}" in found.values()
+    assert found["code_challenge_methods_supported"] == ["S256"]
+    assert found["authorization_response_iss_parameter_supported"] is True
+    assert found["client_id_metadata_document_supported"] is True
+    assert found["scopes_supported"] == SCOPES.split()
+    assert found["protected_resources"] == [RESOURCE]
+    assert found["response_types_supported"] == ["code"]
+    assert "none" in found["token_endpoint_auth_methods_supported"]
+
+
+def test_the_official_client_reads_the_metadata_the_registration_and_the_tokens(world: World) -> None:
+    OAuthMetadata.model_validate(world.send("GET", WELL_KNOWN[0]).json)
+    client = world.register("https://host.example/callback", "http://localhost:3000/callback")
+    OAuthClientInformationFull.model_validate(client)
+    OAuthToken.model_validate(world.tokens(client["client_id"]))
+
+
+def test_an_issuer_with_a_path_has_its_metadata_where_both_specifications_say() -> None:
+    with worlds.running({"MCP_OAUTH_URL": f"{URL}/sign-in"}) as world:
+        paths = (WELL_KNOWN[0] + "/sign-in", WELL_KNOWN[1] + "/sign-in", "/sign-in" + WELL_KNOWN[1])
+        assert {world.send("GET", path).json["issuer"] for path in paths} == {f"{URL}/sign-in"}
+        assert world.send("GET", WELL_KNOWN[0]).status == 404
+        client = world.send("POST", "/sign-in/register", body={"redirect_uris": ["https://host.example/cb"]})
+        assert client.status == 201
+        page = world.browser().get(
+            "/sign-in" + world.asked(client.json["client_id"], redirect_uri="https://host.example/cb")
+        )
+        assert f'action="{URL}/sign-in/authorize"' in page.body
+
+
+def test_the_front_has_no_key_because_it_signs_nothing(world: World) -> None:
+    url = world.send("GET", WELL_KNOWN[1]).json["jwks_uri"]
+    assert world.send("GET", url.removeprefix(URL)).json == {"keys": []}
+
+
+@pytest.mark.parametrize("path", ["/", "/login", "/token/", "/.well-known/other", "/mcp", "/AUTHORIZE"])
+def test_any_other_path_is_not_found(world: World, path: str) -> None:
+    assert world.send("GET", path).status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", "/token", "POST"),
+        ("GET", "/register", "POST"),
+        ("GET", "/revoke", "POST"),
+        ("POST", "/callback", "GET"),
+        ("PUT", "/authorize", "GET, POST"),
+        ("DELETE", "/register", "POST"),
+    ],
+)
+def test_any_other_method_is_refused(world: World, method: str, path: str, allowed: str) -> None:
+    answer = world.send(method, path)
+    assert (answer.status, answer.headers["allow"]) == (405, allowed)
+
+
+def test_pages_of_any_site_may_call_the_endpoints_of_hosts_without_cookies(world: World) -> None:
+    for path in ("/token", "/register", "/revoke", WELL_KNOWN[0]):
+        answer = world.send("OPTIONS", path, headers={"origin": "https://host.example"})
+        assert answer.status == 204
+        assert answer.headers["access-control-allow-origin"] == "*"
+        assert "access-control-allow-credentials" not in answer.headers
+
+
+@pytest.mark.parametrize("path", ["/authorize", "/callback"])
+def test_no_page_of_another_site_may_read_what_a_browser_is_shown(world: World, path: str) -> None:
+    assert world.send("OPTIONS", path, headers={"origin": "https://host.example"}).status == 405
+    answer = world.send("GET", path, headers={"origin": "https://host.example"})
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_no_response_but_a_document_is_stored_and_each_is_read_as_what_it_is(world: World) -> None:
+    client = world.register()["client_id"]
+    browser = world.browser()
+    answers = [
+        world.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]}),
+        browser.get(world.asked(client)),
+        world.redeem(client, "ks1.A"),
+        browser.get("/callback"),
+        world.send("GET", "/nothing"),
+    ]
+    for answer in answers:
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["strict-transport-security"]
+        assert answer.headers["referrer-policy"] in {"no-referrer", "same-origin"}
+    assert world.send("GET", WELL_KNOWN[0]).headers["cache-control"] == "public, max-age=300"
+
+
+def test_a_crash_tells_nothing(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    def crash(_operation: str) -> Exception:
+        raise BaseException("planted-secret")  # noqa: EM101, TRY002 - whatever a library may raise
+
+    world.kms.weather = crash
+    answer = world.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]})
+    assert (answer.status, answer.json["error"]) == (500, "server_error")
+    assert "planted" not in answer.body + caplog.text
+
+
+def test_a_front_without_its_settings_answers_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("MCP_OAUTH_CLIENT_ID", "MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_KMS_KEYS"):
+        caplog.clear()
+        with worlds.applied({name: None}):
+            assert world.send("GET", WELL_KNOWN[0]).status == 500
+        assert name in caplog.text
+    wrong = {
+        "MCP_OAUTH_URL": "http://mcp.example",
+        "MCP_OAUTH_CLIENTS": "{}}",
+        "MCP_OAUTH_REGISTRATION": "yes",
+        "MCP_OAUTH_RESOURCE_PARAMETER": "aud",
+        "MCP_AUTH_MODE": "jwt",
+    }
+    for name, value in wrong.items():
+        with worlds.applied({name: value}):
+            assert world.send("GET", WELL_KNOWN[0]).status == 500
+
+
+def test_the_line_of_a_request_names_the_endpoint_and_no_value(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "mcp_functions")
+    client = world.register()["client_id"]
+    world.code(client, state="planted-unspeakable-state")
+    lines = [vars(record) for record in caplog.records if record.name == "mcp_functions"]
+    assert [line["method"] for line in lines] == ["register", "authorize", "authorize", "callback"]
+    assert {line["outcome"] for line in lines} == {"complete"}
+    assert client not in str(lines)

@@ -1,0 +1,101 @@
+"""Forged values cost little, and those who sent them."""
+
+from __future__ import annotations
+
+import base64
+import os
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_functions.seal.data_keys import kek_hint
+from tests.oauth.world import HOST_REDIRECT, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.oauth.world import Browser
+
+TIMES = 10_000
+ATTACKER = "203.0.113.66"
+
+
+def forged(world: World) -> str:
+    """Make a value that only KMS can tell from a good one: its wrapped key is noise, and its header is right."""
+    head = struct.pack(">BBI4sH", 1, 1, int(world.clock()), kek_hint(world.wrapping[0].id), 184)
+    return "ks1." + base64.urlsafe_b64encode(head + os.urandom(184 + 24 + 32 + 90)).rstrip(b"=").decode()
+
+
+def ids(world: World, attacker: Browser, _client: str) -> int:
+    return attacker.get(world.asked(forged(world))).status
+
+
+def consents(world: World, attacker: Browser, _client: str) -> int:
+    return attacker.post("/authorize", {"request": forged(world), "decision": "allow"}).status
+
+
+def states(world: World, attacker: Browser, _client: str) -> int:
+    return attacker.get(f"/callback?code=c&state={forged(world)}").status
+
+
+def codes(world: World, _attacker: Browser, client: str) -> int:
+    form = {"grant_type": "authorization_code", "client_id": client, "code": forged(world)}
+    return world.send("POST", "/token", form={**form, "redirect_uri": HOST_REDIRECT}, address=ATTACKER).status
+
+
+def refresh_tokens(world: World, _attacker: Browser, client: str) -> int:
+    form = {"grant_type": "refresh_token", "client_id": client, "refresh_token": forged(world)}
+    return world.send("POST", "/token", form=form, address=ATTACKER).status
+
+
+@pytest.mark.parametrize("send", [ids, consents, states, codes, refresh_tokens])
+def test_ten_thousand_forged_values_of_one_address_ask_kms_a_few_times_and_stop_nobody(
+    world: World, send: Callable[[World, Browser, str], int]
+) -> None:
+    world.stay_warm()
+    client, attacker = world.register()["client_id"], world.browser(ATTACKER)
+    attacker.get(world.asked(client))
+    before = len(world.kms.calls)
+    statuses = {send(world, attacker, client) for _ in range(TIMES)}
+    assert statuses <= {400, 401, 503}
+    assert len(world.kms.calls) - before < 10
+    assert world.tokens(client)["access_token"]
+
+
+def test_a_customers_many_addresses_have_one_budget(world: World) -> None:
+    world.stay_warm()
+    before = len(world.kms.calls)
+    for number in range(200):
+        browser = world.browser(f"2001:db8:1:2::{number:x}")
+        browser.get(world.asked(forged(world)))
+    assert len(world.kms.calls) - before < 10
+
+
+def test_values_of_other_containers_cost_one_call_for_each_of_their_keys(world: World) -> None:
+    client = world.register()["client_id"]
+    pages = [world.asked(client) for _ in range(50)]
+    world.stay_warm()
+    before = world.kms.count("Decrypt")
+    for page in pages:
+        assert world.browser().get(page).status == 200
+    assert world.kms.count("Decrypt") - before == 1
+
+
+def test_a_value_that_was_changed_asks_kms_for_nothing_that_is_known(world: World) -> None:
+    world.stay_warm()
+    client = world.register()["client_id"]
+    before = len(world.kms.calls)
+    for at in range(len(client) - 40, len(client)):
+        changed = client[:at] + ("A" if client[at] != "A" else "B") + client[at + 1 :]
+        assert world.browser(ATTACKER).get(world.asked(changed)).status == 400
+    assert len(world.kms.calls) == before
+
+
+def test_while_kms_does_not_answer_a_browser_sees_a_page_and_a_host_an_error(world: World) -> None:
+    world.kms.weather = lambda _operation: OSError("down")
+    page = world.browser().get(world.asked(forged(world)))
+    assert page.status == 503
+    assert page.headers["content-type"].startswith("text/html")
+    answer = world.send("POST", "/register", body={"redirect_uris": [HOST_REDIRECT]})
+    assert (answer.status, answer.json["error"]) == (503, "temporarily_unavailable")

@@ -1,0 +1,33 @@
+"""sign-in.md says what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mcp_functions.oauth import settings as front_settings
+from mcp_functions.oauth.browsers import MAX_REMEMBERED
+from mcp_functions.oauth.sealed_values import PURPOSES
+from mcp_functions.settings import OAUTH_VARIABLES
+
+ROOM = Path(front_settings.__file__).parent
+OF_ALL_FUNCTIONS = {"MCP_OAUTH_URL", "MCP_OAUTH_BINDING", "MCP_OAUTH_SCOPE_PREFIX"}
+PAGE = (ROOM / "sign-in.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_every_purpose_with_its_lifetime_and_its_length() -> None:
+    rows = re.findall(r"^\| `(ks1/oauth-\w+)` \| .* \| (\d+) \| (\d+) \|$", PAGE, re.MULTILINE)
+    assert rows == [(each.label.decode(), str(each.seconds), str(each.max_chars)) for each in PURPOSES]
+    assert f"at most {MAX_REMEMBERED} names" in PAGE
+
+
+def test_the_page_names_every_variable_that_the_front_reads() -> None:
+    code = (ROOM / "settings.py").read_text(encoding="utf-8")
+    read = {*re.findall(r'"(MCP_OAUTH_\w+)"', code), *OAUTH_VARIABLES, *OF_ALL_FUNCTIONS}
+    assert read == set(re.findall(r"`(MCP_OAUTH_\w+)`", PAGE))
+
+
+def test_the_page_names_every_route() -> None:
+    source = (ROOM / "front.py").read_text(encoding="utf-8") + (ROOM / "discovery.py").read_text(encoding="utf-8")
+    for path in {*re.findall(r'"(/[a-z][\w.-]+)"', source), *re.findall(r'"(/\.well-known/[\w.-]+)"', source)}:
+        assert path in PAGE, path

@@ -1,0 +1,282 @@
+"""What the provider answers is checked before a host gets any of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+import pytest
+
+from mcp_functions.local.issuer import Behaviour, Issuer
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback, json_response
+from tests.oauth import world as worlds
+from tests.oauth.world import CLIENT_AT_PROVIDER, RESOURCE, SECRET, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from tests.support.strict_kms import Clock
+
+ARN = "arn:aws:secretsmanager:eu-west-1:111122223333:secret:provider-AbCdEf"
+
+
+class Changed:
+    """A provider whose JSON answers a test changes. It remembers what it was asked."""
+
+    def __init__(self, real: Issuer, change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
+        self.real, self._change = real, change
+        self.asked: list[HttpRequest] = []
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        self.asked.append(request)
+        answer = self.real.answer(request)
+        path = request.target.partition("?")[0]
+        if not answer.body.startswith(b"{"):
+            return answer
+        changed = self._change(path, json.loads(answer.body))
+        status = changed.pop("status", answer.status)
+        return json_response(status, changed)
+
+
+def provider_with(
+    change: Callable[[str, dict[str, Any], Issuer], None], **changes: str
+) -> AbstractContextManager[World]:
+    """Run a world whose provider answers otherwise: `change` may alter each answer."""
+    made: list[Issuer] = []
+
+    def make(url: str, clock: Clock) -> Changed:
+        known = {CLIENT_AT_PROVIDER: ("https://mcp.example/callback",)}
+        made.append(Issuer(url, RESOURCE, now=clock, behaviour=Behaviour(clients=known)))
+
+        def changed(path: str, answer: dict[str, Any]) -> dict[str, Any]:
+            change(path, answer, made[0])
+            return answer
+
+        return Changed(made[0], changed)
+
+    return worlds.running(changes, make=make)
+
+
+def signing_in(world: World) -> tuple[int, str]:
+    """Sign in up to the token; return the status and the error."""
+    client = world.register()["client_id"]
+    answer = world.redeem(client, code_of(world, client))
+    return answer.status, answer.json.get("error", "")
+
+
+def code_of(world: World, client: str) -> str:
+    """Return a code. The browser goes to the provider as it runs, which may not be the world's own."""
+    browser = world.browser()
+    to = browser.allow(browser.get(world.asked(client))).location
+    answer = world.issuer.answer(HttpRequest("GET", to.removeprefix(world.provider.url), (), None))
+    return browser.get(dict(answer.headers)["location"]).told["code"]
+
+
+ID_TOKENS: dict[str, Callable[[Issuer], str | None]] = {
+    "of another sign-in": lambda issuer: issuer.token(aud=CLIENT_AT_PROVIDER, nonce="another"),
+    "without a nonce": lambda issuer: issuer.token(aud=CLIENT_AT_PROVIDER),
+    "unreadable": lambda _issuer: "a.b.c",
+    "of another key": lambda issuer: Issuer(issuer.url, RESOURCE).token(aud=CLIENT_AT_PROVIDER),
+}
+
+
+@pytest.mark.parametrize("kind", ID_TOKENS)
+def test_a_sign_in_needs_the_id_token_of_the_very_sign_in(kind: str) -> None:
+    def change(path: str, answer: dict[str, Any], issuer: Issuer) -> None:
+        if path == "/token":
+            answer["id_token"] = ID_TOKENS[kind](issuer)
+
+    with provider_with(change) as world:
+        assert signing_in(world) == (400, "invalid_grant")
+
+
+@pytest.mark.parametrize(
+    "changed", [{"aud": "another"}, {"iss": "https://evil.example"}, {"exp": 1}, {"aud": [CLIENT_AT_PROVIDER, "other"]}]
+)
+def test_an_id_token_for_somebody_else_is_refused(changed: dict[str, object]) -> None:
+    def change(path: str, answer: dict[str, Any], issuer: Issuer) -> None:
+        if path == "/token" and "id_token" in answer:
+            nonce = worlds.claims(answer["id_token"])["nonce"]
+            answer["id_token"] = issuer.token(**{"aud": CLIENT_AT_PROVIDER, "nonce": nonce, **changed})
+
+    with provider_with(change) as world:
+        assert signing_in(world) == (400, "invalid_grant")
+
+
+ACCESS_TOKENS: dict[str, Callable[[Issuer, str], str]] = {
+    "opaque": lambda _issuer, _id_token: "opaque",
+    "the ID token": lambda _issuer, id_token: id_token,
+    "of another audience": lambda issuer, _id_token: issuer.token(aud="https://other.example/mcp"),
+    "of another issuer": lambda issuer, _id_token: issuer.token(iss="https://other.example"),
+    "without a subject": lambda issuer, _id_token: issuer.token(sub=None),
+    "without audience and client": lambda issuer, _id_token: issuer.token(aud=None, client_id=None),
+    "of another client, without audience": lambda issuer, _id_token: issuer.token(aud=None, client_id="another"),
+}
+
+
+@pytest.mark.parametrize("kind", ACCESS_TOKENS)
+def test_a_provider_whose_tokens_are_not_bound_to_this_server_is_refused(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def change(path: str, answer: dict[str, Any], issuer: Issuer) -> None:
+        if path == "/token":
+            answer["access_token"] = ACCESS_TOKENS[kind](issuer, answer["id_token"])
+
+    with provider_with(change) as world:
+        assert signing_in(world) == (500, "server_error")
+    assert "provider:" in caplog.text
+
+
+def test_a_provider_that_names_the_client_alone_is_bound_by_it() -> None:
+    behaviour = Behaviour(claims={"aud": None})
+    changes = {"MCP_OAUTH_BINDING": "client_id", "MCP_JWT_AUDIENCE": CLIENT_AT_PROVIDER}
+    with worlds.running(changes, behaviour=behaviour) as world:
+        assert (
+            worlds.claims(world.tokens(world.register()["client_id"])["access_token"])["client_id"]
+            == CLIENT_AT_PROVIDER
+        )
+    other = Behaviour(claims={"aud": "api://shared", "client_id": None, "cid": "another"})
+    with worlds.running({**changes, "MCP_JWT_AUDIENCE": "api://shared"}, behaviour=other) as world:
+        assert signing_in(world) == (500, "server_error")
+    own = Behaviour(claims={"aud": "api://shared", "client_id": None, "cid": CLIENT_AT_PROVIDER})
+    with worlds.running({**changes, "MCP_JWT_AUDIENCE": "api://shared"}, behaviour=own) as world:
+        assert world.tokens(world.register()["client_id"])["access_token"]
+
+
+def test_a_binding_to_anything_else_is_a_misconfiguration(caplog: pytest.LogCaptureFixture) -> None:
+    with worlds.running({"MCP_OAUTH_BINDING": "none"}) as world:
+        answer = world.send("GET", "/.well-known/oauth-authorization-server")
+    assert answer.status == 500
+    assert "MCP_OAUTH" not in answer.body
+    assert "MCP_OAUTH_BINDING must be" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"issuer": "https://evil.example"},
+        {"token_endpoint": "http://evil.example/token"},
+        {"authorization_endpoint": None},
+        {"jwks_uri": "ftp://127.0.0.1/keys"},
+    ],
+)
+def test_metadata_of_a_provider_that_cannot_be_trusted_stops_the_sign_in(changed: dict[str, Any]) -> None:
+    def change(path: str, answer: dict[str, Any], _issuer: Issuer) -> None:
+        if path.endswith("openid-configuration"):
+            answer |= changed
+
+    with provider_with(change) as world:
+        browser = world.browser()
+        answer = browser.allow(browser.get(world.asked(world.register()["client_id"])))
+        assert answer.status == 500
+        assert not answer.location
+
+
+@pytest.mark.parametrize(
+    ("answered", "expected"),
+    [
+        ({"status": 400, "error": "invalid_grant"}, (400, "invalid_grant")),
+        ({"status": 400, "error": "invalid_request"}, (400, "invalid_grant")),
+        ({"status": 401, "error": "invalid_client"}, (500, "server_error")),
+        ({"status": 400, "error": "planted-secret"}, (500, "server_error")),
+        ({"status": 503}, (503, "temporarily_unavailable")),
+        ({"status": 429}, (503, "temporarily_unavailable")),
+    ],
+)
+def test_an_error_of_the_provider_is_told_without_its_words(
+    answered: dict[str, Any], expected: tuple[int, str]
+) -> None:
+    def change(path: str, answer: dict[str, Any], _issuer: Issuer) -> None:
+        if path == "/token":
+            answer.clear()
+            answer |= answered
+
+    with provider_with(change) as world:
+        assert signing_in(world) == expected
+
+
+def test_a_provider_that_does_not_answer_leaves_the_code_valid(world: World) -> None:
+    client = world.register()["client_id"]
+    code = world.code(client).told["code"]
+    with worlds.applied({"MCP_JWT_ISSUER": "http://127.0.0.1:9"}):
+        answer = world.redeem(client, code)
+    assert (answer.status, answer.json["error"]) == (503, "temporarily_unavailable")
+    assert answer.headers["retry-after"]
+    assert world.redeem(client, code).status == 200
+
+
+def test_a_provider_that_cannot_revoke_is_told_to_the_client() -> None:
+    def change(path: str, answer: dict[str, Any], _issuer: Issuer) -> None:
+        if path.endswith("openid-configuration"):
+            del answer["revocation_endpoint"]
+
+    with provider_with(change) as world:
+        client = world.register()["client_id"]
+        token = world.redeem(client, code_of(world, client)).json["refresh_token"]
+        assert world.revoke(client, token).json["error"] == "unsupported_token_type"
+
+
+class Secrets:
+    """Secrets Manager: one secret, and who asked for it."""
+
+    def __init__(self, secret: str) -> None:
+        self.secret, self.asked = secret, 0
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        self.asked += 1
+        assert request.header("x-amz-target") == "secretsmanager.GetSecretValue"
+        if json.loads(request.body or b"{}") != {"SecretId": ARN}:
+            return json_response(400, {"__type": "ResourceNotFoundException"})
+        return json_response(200, {"SecretString": self.secret})
+
+
+@pytest.fixture
+def secrets() -> Iterator[tuple[Secrets, str]]:
+    with Loopback(max_body=4096) as loopback:
+        held = Secrets(json.dumps({"client_secret": SECRET}))
+        loopback.start(held.answer)
+        yield held, loopback.url
+
+
+def test_the_fronts_own_secret_comes_from_secrets_manager(secrets: tuple[Secrets, str]) -> None:
+    held, url = secrets
+    changes = {"MCP_OAUTH_SECRET_ARN": ARN, "AWS_ENDPOINT_URL_SECRETSMANAGER": url}
+    with worlds.running(changes, secret=SECRET) as world:
+        world.stay_warm()
+        client = world.register()["client_id"]
+        tokens = world.tokens(client)
+        world.refresh(client, tokens["refresh_token"])
+        assert held.asked == 1
+        held.secret = "planted-unspeakable-wrong"  # noqa: S105
+        world.clock.advance(301)
+        assert signing_in(world) == (500, "server_error")
+        held.secret = SECRET
+        assert signing_in(world) == (200, "")
+
+
+def test_a_secret_that_does_not_exist_is_a_misconfiguration(
+    secrets: tuple[Secrets, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    changes = {"MCP_OAUTH_SECRET_ARN": f"{ARN}X", "AWS_ENDPOINT_URL_SECRETSMANAGER": secrets[1]}
+    with worlds.running(changes, secret=SECRET) as world:
+        assert signing_in(world) == (500, "server_error")
+    assert "secretsmanager:ResourceNotFoundException" in caplog.text
+
+
+def test_the_front_shows_the_provider_its_own_verifier_and_never_the_hosts() -> None:
+    doubles: list[Changed] = []
+
+    def make(url: str, clock: Clock) -> Changed:
+        known = {CLIENT_AT_PROVIDER: ("https://mcp.example/callback",)}
+        issuer = Issuer(url, RESOURCE, now=clock, behaviour=Behaviour(clients=known))
+        doubles.append(Changed(issuer, lambda _path, answer: answer))
+        return doubles[0]
+
+    with worlds.running(make=make) as world:
+        assert signing_in(world) == (200, "")
+    asked = [dict(parse_qsl((request.body or b"").decode())) for request in doubles[0].asked]
+    (redeemed,) = (form for form in asked if form.get("grant_type") == "authorization_code")
+    assert redeemed["code_verifier"] != worlds.VERIFIER
+    assert redeemed["client_id"] == CLIENT_AT_PROVIDER

@@ -1,0 +1,70 @@
+"""A sign-in as a conversation: a host, a browser and a provider. Each request reaches a process with empty memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.oauth import world as worlds
+from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, claims
+
+if TYPE_CHECKING:
+    from tests.oauth.world import World
+
+
+def test_a_host_registers_signs_in_and_gets_the_providers_token(world: World) -> None:
+    client = world.register()["client_id"]
+    tokens = world.tokens(client)
+    told = claims(tokens["access_token"])
+    assert told["iss"] == world.provider.url
+    assert (told["sub"], told["aud"]) == ("ann", RESOURCE)
+    assert (tokens["token_type"], tokens["scope"]) == ("Bearer", "items.read")
+    assert set(tokens) == {"access_token", "token_type", "expires_in", "scope", "refresh_token"}
+
+
+def test_the_redirect_to_the_host_has_its_state_and_the_fronts_issuer(world: World) -> None:
+    answer = world.code(world.register()["client_id"])
+    assert answer.location.startswith(f"{HOST_REDIRECT}?code=ks1.")
+    assert answer.told["state"] == "host-state"
+    assert answer.told["iss"] == URL
+
+
+def test_a_refreshed_token_is_another_and_the_old_refresh_token_is_spent(world: World) -> None:
+    client = world.register()["client_id"]
+    first = world.tokens(client)
+    second = world.refresh(client, first["refresh_token"])
+    assert second.status == 200
+    assert second.json["access_token"] != first["access_token"]
+    assert world.refresh(client, first["refresh_token"]).json["error"] == "invalid_grant"
+    assert world.refresh(client, second.json["refresh_token"]).status == 200
+
+
+def test_without_configured_urls_the_front_and_the_server_are_at_the_domain_of_the_request() -> None:
+    with worlds.running({"MCP_OAUTH_URL": "", "MCP_RESOURCE_URL": ""}) as world:
+        document = world.send("GET", "/.well-known/oauth-authorization-server").json
+        assert (document["issuer"], document["protected_resources"]) == (URL, [RESOURCE])
+        told = claims(world.tokens(world.register()["client_id"])["access_token"])
+        assert (told["sub"], told["aud"]) == ("ann", RESOURCE)
+        page = world.browser().get(world.asked(world.register()["client_id"]))
+        assert all(cookie.startswith("__Host-") for cookie in page.cookies)
+        assert page.cookies
+
+
+def test_a_program_on_this_machine_signs_in_at_any_port(world: World) -> None:
+    client = world.register(LOOPBACK_REDIRECT)["client_id"]
+    redirect = LOOPBACK_REDIRECT.replace("3000", "51234")
+    assert claims(world.tokens(client, redirect_uri=redirect)["access_token"])["sub"] == "ann"
+
+
+def test_two_people_on_one_host_get_tokens_of_their_own(world: World) -> None:
+    client = world.register()["client_id"]
+    people = [claims(world.tokens(client, person)["access_token"])["sub"] for person in ("ann", "ben")]
+    assert people == ["ann", "ben"]
+
+
+def test_one_person_on_two_hosts_is_one_subject(world: World) -> None:
+    hosts = [world.register()["client_id"], world.register(LOOPBACK_REDIRECT)["client_id"]]
+    first = world.tokens(hosts[0])
+    second = world.tokens(hosts[1], redirect_uri=LOOPBACK_REDIRECT)
+    subjects = {(claims(each["access_token"])["iss"], claims(each["access_token"])["sub"]) for each in (first, second)}
+    assert len(subjects) == 1
+    assert world.refresh(hosts[0], second["refresh_token"]).json["error"] == "invalid_grant"
