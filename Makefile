@@ -64,11 +64,14 @@ check: .venv/.dev ## linter, formatter, types, import order
 
 # `checkov` knows what people forget. The template is linted twice, because each linter misses what only the other form shows.
 .PHONY: lint
-lint: .venv-sam/.sam .venv-lint/.lint ## cfn-lint on template.yaml and on what it becomes, checkov on the latter
+lint: .venv/.dev .venv-sam/.sam .venv-lint/.lint ## cfn-lint on template.yaml, as delivered and with oauth, and on what it becomes; checkov on the latter
 	@mkdir -p .aws-sam
-	AWS_DEFAULT_REGION=us-east-1 .venv-sam/bin/python scripts/translate.py template.yaml > .aws-sam/translated.json
-	.venv-sam/bin/cfn-lint template.yaml .aws-sam/translated.json
-	.venv-lint/bin/checkov --config-file .checkov.yaml --file .aws-sam/translated.json
+	cp template.yaml .aws-sam/ && cd .aws-sam && $(CURDIR)/.venv/bin/python -m mcp_functions auth oauth
+	for each in template .aws-sam/template; do \
+	  AWS_DEFAULT_REGION=us-east-1 .venv-sam/bin/python scripts/translate.py $$each.yaml > .aws-sam/translated.json && \
+	  .venv-sam/bin/cfn-lint $$each.yaml .aws-sam/translated.json && \
+	  .venv-lint/bin/checkov --config-file .checkov.yaml --file .aws-sam/translated.json || exit 1; \
+	done
 
 .PHONY: conformance
 conformance: .venv/.dev ## the official MCP suite, strictly, in both placements (needs Node.js and npm)

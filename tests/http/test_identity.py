@@ -55,6 +55,14 @@ def test_a_token_names_issuer_subject_and_client() -> None:
     assert of({"jwt": {"claims": CLAIMS}}, "jwt") == Principal("https://id.example", "ann", "app")
 
 
+def test_behind_the_front_a_scope_loses_the_prefix_that_the_provider_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cognito writes the resource server's identifier before each scope, and Entra ID writes nothing."""
+    monkeypatch.setitem(FRONT, "MCP_OAUTH_SCOPE_PREFIX", "https://mcp.example/mcp/")
+    token = {"jwt": {"claims": {**CLAIMS, "scope": "openid https://mcp.example/mcp/work:write work:read"}}}
+    assert caller(token, "oauth").scopes == {"openid", "work:write", "work:read"}
+    assert caller(token, "jwt").scopes == {"openid", "https://mcp.example/mcp/work:write", "work:read"}
+
+
 def test_behind_the_front_a_token_names_issuer_and_subject() -> None:
     """Every host has a token of one client, the front's: a person may go on from another device."""
     assert of({"jwt": {"claims": CLAIMS}}, "oauth") == Principal("https://id.example", "ann", "")

@@ -74,6 +74,8 @@ def test_behind_the_front_clients_are_sent_to_the_front(
         monkeypatch.setenv(name, value)
     expected = {**DOCUMENT, "authorization_servers": ["https://mcp.example"]}
     assert json.loads(get(function, PATHS[1])["body"]) == expected
+    monkeypatch.setenv("MCP_OAUTH_URL", "")  # the front shares the API, and so the origin
+    assert json.loads(get(function.fresh(), PATHS[1])["body"]) == expected
     event = {**wire.event(wire.message("tools/list")), "requestContext": {"http": {"method": "POST"}}}
     claims = {"iss": "https://id.example", "sub": "ann", "aud": "another", "exp": "1e12"}
     event["requestContext"]["authorizer"] = {"jwt": {"claims": claims}}

@@ -11,7 +11,7 @@ import pytest
 from mcp_functions.local import checks, command, template
 from mcp_functions.local.auth import set_auth
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.scaffold import files
+from mcp_functions.local.scaffold import blocks, files, samples
 from mcp_functions.settings import AUTH_MODES
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_lines_of_ones_own_stay_and_so_do_comments(project: checks.Project) -> N
     assert kept - changed == {
         "        EnableIamAuthorizer: true",
         "        DefaultAuthorizer: AWS_IAM",
-        "        MCP_AUTH_MODE: iam # who may call; written by: mcp-functions auth iam|jwt|none",
+        "        MCP_AUTH_MODE: iam # who may call; written by: mcp-functions auth iam|jwt|oauth|none",
     }
     assert checks.complaints(replace(project, template=template.parse(set_auth(own, "jwt")))) == []
 
@@ -81,4 +81,23 @@ def test_the_command_rewrites_the_template_of_this_folder(
     assert command.run(["auth", "jwt"]) == 0
     assert "a token of JwtIssuer" in capsys.readouterr().out
     assert path.read_text(encoding="utf-8") == set_auth(TEXT, "jwt")
-    assert command.run(["auth", "oauth"]) == 2
+    assert command.run(["auth", "basic"]) == 2
+
+
+def test_oauth_writes_the_function_of_the_front_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "template.yaml").write_text(OF_A_PROJECT, encoding="utf-8")
+    assert command.run(["auth", "oauth"]) == 0
+    app = tmp_path / "functions/oauth/app.py"
+    assert app.read_text(encoding="utf-8") == (ROOT / "functions/oauth/app.py").read_text(encoding="utf-8")
+    app.write_text("# mine\n", encoding="utf-8")
+    assert command.run(["auth", "oauth"]) == 0
+    assert app.read_text(encoding="utf-8") == "# mine\n"
+    assert command.run(["auth", "iam"]) == 0
+    assert (tmp_path / "template.yaml").read_text(encoding="utf-8") == OF_A_PROJECT
+
+
+def test_a_function_that_is_added_later_outlives_another_mode(project: checks.Project) -> None:
+    text = set_auth(TEXT, "oauth")
+    grown = blocks.added(text, samples.sample("tool", "later"), replace(project, template=template.parse(text)))
+    assert "\n  Later:" in set_auth(grown, "iam")

@@ -120,7 +120,7 @@ def test_a_crash_tells_nothing(world: World, caplog: pytest.LogCaptureFixture) -
 
 
 def test_a_front_without_its_settings_answers_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    for name in ("MCP_OAUTH_URL", "MCP_OAUTH_CLIENT_ID", "MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_KMS_KEYS"):
+    for name in ("MCP_OAUTH_CLIENT_ID", "MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_KMS_KEYS"):
         caplog.clear()
         with worlds.applied({name: None}):
             assert world.send("GET", WELL_KNOWN[0]).status == 500

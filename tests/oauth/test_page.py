@@ -11,6 +11,7 @@ from mcp_functions.oauth.sealed_values import PURPOSES
 from mcp_functions.settings import OAUTH_VARIABLES
 
 ROOM = Path(front_settings.__file__).parent
+OF_ALL_FUNCTIONS = {"MCP_OAUTH_URL", "MCP_OAUTH_BINDING", "MCP_OAUTH_SCOPE_PREFIX"}
 PAGE = (ROOM / "sign-in.md").read_text(encoding="utf-8")
 
 
@@ -22,8 +23,8 @@ def test_the_page_has_every_purpose_with_its_lifetime_and_its_length() -> None:
 
 def test_the_page_names_every_variable_that_the_front_reads() -> None:
     code = (ROOM / "settings.py").read_text(encoding="utf-8")
-    read = {*re.findall(r'"(MCP_OAUTH_\w+)"', code), *OAUTH_VARIABLES, "MCP_OAUTH_BINDING"}
-    assert read == set(re.findall(r"`(MCP_OAUTH_\w+)`", PAGE)) | {"MCP_OAUTH_URL"}
+    read = {*re.findall(r'"(MCP_OAUTH_\w+)"', code), *OAUTH_VARIABLES, *OF_ALL_FUNCTIONS}
+    assert read == set(re.findall(r"`(MCP_OAUTH_\w+)`", PAGE))
 
 
 def test_the_page_names_every_route() -> None:

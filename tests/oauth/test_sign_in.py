@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.oauth import world as worlds
 from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, claims
 
 if TYPE_CHECKING:
@@ -35,6 +36,17 @@ def test_a_refreshed_token_is_another_and_the_old_refresh_token_is_spent(world: 
     assert second.json["access_token"] != first["access_token"]
     assert world.refresh(client, first["refresh_token"]).json["error"] == "invalid_grant"
     assert world.refresh(client, second.json["refresh_token"]).status == 200
+
+
+def test_without_configured_urls_the_front_and_the_server_are_at_the_domain_of_the_request() -> None:
+    with worlds.running({"MCP_OAUTH_URL": "", "MCP_RESOURCE_URL": ""}) as world:
+        document = world.send("GET", "/.well-known/oauth-authorization-server").json
+        assert (document["issuer"], document["protected_resources"]) == (URL, [RESOURCE])
+        told = claims(world.tokens(world.register()["client_id"])["access_token"])
+        assert (told["sub"], told["aud"]) == ("ann", RESOURCE)
+        page = world.browser().get(world.asked(world.register()["client_id"]))
+        assert all(cookie.startswith("__Host-") for cookie in page.cookies)
+        assert page.cookies
 
 
 def test_a_program_on_this_machine_signs_in_at_any_port(world: World) -> None:

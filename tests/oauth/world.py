@@ -171,7 +171,11 @@ class World:
             "rawPath": parts.path,
             "rawQueryString": parts.query,
             "headers": {name.replace("_", "-"): value for name, value in sent.items()},
-            "requestContext": {"http": {"method": method, "sourceIp": address}, "requestId": "id="},
+            "requestContext": {
+                "domainName": "mcp.example",
+                "http": {"method": method, "sourceIp": address},
+                "requestId": "id=",
+            },
             "isBase64Encoded": form is not None,
             **({"cookies": [f"{name}={value}" for name, value in cookies.items()]} if cookies else {}),
             **({"body": text} if text else {}),
@@ -270,7 +274,7 @@ def running(
     arn = kms.create_key()
     with ExitStack() as stack:
         loopback = stack.enter_context(Loopback(max_body=local_issuer.MAX_REQUEST))
-        known = {CLIENT_AT_PROVIDER: (f"{changes.get('MCP_OAUTH_URL', URL)}/callback",)}
+        known = {CLIENT_AT_PROVIDER: (f"{changes.get('MCP_OAUTH_URL') or URL}/callback",)}
         own = behaviour or Behaviour()
         own = Behaviour(known, {CLIENT_AT_PROVIDER: secret} if secret else {}, own.rotates, own.asks, own.claims)
         provider = Issuer(loopback.url, RESOURCE, now=clock, behaviour=own)
@@ -292,4 +296,4 @@ def running(
         }
         stack.enter_context(applied(variables))
         wrapping = [KmsKey(arn, lambda: kms)]
-        yield World(provider, doubled, kms, clock, wrapping, network, changes.get("MCP_OAUTH_URL", URL))
+        yield World(provider, doubled, kms, clock, wrapping, network, changes.get("MCP_OAUTH_URL") or URL)

@@ -80,6 +80,8 @@ class Resolved:
         match written:
             case {"Fn::Equals": [left, right]}:
                 return bool(self.value(left) == self.value(right))
+            case {"Fn::And": list(all_of)}:
+                return all(self._decided(one) for one in all_of)
             case {"Fn::Not": [one]}:
                 return not self._decided(one)
             case {"Condition": str(name)}:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mcp_functions.local.lambdas.functions import SIGN_IN
 from tests.package.conftest import BUCKET
 from tests.package.stack import ACCOUNT, NAME, REGION, Stack, policy
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tests.package.stack import Json
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
+FOLDERS = sorted({path.parent.name for path in (ROOT / "functions").glob("*/app.py")} - {SIGN_IN})
 BASIC = "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"  # to write logs
 
 # Of an HTTP API and of asynchronous invocations moto's CloudFormation knows nothing: these are looked at in the

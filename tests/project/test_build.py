@@ -18,10 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mcp_functions.local.lambdas.functions import SIGN_IN
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
+# that are deployed: the sign-in front is, with AuthMode oauth
+FOLDERS = sorted(path.parent for path in (ROOT / "functions").glob("*/app.py") if path.parent.name != SIGN_IN)
 SAM_BIN = ROOT / ".venv-sam" / "bin"
 PACKAGE = ROOT / "layers" / "shared" / "mcp_functions"
 DEVELOPERS_ONLY = {"__main__.py", "attack", "local", "testing"}
@@ -101,7 +105,7 @@ def test_the_linter_finds_an_unknown_runtime_in_the_translated_template(translat
 def test_only_resources_of_the_template_are_deployed(translated: Path) -> None:
     resources: dict[str, Any] = json.loads(translated.read_text(encoding="utf-8"))["Resources"]
     kinds = [resource["Type"] for resource in resources.values()]
-    functions, workers = len(list((ROOT / "functions").glob("*/app.py"))), 1
+    functions, workers = len(FOLDERS), 1
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "AWS::ApiGatewayV2::Api": 1,
         "AWS::ApiGatewayV2::Stage": 1,
@@ -125,9 +129,7 @@ def test_only_resources_of_the_template_are_deployed(translated: Path) -> None:
 # ---- What was built
 
 
-@pytest.mark.parametrize(
-    "source", sorted(path.parent for path in (ROOT / "functions").glob("*/app.py")), ids=lambda folder: folder.name
-)
+@pytest.mark.parametrize("source", FOLDERS, ids=lambda folder: folder.name)
 def test_a_function_is_its_folder_and_nothing_else(source: Path, built: Path) -> None:
     logical_id = "".join(word.capitalize() for word in source.name.split("_"))
     assert sources(built / logical_id) == sources(source)
@@ -233,9 +235,7 @@ def _runtimes() -> Iterator[str]:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the default layer is built for x86_64")
-@pytest.mark.parametrize(
-    "source", sorted(path.parent for path in (ROOT / "functions").glob("*/app.py")), ids=lambda folder: folder.name
-)
+@pytest.mark.parametrize("source", FOLDERS, ids=lambda folder: folder.name)
 def test_a_function_loads_from_its_layers_alone(source: Path, built: Path) -> None:
     runtime = next(_runtimes(), None)
     if runtime is None:

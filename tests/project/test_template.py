@@ -23,8 +23,10 @@ from packaging.requirements import Requirement
 from mcp_functions import settings
 from mcp_functions.aws import endpoints as aws_endpoints
 from mcp_functions.local import catalog as catalogs
-from mcp_functions.local import checks
+from mcp_functions.local import checks, template
+from mcp_functions.local.auth import set_auth
 from mcp_functions.local.checks.statements import KEY, MAY_KEEP, MAY_SEAL
+from mcp_functions.local.lambdas.functions import SIGN_IN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -241,6 +243,37 @@ def test_a_function_that_the_catalog_forgot_is_named(project: Project) -> None:
     ]
 
 
+def test_the_front_is_deployed_with_oauth_alone(project: Project) -> None:
+    """Its folder is there in every mode, and offers nothing that a catalog could list."""
+    assert SIGN_IN in project.folders - project.functions.keys() - project.offering
+    text = set_auth((ROOT / "template.yaml").read_text(encoding="utf-8"), "oauth")
+    oauth = replace(project, template=template.parse(text))
+    assert checks.complaints(oauth) == []
+
+
+ALONE = "the sign-in front is for MCP_AUTH_MODE oauth alone, and needed there"
+EVENT = "Oauth.Events.Token"
+SLIPS_OF_SIGN_IN: list[tuple[str, object, str]] = [
+    ("Oauth", ABSENT, ALONE),
+    ("Globals.Environment.Variables.MCP_AUTH_MODE", "jwt", ALONE),
+    ("Oauth.Policies", ABSENT, "functions/oauth needs MaySeal"),
+    ("Oauth.Tags", ABSENT, "Oauth must have Tags: mcp-function: oauth"),
+    (EVENT, ABSENT, "Oauth has no route: add an event of type HttpApi with ANY /token"),
+    (f"{EVENT}.Properties.Auth", ABSENT, "Oauth has other open routes than oauth"),
+    (f"{EVENT}.Properties.Path", "/mcp/x", "the route ANY /mcp/x of Oauth must have no Auth"),
+    ("HttpApi.Auth.DefaultAuthorizer", ABSENT, "the API enforces none, but functions believe"),
+]
+
+
+@pytest.mark.parametrize(("where", "instead", "complaint"), SLIPS_OF_SIGN_IN, ids=lambda x: str(x)[:40])
+def test_a_slip_in_the_template_with_a_front_is_named(
+    where: str, instead: object, complaint: str, project: Project
+) -> None:
+    text = set_auth((ROOT / "template.yaml").read_text(encoding="utf-8"), "oauth")
+    complaints = checks.complaints(replace(project, template=_slip(template.parse(text), where, instead)))
+    assert any(complaint in line for line in complaints), complaints
+
+
 def test_the_catalog_is_fresh(project: Project) -> None:
     generated = catalogs.generate(FUNCTIONS)
     stale = "functions/mcp/catalog.json is stale: run make catalog"
@@ -296,6 +329,7 @@ def test_a_parameter_that_costs_money_states_its_price(project: Project) -> None
         "AlarmTopic",
         "BankSecret",
         "BlobBucket",
+        "JwtIssuer",
         "LogDays",
     }
     assert "1 USD a month" in project.template["Description"]

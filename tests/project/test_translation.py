@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.local.auth import METADATA, set_auth
+from mcp_functions.local.auth import set_auth
+from mcp_functions.local.lambdas.functions import SIGN_IN
+from mcp_functions.local.open_routes import METADATA, SIGN_IN_ROUTES
 from tests.package.stack import Resolved
 from tests.project.test_build import SAM_BIN, TRANSLATE, run
 
@@ -21,13 +23,16 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
+FOLDERS = sorted({path.parent.name for path in (ROOT / "functions").glob("*/app.py")} - {SIGN_IN})
 TEXT = (ROOT / "template.yaml").read_text(encoding="utf-8")
 CLOSED = {f"ANY /mcp/{folder}" for folder in FOLDERS if folder != "mcp"} | {"ANY /mcp"}
-SCHEMES: dict[AuthMode, Any] = {"iam": [{"AWS_IAM": []}], "jwt": [{"jwt": []}], "none": None}
+SCHEMES: dict[AuthMode, Any] = {"iam": [{"AWS_IAM": []}], "jwt": [{"jwt": []}], "oauth": [{"jwt": []}], "none": None}
+WITH_TOKENS = {"OPTIONS /mcp", f"ANY {METADATA}", f"ANY {METADATA}/mcp"}
+OF_SIGN_IN = {f"ANY {path}" for path in SIGN_IN_ROUTES.values()}
 OPEN: dict[AuthMode, set[str]] = {
     "iam": {"OPTIONS /mcp"},
-    "jwt": {"OPTIONS /mcp", f"ANY {METADATA}", f"ANY {METADATA}/mcp"},
+    "jwt": WITH_TOKENS,
+    "oauth": WITH_TOKENS | OF_SIGN_IN,
     "none": set(),
 }
 
@@ -72,6 +77,67 @@ def test_tokens_are_of_the_issuer_and_the_audience_of_the_deployment(translated:
     authorizer = schemes["jwt"]["x-amazon-apigateway-authorizer"]
     assert authorizer["jwtConfiguration"] == {"audience": {"Ref": "JwtAudience"}, "issuer": {"Ref": "JwtIssuer"}}
     assert (authorizer["type"], authorizer["identitySource"]) == ("jwt", "$request.header.Authorization")
+
+
+def test_only_oauth_deploys_the_front_and_it_costs_nothing_elsewhere(translated: dict[AuthMode, Json]) -> None:
+    added = {name: one["Type"] for name, one in translated["oauth"]["Resources"].items()}
+    for mode in ("iam", "none"):
+        for name in translated[mode]["Resources"]:
+            added.pop(name, None)
+    assert {kind for name, kind in added.items() if not name.startswith(("Oauth", "UserPool"))} == {
+        "AWS::Lambda::Permission"  # of the metadata's routes
+    }
+    assert "Oauth" not in translated["jwt"]["Resources"]
+    assert translated["jwt"]["Conditions"].keys() == translated["iam"]["Conditions"].keys()
+
+
+def test_the_front_has_a_throttle_and_a_concurrency_of_its_own(translated: dict[AuthMode, Json]) -> None:
+    deployed = _deployed(translated["oauth"], SignInsPerSecond="3", SignInBurst="4", SignInConcurrency="5")
+    (stage,) = [one for one in deployed.values() if one["Type"] == "AWS::ApiGatewayV2::Stage"]
+    limits = {"ThrottlingRateLimit": "3", "ThrottlingBurstLimit": "4"}
+    assert stage["Properties"]["RouteSettings"] == dict.fromkeys(OF_SIGN_IN, limits)
+    assert deployed["Oauth"]["Properties"]["ReservedConcurrentExecutions"] == "5"
+    assert "ReservedConcurrentExecutions" not in deployed["Mcp"]["Properties"]
+
+
+ARN = "arn:aws:secretsmanager:eu-west-1:111122223333:secret:provider"
+URL = "https://m.example/mcp"
+
+
+def test_the_front_reads_one_secret(translated: dict[AuthMode, Json]) -> None:
+    def readable(**parameters: str) -> list[Any]:
+        role = _deployed(translated["oauth"], **parameters)["OauthRole"]["Properties"]
+        statements = [one for policy in role.get("Policies", []) for one in policy["PolicyDocument"]["Statement"]]
+        assert {one["Action"] for one in statements} <= {"secretsmanager:GetSecretValue"}
+        return [one["Resource"] for one in statements]
+
+    assert readable() == []
+    assert readable(SignInSecret=ARN) == [ARN]
+    assert readable(JwtIssuer="new", ResourceUrl=URL) == [{"Ref": "UserPoolClientSecret"}]
+
+
+def test_new_makes_a_pool_whose_tokens_are_for_the_url_of_the_server(translated: dict[AuthMode, Json]) -> None:
+    given = _deployed(translated["oauth"], JwtIssuer="https://id.example", JwtAudience="us", SignInClientId="front")
+    assert not [name for name in given if name.startswith("UserPool")]
+    variables = given["Mcp"]["Properties"]["Environment"]["Variables"]
+    assert (variables["MCP_OAUTH_CLIENT_ID"], variables["MCP_JWT_ISSUER"]) == ("front", "https://id.example")
+
+    made = _deployed(translated["oauth"], JwtIssuer="new", ResourceUrl=URL)
+    issuer = {"Fn::GetAtt": ["UserPool", "ProviderURL"]}
+    schemes = made["HttpApi"]["Properties"]["Body"]["components"]["securitySchemes"]
+    authorizer = schemes["jwt"]["x-amazon-apigateway-authorizer"]
+    assert authorizer["jwtConfiguration"] == {"audience": [URL], "issuer": issuer}
+    variables = made["Mcp"]["Properties"]["Environment"]["Variables"]
+    assert (variables["MCP_JWT_ISSUER"], variables["MCP_JWT_AUDIENCE"]) == (issuer, URL)
+    assert (variables["MCP_OAUTH_CLIENT_ID"], variables["MCP_OAUTH_BINDING"]) == ({"Ref": "UserPoolClient"}, "aud")
+    client = made["UserPoolClient"]["Properties"]
+    assert client["AccessTokenValidity"] == 15
+    assert client["RefreshTokenRotation"]["Feature"] == "ENABLED"
+    assert client["EnableTokenRevocation"] is True
+    assert made["UserPoolResourceServer"]["Properties"]["Identifier"] == URL
+    assert made["UserPoolClientSecret"]["Properties"]["SecretString"] == {
+        "Fn::GetAtt": ["UserPoolClient", "ClientSecret"]
+    }
 
 
 def test_routes_and_the_endpoint_invoke_the_newest_code(translated: dict[AuthMode, Json]) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
 AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "oauth": "oauth", "none": "none"}
 JWT_VARIABLES = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE")
-OAUTH_VARIABLES = ("MCP_OAUTH_URL", "MCP_OAUTH_CLIENT_ID")
+OAUTH_VARIABLES = ("MCP_OAUTH_CLIENT_ID",)
 TokenBinding: TypeAlias = Literal["aud", "client_id"]  # the claim that binds an access token to this server
 TOKEN_BINDINGS: dict[str, TokenBinding] = {"aud": "aud", "client_id": "client_id"}
 # RFC 9728, 2: an https URL without a fragment. Lower case, because clients compare it; http only on loopback.
@@ -53,9 +53,10 @@ class Settings(NamedTuple):
     jwt_issuer: str = ""
     jwt_audiences: tuple[str, ...] = ()
     resource_url: str = ""  # empty: the domain of each request, and /mcp
-    oauth_url: str = ""  # of the sign-in front, the issuer that hosts see
+    oauth_url: str = ""  # of the sign-in front, the issuer that hosts see; empty: the origin of the resource
     oauth_client_id: str = ""  # the front's own id at the provider, which no other application uses
     oauth_binding: TokenBinding = "aud"
+    oauth_scope_prefix: str = ""  # that the provider writes before each scope of this server
     scopes_supported: tuple[str, ...] = ()
     scope_hierarchy: Hierarchy = {}  # noqa: RUF012 - never changed
     allowed_origins: frozenset[str] = frozenset()
@@ -140,6 +141,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         oauth_url=environ.get("MCP_OAUTH_URL", "").rstrip("/"),
         oauth_client_id=environ.get("MCP_OAUTH_CLIENT_ID", ""),
         oauth_binding=_binding(environ.get("MCP_OAUTH_BINDING", "aud")),
+        oauth_scope_prefix=environ.get("MCP_OAUTH_SCOPE_PREFIX", ""),
         scopes_supported=tuple(environ.get("MCP_SCOPES_SUPPORTED", "").replace(",", " ").split()),
         scope_hierarchy=_hierarchy(environ.get("MCP_SCOPE_HIERARCHY", "")),
         allowed_origins=frozenset(_items(environ.get("MCP_ALLOWED_ORIGINS", ""))),
@@ -170,7 +172,8 @@ def _check_jwt(environ: Mapping[str, str], auth_mode: str) -> None:
     if resource_url and not re.fullmatch(RESOURCE_URL, resource_url):
         message = "MCP_RESOURCE_URL must be the URL that clients connect to: https, its host in lower case, no query"
         raise Misconfigured(message)
-    if auth_mode == "oauth" and not re.fullmatch(RESOURCE_URL, environ["MCP_OAUTH_URL"]):
+    oauth_url = environ.get("MCP_OAUTH_URL", "")
+    if auth_mode == "oauth" and oauth_url and not re.fullmatch(RESOURCE_URL, oauth_url):
         message = "MCP_OAUTH_URL must be the URL of the sign-in front: https, its host in lower case, no query"
         raise Misconfigured(message)
 

@@ -40,7 +40,7 @@ def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Setti
         raise Unauthorized(reason, metadata.challenge(settings, context, error="invalid_token"))
     # With `oauth`, all hosts of a person share the front's client at the provider: it identifies no host.
     client = "" if settings.auth_mode == "oauth" else _client(claims)
-    return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims))
+    return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims, settings))
 
 
 def permit(name: str, needed: Sequence[str], request: Request, settings: Settings) -> None:
@@ -119,9 +119,10 @@ def _expiry(claims: Mapping[str, Any]) -> float:
         return 0.0
 
 
-def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
+def _scopes(claims: Mapping[str, Any], settings: Settings) -> frozenset[str]:
     claim = claims["scope"] if "scope" in claims else claims.get("scp")  # Okta and Entra ID use scp
-    return frozenset(scope for entry in _list(claim) for scope in entry.split())
+    prefix = settings.oauth_scope_prefix if settings.auth_mode == "oauth" else ""  # Cognito's is in the claim too
+    return frozenset(scope.removeprefix(prefix) for entry in _list(claim) for scope in entry.split())
 
 
 def _list(claim: object) -> list[str]:

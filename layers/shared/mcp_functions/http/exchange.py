@@ -101,8 +101,8 @@ class HttpExchange:
         if http.method != "GET":
             return self._method_not_allowed("GET")
         notes.method = "metadata"
-        resource = metadata.resource_url(endpoint.settings, http.context)
-        return responses.json(http, 200, {"resource": resource, **document})
+        addresses = metadata.addresses(endpoint.settings, http.context)
+        return responses.json(http, 200, {**addresses, **document})
 
     def _for_earlier_revision(self, endpoint: Endpoint) -> Response | None:
         """Let a client of an earlier revision be answered; None for a message of this revision."""

@@ -21,7 +21,7 @@ DEFAULT_PATH = f"/{ENDPOINT}"
 
 
 def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the metadata under both paths at which clients look for it, without the resource.
+    """Return the metadata under both paths at which clients look for it, without the addresses.
 
     There is none if callers need no token.
 
@@ -30,10 +30,7 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
     """
     if not settings.takes_tokens:
         return {}
-    # With `oauth`, clients sign in at the front: it registers them, which few providers do.
-    server = settings.oauth_url if settings.auth_mode == "oauth" else settings.jwt_issuer
     document: dict[str, Any] = {
-        "authorization_servers": [server],
         "bearer_methods_supported": ["header"],
         "resource_name": settings.server_name,
     }
@@ -42,6 +39,34 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
         document["scopes_supported"] = supported
     path = _split(settings.resource_url or DEFAULT_PATH).path.rstrip("/")
     return dict.fromkeys((ROOT, ROOT + path), document)
+
+
+def addresses(settings: Settings, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the addresses in the metadata: of this server, and of where clients sign in.
+
+    With `oauth` that is the front, because it registers clients, and few providers do.
+
+    Args:
+        settings: of the deployment.
+        context: `requestContext`.
+
+    """
+    server = front_url(settings, context) if settings.auth_mode == "oauth" else settings.jwt_issuer
+    return {"resource": resource_url(settings, context), "authorization_servers": [server]}
+
+
+def front_url(settings: Settings, context: Mapping[str, Any]) -> str:
+    """Return the URL of the sign-in front: as configured, or the origin of this server, whose API it shares.
+
+    Args:
+        settings: of the deployment.
+        context: `requestContext`.
+
+    """
+    if settings.oauth_url:
+        return settings.oauth_url
+    url = _split(resource_url(settings, context))
+    return f"{url.scheme}://{url.netloc}"
 
 
 def resource_url(settings: Settings, context: Mapping[str, Any]) -> str:

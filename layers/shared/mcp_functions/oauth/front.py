@@ -14,6 +14,7 @@ from mcp_functions.oauth.client_secret import ClientSecret
 from mcp_functions.oauth.clients import Clients
 from mcp_functions.oauth.failures import PAGES
 from mcp_functions.oauth.provider import Provider
+from mcp_functions.oauth.provider_api import ProviderApi
 from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
 from mcp_functions.protocol.errors import Busy
@@ -52,6 +53,14 @@ class Parts(NamedTuple):
     provider: Provider
     now: Callable[[], float]
 
+    def at(self, context: Mapping[str, Any]) -> Parts:
+        """Return the parts for the domain that a request called; they share what is kept in memory."""
+        settings = self.settings.at(context)
+        if settings is self.settings:
+            return self
+        browsers, provider = Browsers(settings, self.values), self.provider.at(settings)
+        return self._replace(settings=settings, browsers=browsers, provider=provider)
+
     @property
     def origin(self) -> str:
         """The origin of the front's pages."""
@@ -71,9 +80,8 @@ class Front:
     """Answers the requests of one deployment."""
 
     def __init__(self, parts: Parts) -> None:
-        """Take the parts; the documents are written once."""
+        """Take the parts."""
         self._parts = parts
-        self._documents = discovery.documents(parts.settings)
         self._base = urlsplit(parts.settings.url).path
 
     def endpoint(self, http: HttpRequest) -> str:
@@ -88,7 +96,8 @@ class Front:
             McpError: KMS or the provider does not answer.
 
         """
-        notes, document = observability.current(), self._documents.get(http.path)
+        notes, parts = observability.current(), self._parts.at(http.context)
+        document = discovery.documents(parts.settings).get(http.path)
         if document is not None:
             notes.method = "metadata"
             return self._document(http, document)
@@ -104,9 +113,9 @@ class Front:
             notes.reason = "http_method"
             return answers.empty(405, {"allow": ", ".join(known)})
         if path == REGISTER:
-            return registration.register(http, self._parts)
+            return registration.register(http, parts)
         visit = visits.read(event, http)
-        return ENDPOINTS[http.method, path](visit, self._parts)
+        return ENDPOINTS[http.method, path](visit, parts)
 
     def _routes(self) -> list[tuple[str, str]]:
         return [*ENDPOINTS, ("POST", REGISTER)] if self._parts.settings.registration else [*ENDPOINTS]
@@ -143,7 +152,8 @@ def make(
     service = f"{found.common.stack}/{found.common.folder(function_name)}"
     values = SealedValues(SealFactory(found.common, service, wrapping, now=now), now)
     clients = Clients(found, values, SafeFetch(now, _fetch_budget(now), network))
-    provider = Provider(found, ClientSecret(found.secret_arn, now), now)
+    api = ProviderApi(found.common.jwt_issuer, found.common.oauth_client_id, ClientSecret(found.secret_arn, now), now)
+    provider = Provider(found, api, now)
     return Front(Parts(found, values, clients, Browsers(found, values), provider, now))
 
 

@@ -15,14 +15,14 @@ from mcp_functions.http import access_tokens
 from mcp_functions.oauth import json_web_tokens
 from mcp_functions.oauth.errors import INVALID_GRANT, OAuthError
 from mcp_functions.oauth.json_web_tokens import BadToken
-from mcp_functions.oauth.provider_api import FRESH_SECONDS, ProviderApi
+from mcp_functions.oauth.provider_api import FRESH_SECONDS
 from mcp_functions.protocol.errors import Misconfigured, Unauthorized
 from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.oauth.client_secret import ClientSecret
+    from mcp_functions.oauth.provider_api import ProviderApi
     from mcp_functions.oauth.settings import FrontSettings
 
 RETRY_SECONDS = 60  # the greatest age of keys that do not verify a token, before they are read again
@@ -49,17 +49,20 @@ class Tokens(NamedTuple):
 class Provider:
     """The provider of this deployment."""
 
-    def __init__(self, settings: FrontSettings, secret: ClientSecret, now: Callable[[], float]) -> None:
+    def __init__(self, settings: FrontSettings, api: ProviderApi, now: Callable[[], float]) -> None:
         """Keep what requests need; nothing is sent.
 
         Args:
             settings: of the front.
-            secret: this client's secret.
+            api: the provider's endpoints.
             now: the clock, unix seconds.
 
         """
-        self._settings, self._now = settings, now
-        self._api = ProviderApi(settings.common.jwt_issuer, settings.common.oauth_client_id, secret, now)
+        self._settings, self._api, self._now = settings, api, now
+
+    def at(self, settings: FrontSettings) -> Provider:
+        """Return the same provider, as the front of these settings sees it."""
+        return Provider(settings, self._api, self._now)
 
     @property
     def callback(self) -> str:
@@ -151,7 +154,7 @@ class Provider:
 
     def _scope(self, scope: str) -> str:
         """Return the scopes to ask for. `openid` brings the ID token, whose nonce binds the response to the browser."""
-        prefixed = [self._settings.scope_prefix + name for name in scope.split()]
+        prefixed = [self._settings.common.oauth_scope_prefix + name for name in scope.split()]
         return " ".join(dict.fromkeys(["openid", *self._settings.extra_scopes, *prefixed]))
 
     def _tokens(self, answer: Mapping[str, Any]) -> Tokens:
@@ -179,7 +182,9 @@ class Provider:
 
     def _granted(self, scope: str) -> str:
         own = {"openid", *self._settings.extra_scopes}
-        return " ".join(name.removeprefix(self._settings.scope_prefix) for name in scope.split() if name not in own)
+        return " ".join(
+            name.removeprefix(self._settings.common.oauth_scope_prefix) for name in scope.split() if name not in own
+        )
 
     def _check_id_token(self, token: object, nonce: str) -> None:
         """Check that an ID token belongs to this sign-in (OpenID Connect Core, 3.1.3.7). It goes no further."""

@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.http import metadata
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.settings import read as read_common
 
@@ -25,7 +26,6 @@ class FrontSettings(NamedTuple):
         common: the settings that all functions of the deployment share.
         secret_arn: of the provider's client secret in Secrets Manager; "" for a public client.
         resource_parameter: the name under which the provider takes the resource; "" if it takes none.
-        scope_prefix: what the provider expects before each scope of this server.
         extra_scopes: further scopes to ask the provider for, for example `offline_access`.
         registration: whether clients may register (RFC 7591).
         documents: whether a client id may be the URL of a metadata document.
@@ -39,7 +39,6 @@ class FrontSettings(NamedTuple):
     common: Settings
     secret_arn: str = ""
     resource_parameter: str = ""
-    scope_prefix: str = ""
     extra_scopes: tuple[str, ...] = ()
     registration: bool = True
     documents: bool = True
@@ -57,6 +56,21 @@ class FrontSettings(NamedTuple):
     def resource(self) -> str:
         """The URL of the MCP endpoint that tokens are for."""
         return self.common.resource_url
+
+    def at(self, context: Mapping[str, Any]) -> FrontSettings:
+        """Return the settings with both URLs, for the domain that a request called.
+
+        A variable of the function cannot name its own API, so a deployment may leave the URLs empty.
+
+        Args:
+            context: `requestContext`, which the gateway alone writes.
+
+        """
+        if self.common.oauth_url and self.common.resource_url:
+            return self
+        resource_url = metadata.resource_url(self.common, context)
+        oauth_url = metadata.front_url(self.common, context)
+        return self._replace(common=self.common._replace(oauth_url=oauth_url, resource_url=resource_url))
 
 
 def read(environ: Mapping[str, str]) -> FrontSettings:
@@ -78,7 +92,6 @@ def read(environ: Mapping[str, str]) -> FrontSettings:
         common=common,
         secret_arn=environ.get("MCP_OAUTH_SECRET_ARN", ""),
         resource_parameter=parameter,
-        scope_prefix=environ.get("MCP_OAUTH_SCOPE_PREFIX", ""),
         extra_scopes=_words(environ, "MCP_OAUTH_EXTRA_SCOPES"),
         registration=_switch(environ, "MCP_OAUTH_REGISTRATION"),
         documents=_switch(environ, "MCP_OAUTH_CLIENT_DOCUMENTS"),

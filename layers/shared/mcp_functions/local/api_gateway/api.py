@@ -1,8 +1,8 @@
 """The routes of template.yaml in front of Lambda; every other request gets 404.
 
 ANY /mcp and ANY /mcp/<name> have the authorizer, if there is one. Then the metadata routes exist too, and are open.
-OPTIONS /mcp is always open, because a browser sends no token with a preflight request. With AuthMode oauth, the routes of
-the sign-in front are open too. It has no route of MCP.
+OPTIONS /mcp is always open, because a browser sends no token with a preflight request. With AuthMode oauth, the routes
+of the sign-in front are open too. It has no route of MCP.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mcp_functions.local.api_gateway.events import INTERNAL_ERROR, Moment, event
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Throttled
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
 from mcp_functions.local.loopback import json_response
+from mcp_functions.local.open_routes import SIGN_IN_ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -31,18 +32,7 @@ ENDPOINT = re.compile(r"/mcp(?:/([^/]+))?")
 METADATA = re.compile(r"/\.well-known/oauth-protected-resource(?:/mcp)?")
 
 
-SIGN_IN_ROUTES = frozenset(
-    {
-        "/authorize",
-        "/callback",
-        "/token",
-        "/register",
-        "/revoke",
-        "/.well-known/oauth-authorization-server",
-        "/.well-known/openid-configuration",
-        "/.well-known/jwks.json",
-    }
-)
+SIGN_IN_PATHS = frozenset(SIGN_IN_ROUTES.values())
 
 
 class Route(NamedTuple):
@@ -103,7 +93,7 @@ class Api:
     def _route(self, method: str, path: str) -> Route | None:
         if self._authorizer and METADATA.fullmatch(path):
             return Route("ANY", path, FRONT_DOOR, has_authorizer=False)
-        if self._signs_in and path in SIGN_IN_ROUTES:
+        if self._signs_in and path in SIGN_IN_PATHS:
             return Route("ANY", path, SIGN_IN, has_authorizer=False)
         if (method, path) == ("OPTIONS", f"/{FRONT_DOOR}"):
             return Route(method, path, FRONT_DOOR, has_authorizer=False)

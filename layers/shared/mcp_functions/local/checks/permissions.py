@@ -22,6 +22,7 @@ from mcp_functions.local.checks.statements import (
     touches,
     without_resource,
 )
+from mcp_functions.local.lambdas.functions import SIGN_IN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +130,7 @@ def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Projec
 def _needed(project: Project, folder: str) -> set[str]:
     if folder in project.keeping:
         return {SEAL, KEEP}
-    return {SEAL} if folder in project.asking else set()
+    return {SEAL} if folder in project.asking or folder == SIGN_IN else set()
 
 
 def _kind(project: Project, folder: str) -> str:

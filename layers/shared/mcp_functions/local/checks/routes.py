@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.auth import METADATA
 from mcp_functions.local.checks.project import pascal
-from mcp_functions.local.lambdas.functions import FRONT_DOOR
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
+from mcp_functions.local.open_routes import METADATA, SIGN_IN_ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,15 +15,22 @@ if TYPE_CHECKING:
 
 API = {"Ref": "HttpApi"}
 ROUTE = "HttpApi"  # the type of an event that is a route
+NO_AUTHORIZER = {"Authorizer": "NONE"}
 PREFLIGHT = frozenset({"OPTIONS /mcp"})
 DOCUMENTS = frozenset({f"ANY {METADATA}", f"ANY {METADATA}/mcp"})
 # mode -> the routes that need no authorization, because their answers are public. With none, ANY /mcp is open itself.
-OPEN = {"iam": PREFLIGHT, "jwt": PREFLIGHT | DOCUMENTS, "none": frozenset[str]()}
+OPEN = {
+    "iam": PREFLIGHT,
+    "jwt": PREFLIGHT | DOCUMENTS,
+    "oauth": PREFLIGHT | DOCUMENTS,
+    "none": frozenset[str](),
+}
+OF_SIGN_IN = frozenset(f"ANY {path}" for path in SIGN_IN_ROUTES.values())
 
 
 def every_folder_is_deployed(project: Project) -> Iterator[str]:
     """Check that every folder of functions/ has a block in template.yaml, and every block a folder."""
-    for folder in sorted(project.folders - project.functions.keys()):
+    for folder in sorted(project.folders - project.functions.keys() - {SIGN_IN}):
         yield (
             f"functions/{folder} has no block in template.yaml: add {pascal(folder)} with CodeUri functions/{folder}/"
             f" and an event of type HttpApi"
@@ -41,7 +48,7 @@ def every_folder_is_deployed(project: Project) -> Iterator[str]:
 def every_folder_is_listed(project: Project) -> Iterator[str]:
     """Check that catalog.json lists every folder, and no other."""
     listed = {folder for names in project.catalog.get("functions", {}).values() for folder in names.values()}
-    for folder in sorted(project.folders - listed - {FRONT_DOOR}):
+    for folder in sorted(project.folders - listed - {FRONT_DOOR, SIGN_IN}):
         yield f"functions/{folder} offers nothing in functions/mcp/catalog.json: run make catalog"
     for folder in sorted(listed - project.folders):
         yield f"functions/mcp/catalog.json lists functions/{folder}, which is gone: run make catalog"
@@ -50,10 +57,9 @@ def every_folder_is_listed(project: Project) -> Iterator[str]:
 def every_function_has_its_route_behind_the_authorizer(project: Project) -> Iterator[str]:
     """Check that every function answers at its own path, and that no other path of it is open."""
     for folder, (logical_id, properties) in project.functions.items():
-        routes, own = _routes(properties), _route_key(folder)
-        if own not in routes:
-            yield f"{logical_id} has no route: add an event of type HttpApi with {own}"
-        public = OPEN["jwt"] if folder == FRONT_DOOR else frozenset()
+        routes, own, public = _routes(properties), _own_routes(folder), _public_routes(folder)
+        for key in sorted(own - routes.keys()):
+            yield f"{logical_id} has no route: add an event of type HttpApi with {key}"
         for key, route in routes.items():
             if route.get("ApiId") != API:
                 yield f"the route {key} of {logical_id} must have ApiId: !Ref HttpApi"
@@ -65,16 +71,19 @@ def the_api_enforces_what_functions_believe(project: Project) -> Iterator[str]:
     """Check that the API's authorizer, the open routes and MCP_AUTH_MODE are those of one mode."""
     mode = str(project.variable("MCP_AUTH_MODE"))
     enforced = _enforced(project.of_type("AWS::Serverless::HttpApi").get(API["Ref"], {}).get("Auth") or {})
-    if enforced != mode:
+    if enforced != ("jwt" if mode == "oauth" else mode):
         yield f"the API enforces {enforced}, but functions believe MCP_AUTH_MODE {mode}: run mcp-functions auth {mode}"
+    if (SIGN_IN in project.functions) != (mode == "oauth"):
+        yield f"the sign-in front is for MCP_AUTH_MODE oauth alone, and needed there: run mcp-functions auth {mode}"
     for name, block in project.functions.items():
         if block.variable("MCP_AUTH_MODE") is not None:
             yield f"functions/{name} must not set MCP_AUTH_MODE: the API decides for all"
-    door = project.functions.get(FRONT_DOOR)
-    routes = _routes(door.properties) if door else {}
-    is_open = {key for key, route in routes.items() if route.get("Auth") == {"Authorizer": "NONE"}}
-    if door and is_open != OPEN.get(mode, frozenset()):
-        yield f"{door.logical_id} has other open routes than {mode} needs: run mcp-functions auth {mode}"
+    needed = {FRONT_DOOR: OPEN.get(mode, frozenset[str]()), SIGN_IN: OF_SIGN_IN}
+    for folder in needed.keys() & project.functions.keys():
+        block = project.functions[folder]
+        is_open = {key for key, route in _routes(block.properties).items() if route.get("Auth") == NO_AUTHORIZER}
+        if is_open != needed[folder]:
+            yield f"{block.logical_id} has other open routes than {mode} needs: run mcp-functions auth {mode}"
 
 
 def _enforced(auth: dict[str, Any]) -> str:
@@ -94,5 +103,14 @@ def _routes(properties: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {f"{event.get('Method', 'ANY')} {event.get('Path')}": event for event in events}
 
 
-def _route_key(folder: str) -> str:
-    return "ANY /mcp" if folder == FRONT_DOOR else f"ANY /mcp/{folder}"
+def _own_routes(folder: str) -> frozenset[str]:
+    if folder == SIGN_IN:
+        return OF_SIGN_IN
+    return frozenset({"ANY /mcp" if folder == FRONT_DOOR else f"ANY /mcp/{folder}"})
+
+
+def _public_routes(folder: str) -> frozenset[str]:
+    """Return the routes that may need no authorization."""
+    if folder == SIGN_IN:
+        return OF_SIGN_IN
+    return OPEN["jwt"] if folder == FRONT_DOOR else frozenset()

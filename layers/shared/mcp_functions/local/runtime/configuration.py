@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local import template
+from mcp_functions.local import auth, template
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
 
@@ -65,7 +65,7 @@ class Template:
 
         """
         self._path, self._own, self._stack, self._shell = path, own, stack, shell
-        self._template = template.read(path)
+        self._template = _read(path, own)
         globals_: Mapping[str, Any] = self._template.get("Globals") or {}
         self._globals: Mapping[str, Any] = globals_.get("Function") or {}
         self._resolver = Resolver(self._template, stack=stack, key_arn=own[KEYS])
@@ -143,6 +143,14 @@ def find(directory: Path) -> Path | None:
     """Find the template in the parent of the directory of functions."""
     beside = directory.resolve().parent
     return next((beside / name for name in FILES if (beside / name).is_file()), None)
+
+
+def _read(path: Path, own: Mapping[str, str]) -> dict[str, Any]:
+    """Read a template; with `oauth` as it is after `mcp-functions auth oauth`, because no other mode has the front."""
+    parsed = template.read(path)
+    if own.get("MCP_AUTH_MODE") != "oauth":
+        return parsed
+    return template.parse(auth.set_auth(path.read_text(encoding="utf-8"), "oauth"))
 
 
 def _variables(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The official Python client signs in at the front of `serve --auth oauth`: through its consent, and the issuer's page."""
+"""The official Python client signs in at the front of `serve --auth oauth`: it consents, and the issuer asks who."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_functions.local import Harness
 from mcp_functions.local.lambdas.functions import SIGN_IN
 from mcp_functions.local.problems import Problem
 from tests.clients.people import text
-from tests.clients.signing_in import CALLBACK, SigningIn
+from tests.clients.signing_in import SigningIn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,6 +85,16 @@ def test_a_client_refreshes_at_the_front(harness: Harness) -> None:
     assert "5" in text(ann.use(add))
     assert ann.access_token != before
     assert ann.seen[-3] == ("POST /token refresh_token", 200)
+
+
+def test_every_request_of_a_sign_in_may_reach_another_process(tmp_path: Path) -> None:
+    """Each is a process of the real runtime, and has what the template sets with `oauth`, and nothing else."""
+    with Harness(SAMPLES, state_dir=tmp_path, auth="oauth", runtime=True, reuse=False, on_log=_ignore) as running:
+        assert "5" in text(AtTheFront(running.url).use(add))
+
+
+def _ignore(_folder: str, _line: str) -> None:
+    pass
 
 
 def test_a_project_without_the_front_is_told_what_writes_it(tmp_path: Path) -> None:
