@@ -16,7 +16,7 @@ import pytest
 from mcp_functions.local import Harness
 from tests.clients.conftest import FUNCTIONS
 from tests.conformance import node
-from tests.support import consent, modes
+from tests.support import consent, modes, ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,8 @@ def test_mcp_remote_signs_in_and_calls_a_tool_for_a_host_that_knows_only_stdio(
 
 def test_the_inspector_signs_in_and_calls_a_tool(harness: Harness, tmp_path: Path) -> None:
     front = harness.url.removesuffix("/mcp")
-    words = ["--cli", harness.url, "--transport", "http", "--callback-url", "http://127.0.0.1:16276/oauth/callback"]
+    callback = f"http://127.0.0.1:{ports.free()}/oauth/callback"
+    words = ["--cli", harness.url, "--transport", "http", "--callback-url", callback]
     words += ["--method", "tools/call", "--tool-name", "add", "--tool-arg", "a=2", "b=40"]
     with started("mcp-inspector", tmp_path, *words) as inspector:
         Thread(target=sign_in, args=(inspector.stderr, front), daemon=True).start()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +12,7 @@ import pytest
 
 from mcp_functions.local import Harness
 from tests.conformance import node
-from tests.support import consent, modes
+from tests.support import consent, modes, ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +43,7 @@ def verdict(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def judged(url: str, folder: Path) -> Verdict:
-    front, port = url.removesuffix("/mcp"), str(free_port())
+    front, port = url.removesuffix("/mcp"), str(ports.free())
     wanted = {"redirect_uris": ["http://127.0.0.1/callback"], "token_endpoint_auth_method": "none"}
     client = httpx2.post(f"{front}/register", json=wanted).json()["client_id"]
     command = [str(node.needed()), str(SUITE), "authorization", "--url", front, "--client-id", client]
@@ -59,14 +58,6 @@ def judged(url: str, folder: Path) -> Verdict:
         exit_code = running.wait(timeout=60)
     checks = [check for file in folder.glob("*/checks.json") for check in json.loads(file.read_text(encoding="utf-8"))]
     return Verdict(exit_code, "".join(said)[-4000:], {check["id"]: check["status"] for check in checks})
-
-
-def free_port() -> int:
-    """Return a port for the suite's own callback, which takes no 0."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def test_every_check_of_an_authorization_server_passes(verdict: Verdict) -> None:
