@@ -14,7 +14,7 @@ SAM = SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 PATH="$(CURDIR)/.venv-sam
 
 # Bytecode is kept here whatever the shell says: tests start hundreds of processes, and without it each would compile
 # whatever it imports, for half of the time that all of this takes.
-check lint test conformance clients package: export PYTHONDONTWRITEBYTECODE =
+check lint test conformance clients browser package: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two extras share one environment
@@ -32,7 +32,8 @@ serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001
 	@.venv/bin/python -m mcp_functions.local serve$(if $(PORT), --port $(PORT))$(if $(RUNTIME), --runtime)
 
 # What `make test` leaves to `make test-all`: the suites that take minutes, and those that need more than .venv.
-LONG = $(addprefix tests/,benchmarks clients conformance docs/test_recipes.py docs/test_recipes_operations.py package project/test_build.py \
+LONG = $(addprefix tests/,benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
+	package project/test_build.py \
 	project/test_own_project.py project/test_typing.py sam_local simulation soak)
 
 .PHONY: test
@@ -40,7 +41,7 @@ test: .venv/.dev check ## linters, types, and every test that needs nothing but 
 	.venv/bin/python -m pytest $(addprefix --ignore ,$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: .venv/.dev .venv-sam/.sam .venv-clients/.clients lint test-boto3 ## everything that `make test` leaves out (needs Node.js and npm)
+test-all: .venv/.dev .venv-sam/.sam .venv-clients/.clients lint test-boto3 ## everything that `make test` leaves out (needs Node.js, npm, Chromium)
 	CLIENTS=all CONFORMANCE=all .venv/bin/python -m pytest $(filter-out tests/sam_local,$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
 	.venv/bin/python -m pytest tests/sam_local $(PYTEST_ARGS)
 
@@ -80,6 +81,10 @@ conformance: .venv/.dev ## the official MCP suite, strictly, in both placements 
 .PHONY: clients
 clients: .venv/.dev .venv-clients/.clients ## the official clients, those of 2025 too, against every function (needs Node.js and npm)
 	CI=true CLIENTS=all .venv/bin/python -m pytest tests/clients $(PYTEST_ARGS)
+
+.PHONY: browser
+browser: .venv/.dev ## headless Chromium goes through the sign-in and its consent page (needs Chromium)
+	CI=true .venv/bin/python -m pytest tests/browser $(PYTEST_ARGS)
 
 .PHONY: simulate
 simulate: .venv/.dev ## what KMS costs fleets of 1 to 1000 containers: docs/simulation.md and its picture

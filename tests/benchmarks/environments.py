@@ -1,7 +1,7 @@
 """The package trees of the contenders: compiled alike, on the PYTHONPATH of an interpreter without packages.
 
-Lambda works like this: /opt/python and /var/task are folders of packages without a virtual environment. The layers'
-Makefiles build this project's tree. peers/ pins all packages of each peer, so that all machines compare the same.
+Lambda works like this: /opt/python and /var/task are folders of packages without a virtual environment. The Makefile of
+layers/ builds this project's tree. peers/ pins all packages of each peer, so that all machines compare the same.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ class Trees:
             return self._like_layers()
         wheels, own = (self.folder / "layers" / name for name in LAYERS)
         if not _is_fresh(wheels, self._wheels_digest):
-            self._built("DependenciesLayer", ROOT / "layers" / "dependencies" / _architecture(), wheels)
+            self._built("DependenciesLayer", wheels)
             _mark(wheels, self._wheels_digest)
         shutil.rmtree(own, ignore_errors=True)
-        self._built("SharedLayer", ROOT / "layers" / "shared", own)
+        self._built("SharedLayer", own)
         return own / "python", wheels / "python"
 
     @cached_property
@@ -115,12 +115,13 @@ class Trees:
 
     @property
     def _wheels_digest(self) -> str:
-        layer = ROOT / "layers" / "dependencies"
-        return _digest([layer / "requirements.txt", layer / "Makefile"])
+        layers = ROOT / "layers"
+        return _digest([layers / "dependencies" / "requirements.txt", layers / "Makefile"])
 
-    def _built(self, target: str, folder: Path, artifacts: Path) -> None:
-        """Build a layer as `sam build` does: its Makefile, called in the folder that the template names."""
-        makefile = next(place / "Makefile" for place in (folder, folder.parent) if (place / "Makefile").exists())
+    def _built(self, target: str, artifacts: Path) -> None:
+        """Build a layer as `sam build` does: the Makefile, called in the folder that the template names."""
+        layers = ROOT / "layers"
+        folder, makefile = layers / f"python{RUNTIME}" / _architecture(), layers / "Makefile"
         artifacts.mkdir(parents=True, exist_ok=True)
         names = (f"ARTIFACTS_DIR={artifacts}", f"PYTHON={sys.executable}", f"COMPILER={self.measured.binary}")
         _run("make", "--silent", "-C", str(folder), "-f", str(makefile), f"build-{target}", *names)

@@ -168,6 +168,11 @@ class Process:
         """Say how many nanoseconds of processor time it has used."""
         return int(self._do("cpu"))
 
+    def size(self) -> tuple[int, int]:
+        """Say how many KB of memory it has used, and how many modules it has imported."""
+        memory, modules = self._do("size")
+        return memory, modules
+
     def _do(self, *command: Any) -> Any:  # noqa: ANN401 - what marshal reads
         assert self._running.stdin
         try:

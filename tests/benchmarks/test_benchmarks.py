@@ -118,6 +118,13 @@ def test_growth_beyond_a_line_is_a_miss(case: str, sizes: dict[int, float], titl
     assert [one.title for one in targets.verdicts(results) if not one.met and title in one.title]
 
 
+def test_a_sign_in_that_takes_more_than_its_limit_is_a_miss() -> None:
+    for took, met in ((249.0, True), (251.0, False)):
+        results = Results(figures={Key("cold-sign-in", 0, OURS): told(a=1.0, b=took, c=1000.0)})
+        (verdict,) = (one for one in targets.verdicts(results) if "sign-in" in one.title)
+        assert verdict.met == met
+
+
 # ---- Cases
 
 

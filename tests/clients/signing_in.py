@@ -54,13 +54,14 @@ class SigningIn:
 
     """
 
-    def __init__(self, url: str, name: str = "ann", *, restored: bool = False) -> None:
+    def __init__(self, url: str, name: str = "ann", *, restored: bool = False, document: str | None = None) -> None:
         """Sit down.
 
         Args:
             url: of the MCP endpoint.
             name: to sign in with.
             restored: whether something in front of API Gateway gives its header back its name.
+            document: URL of the client's metadata document; without one it registers.
 
         """
         self.url, self.name, self._restored = url, name, restored
@@ -73,6 +74,7 @@ class SigningIn:
             storage=self.storage,
             redirect_handler=self._open_browser,
             callback_handler=self._come_back,
+            client_metadata_url=document,
         )
 
     @property

@@ -49,16 +49,34 @@ def refresh_tokens(world: World, _attacker: Browser, client: str) -> int:
     return world.send("POST", "/token", form=form, address=ATTACKER).status
 
 
-@pytest.mark.parametrize("send", [ids, consents, states, codes, refresh_tokens])
+def revoked_tokens(world: World, _attacker: Browser, client: str) -> int:
+    form = {"client_id": client, "token": forged(world)}
+    return world.send("POST", "/revoke", form=form, address=ATTACKER).status
+
+
+def remembered_consents(world: World, attacker: Browser, client: str) -> int:
+    attacker.jar["__Host-mcp-consents"] = forged(world)
+    page = attacker.get(world.asked(client))
+    assert page.status != 200 or page.request  # nobody has consented, so the page asks
+    return page.status
+
+
+REFUSED = frozenset({400, 401, 503})
+# RFC 7009, 2.2: an unknown token counts as revoked. And a browser that remembers nothing sees the page.
+TRIED = dict.fromkeys([ids, consents, states, codes, refresh_tokens], REFUSED)
+TRIED |= dict.fromkeys([revoked_tokens, remembered_consents], REFUSED | {200})
+
+
+@pytest.mark.parametrize(("send", "expected"), TRIED.items())
 def test_ten_thousand_forged_values_of_one_address_ask_kms_a_few_times_and_stop_nobody(
-    world: World, send: Callable[[World, Browser, str], int]
+    world: World, send: Callable[[World, Browser, str], int], expected: set[int]
 ) -> None:
     world.stay_warm()
     client, attacker = world.register()["client_id"], world.browser(ATTACKER)
     attacker.get(world.asked(client))
     before = len(world.kms.calls)
     statuses = {send(world, attacker, client) for _ in range(TIMES)}
-    assert statuses <= {400, 401, 503}
+    assert statuses <= expected
     assert len(world.kms.calls) - before < 10
     assert world.tokens(client)["access_token"]
 

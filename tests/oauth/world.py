@@ -16,7 +16,7 @@ from mcp_functions.local.environment import applied
 from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.loopback import HttpRequest as LocalRequest
 from mcp_functions.local.loopback import Loopback
-from mcp_functions.oauth.function import SignInFunction, serve_oauth
+from mcp_functions.oauth.function import serve_oauth
 from mcp_functions.seal.data_keys import KmsKey
 from tests.support.strict_kms import Clock, StrictKms
 
@@ -132,9 +132,9 @@ class World:
     wrapping: list[KmsKey]
     network: Network | None = None
     url: str = URL
-    warm: SignInFunction | None = None
+    warm: Callable[[Any, Any], Any] | None = None
 
-    def front(self) -> SignInFunction:
+    def front(self) -> Callable[[Any, Any], Any]:
         """Start a new process with an empty memory; or return the one that stays warm."""
         if self.warm:
             return self.warm

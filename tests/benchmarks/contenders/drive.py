@@ -64,7 +64,7 @@ def high_water():
 
 
 def warm():
-    """Answer commands until there are no more: once, or so many times, or how much processor time was used."""
+    """Answer commands until there are no more: once, or so many times, or what it has used."""
     commands, replies = os.fdopen(os.dup(EVENT), "rb"), os.fdopen(REPLY, "wb")
     handler = made()
     while True:
@@ -82,6 +82,8 @@ def _obeyed(handler, what, *given):
         return handler(event, Context(name))
     if what == "cpu":
         return time.process_time_ns()
+    if what == "size":
+        return high_water(), len(sys.modules)
     if what == "profile":
         return _profiled(handler, *given)
     event, name, times = given

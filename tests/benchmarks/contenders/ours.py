@@ -35,6 +35,12 @@ def add():
     return serve(add)
 
 
+def sign_in():
+    from mcp_functions import serve_oauth
+
+    return serve_oauth()
+
+
 def door():
     return listing(0)
 

@@ -6,7 +6,8 @@ import json
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.aws.connection import Deadline, open_connection, tls_context
+from mcp_functions.aws.connection import open_connection, tls_context
+from mcp_functions.aws.deadline_socket import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

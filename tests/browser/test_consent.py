@@ -1,0 +1,173 @@
+"""Chromium goes through a sign-in: the front over https, a provider of another site that asks for a name, a host."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from mcp_functions.local.issuer import Behaviour
+from tests.browser import chromium, https
+from tests.browser.chromium import Tab
+from tests.oauth import world as worlds
+from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, URL, claims
+from tests.support.consent import hidden
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.browser.chromium import DevTools
+    from tests.browser.https import Sites
+    from tests.oauth.world import World
+
+PAGE = "Allow access?"
+ATTACKER = "https://attacker.example/page"
+ALLOW, CANCEL = 'button[value="allow"]', 'button[value="deny"]'
+TAB, ENTER, SPACE = 9, 13, 32
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    chromium.needed()
+    with worlds.running(behaviour=Behaviour(asks=True)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def sites(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
+    with https.serving(world, tmp_path_factory.mktemp("sites")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def tools(sites: Sites, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevTools]:
+    rules = f"--host-resolver-rules=MAP *.example:443 127.0.0.1:{sites.port}"
+    profile = tmp_path_factory.mktemp("profile")
+    with chromium.running(profile, "--ignore-certificate-errors", rules) as running:
+        yield running
+
+
+@pytest.fixture
+def tab(tools: DevTools) -> Tab:
+    return Tab(tools)
+
+
+def asked(world: World, redirect: str = HOST_REDIRECT) -> tuple[str, str]:
+    """Register a host; return its client id, and the URL to which it sends the browser."""
+    client = world.register(redirect, client_name="Desk <b>&")["client_id"]
+    return client, URL + world.asked(client, redirect_uri=redirect)
+
+
+def landed(tab: Tab) -> dict[str, str]:
+    tab.wait(f"location.href.startsWith({HOST_REDIRECT!r})")
+    return dict(parse_qsl(urlsplit(tab.url).query))
+
+
+def sign_in(tab: Tab, world: World, name: str) -> None:
+    tab.wait(f"location.origin == {world.provider.url!r} && document.querySelector('input[name=login_hint]')")
+    tab.evaluate("document.querySelector('input[name=login_hint]').focus()")
+    tab.type(name)
+    tab.click("button")
+
+
+def test_a_person_consents_signs_in_and_lands_at_the_host_with_a_code(world: World, sites: Sites, tab: Tab) -> None:
+    client, url = asked(world)
+    tab.open(url, PAGE)
+    tab.click(ALLOW)
+    sign_in(tab, world, "ann")
+    told = landed(tab)
+    assert (told["state"], told["iss"]) == ("host-state", URL)
+    tokens = world.redeem(client, told["code"])
+    assert claims(tokens.json["access_token"])["sub"] == "ann"
+    assert sites.header("/authorize", "origin") == URL
+    assert "__Host-mcp-browser=" in sites.header("/callback", "cookie")
+    assert tab.complaints == []
+
+
+def test_a_person_who_cancels_lands_at_the_host_with_an_error(world: World, tab: Tab) -> None:
+    tab.open(asked(world)[1], PAGE)
+    tab.click(CANCEL)
+    told = landed(tab)
+    assert (told["error"], told["state"], told["iss"]) == ("access_denied", "host-state", URL)
+    assert "code" not in told
+
+
+def test_a_consent_is_asked_once_in_a_browser_that_remembers_it_and_again_in_another(
+    world: World, tools: DevTools, tab: Tab
+) -> None:
+    _client, url = asked(world)
+    tab.open(url, PAGE)
+    tab.click("input[name=remember]")
+    tab.click(ALLOW)
+    sign_in(tab, world, "ann")
+    landed(tab)
+    tab.open(url, "Sign in")
+    assert tab.url.startswith(world.provider.url)
+    other = Tab(tools)
+    other.open(url, PAGE)
+
+
+def test_a_page_for_a_program_of_this_computer_offers_no_box_to_remember(world: World, tab: Tab) -> None:
+    tab.open(asked(world, LOOPBACK_REDIRECT)[1], "a program on this computer")
+    assert tab.evaluate("document.querySelectorAll('input[type=checkbox]').length") == 0
+
+
+def test_no_other_site_can_frame_the_page(world: World, sites: Sites, tab: Tab) -> None:
+    sites.pages[ATTACKER] = f"<p>Framed</p><iframe src='{escape(asked(world)[1])}'></iframe>"
+    tab.open(ATTACKER, "Framed")
+    assert sites.header("/authorize", "sec-fetch-dest") == "iframe"
+    (complaint,) = tab.complaints
+    assert complaint.startswith(f"Framing '{URL}/' violates")
+    assert "frame-ancestors 'none'" in complaint
+
+
+def test_no_other_site_can_send_the_pages_form(world: World, sites: Sites, tab: Tab) -> None:
+    tab.open(asked(world)[1], PAGE)
+    value = hidden(str(tab.evaluate("document.documentElement.outerHTML")))
+    fields = f"<input name=request value='{value}'><input name=decision value=allow>"
+    sites.pages[ATTACKER] = f"<p>Form</p><form method=post action='{URL}/authorize'>{fields}<button>Go</button></form>"
+    tab.open(ATTACKER, "Form")
+    tab.click("button")
+    tab.wait("document.body.innerText.includes('Sign-in stopped')")
+    assert sites.header("/authorize", "origin") == "https://attacker.example"
+    assert "mcp-browser" not in sites.header("/authorize", "cookie")
+
+
+def test_a_screen_reader_reads_who_asks_and_where_the_answer_goes(world: World, tab: Tab) -> None:
+    tab.open(asked(world)[1], PAGE)
+    read = tab.accessible()
+    for expected in (
+        ("heading", PAGE),
+        ("button", "Allow"),
+        ("button", "Cancel"),
+        ("checkbox", "Do not ask again in this browser"),
+        ("StaticText", "Desk <b>&"),
+        ("StaticText", "host.example"),
+    ):
+        assert expected in read
+    assert tab.evaluate("document.documentElement.lang") == "en"
+
+
+def test_the_keyboard_alone_is_enough(world: World, tab: Tab) -> None:
+    tab.open(asked(world)[1], PAGE)
+    tab.press("Tab", TAB)
+    tab.press(" ", SPACE, " ")
+    assert tab.evaluate("document.querySelector('input[name=remember]').checked")
+    tab.press("Tab", TAB)
+    assert tab.evaluate("document.activeElement.innerText") == "Allow"
+    tab.press("Enter", ENTER, "\r")
+    sign_in(tab, world, "ann")
+    assert landed(tab)["code"]
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_the_page_fits_a_telephone_and_its_style_is_applied(world: World, tab: Tab, tmp_path: Path, width: int) -> None:
+    tab.do("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500)
+    tab.open(asked(world)[1], PAGE)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width  # type: ignore[operator]
+    assert tab.evaluate("getComputedStyle(document.querySelector('dd')).marginLeft") == "0px"
+    assert tab.complaints == []
+    tab.screenshot(tmp_path / "consent.png")  # for people to look at

@@ -1,0 +1,45 @@
+"""The browser of a person who signs in at the front: it allows what the page asks, and gives the provider one name."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+import httpx2
+
+SEE_OTHER = 303
+
+
+class Landed(NamedTuple):
+    """The end of a sign-in in the browser.
+
+    Attributes:
+        page: the consent page; "" if the front showed none.
+        url: of the host, to which the browser was sent back.
+
+    """
+
+    page: str
+    url: str
+
+
+def sign_in(url: str, name: str) -> Landed:
+    """Follow a host's link to the front, consent, sign in, and come back to the host."""
+    front = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+    with httpx2.Client() as browser:
+        page = browser.get(url)
+        assert page.status_code == 200, page.text
+        form = {"request": hidden(page.text), "decision": "allow"}
+        allowed = browser.post(f"{front}/authorize", data=form, headers={"origin": front})
+        assert allowed.status_code == SEE_OTHER, allowed.text
+        provider = browser.get(f"{allowed.headers['location']}&{urlencode({'login_hint': name})}")
+        back = browser.get(provider.headers["location"])
+        return Landed(page.text, back.headers["location"])
+
+
+def hidden(page: str) -> str:
+    """Return the sealed value in the form of the consent page."""
+    found = re.search(r'name="request" value="([^"]+)"', page)
+    assert found, page
+    return found[1]
