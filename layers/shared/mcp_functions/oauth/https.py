@@ -7,10 +7,11 @@ from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.aws.connection import open_connection, tls_context
-from mcp_functions.aws.deadline_socket import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from mcp_functions.aws.deadline_socket import Deadline
 
 USER_AGENT = "mcp-functions"
 CONNECT_SECONDS = 2.0
