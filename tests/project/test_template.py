@@ -319,7 +319,9 @@ SLIPS_OF_SIGN_IN: list[tuple[str, object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("where", "instead", "complaint"), SLIPS_OF_SIGN_IN, ids=lambda x: str(x)[:40])
+@pytest.mark.parametrize(
+    ("where", "instead", "complaint"), SLIPS_OF_SIGN_IN, ids=[f"{slip[0]}: {slip[2]}" for slip in SLIPS_OF_SIGN_IN]
+)
 def test_a_slip_in_the_template_with_a_front_is_named(
     where: str, instead: object, complaint: str, project: Project
 ) -> None:
