@@ -223,7 +223,7 @@ class Uninterrupted(Round):
     def shed(self) -> None:  # type: ignore[override]  # there is all the time in the world
         pass
 
-    def end_first_round(self) -> None:
+    def require_state(self) -> None:
         pass
 
 

@@ -53,7 +53,7 @@ class Injection(NamedTuple):
 
     @property
     def needs_state(self) -> bool:
-        """Whether the function can end a round."""
+        """Whether a round may end before the function does, so that a state is needed to continue."""
         return bool(self.questions) or any(declared.capability.needs_state for declared in self.capabilities)
 
     @property
@@ -63,7 +63,7 @@ class Injection(NamedTuple):
 
     def make_capabilities(self, round_: Round) -> dict[str, Capability]:
         """Make the capabilities for one round; return them by parameter."""
-        return {parameter: capability.of(round_, types) for parameter, capability, types in self.capabilities}
+        return {parameter: capability.for_round(round_, types) for parameter, capability, types in self.capabilities}
 
     def ask_questions(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Ask the questions, all together; return the answers by parameter. The round ends if one is missing."""

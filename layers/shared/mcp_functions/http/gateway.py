@@ -63,7 +63,7 @@ class LambdaFunction:
             make_endpoint: makes the endpoint, from the name of the Lambda function.
             handlers: what the function offers.
             now: the clock, unix seconds.
-            recreate: makes the same function with another clock.
+            recreate: makes the same function with another clock, also in its parts, which have the clock too.
             logger: the author's, if the log lines go through it.
         """
         self.__name__ = "handler"  # every function has one: Powertools' Tracer names a segment after it

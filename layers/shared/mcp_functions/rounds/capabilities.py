@@ -40,7 +40,7 @@ class Capability:
         """Refuse a parameter of a signature whose brackets are wrong, with a TypeError."""
 
     @classmethod
-    def of(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
+    def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
         """Make it for one round; `_args` are the types in its brackets in the signature."""
         return cls(round_)
 

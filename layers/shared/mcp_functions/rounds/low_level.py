@@ -174,7 +174,7 @@ class RequestState(Capability, Generic[State]):
             raise TypeError(message) from None
 
     @classmethod
-    def of(cls, round_: Round, args: tuple[Any, ...]) -> Self:
+    def for_round(cls, round_: Round, args: tuple[Any, ...]) -> Self:
         """Read the state as the model in brackets."""
         state = cls(round_)
         (model,) = args

@@ -165,6 +165,7 @@ class Questions:
         with self._record.lock:
             if self._is_closed:
                 raise InputRequired
+            # Each wording of the message has its own answer, so the answers count the wordings.
             # Answers to earlier wordings stay: two deployed versions may take turns, and each finds its own answer.
             if len(self._record.answers[key]) > MAX_MESSAGE_CHANGES:
                 raise DeveloperError(CHANGING_MESSAGE, key=key)
@@ -189,7 +190,8 @@ class Questions:
             if key not in self._states:
                 unread[self._record.asked[key]] = key
         for key, state in self._states.items():
-            if self._is_first_asked(key, state) and state.fingerprint in unread and state.fingerprint not in read:
+            has_unread_answer = state.fingerprint in unread and state.fingerprint not in read
+            if has_unread_answer and self._is_first_asked(key, state):
                 return RenamedKey(old=unread[state.fingerprint], new=key)
         return None
 

@@ -227,14 +227,13 @@ class Round:
             raise ToolError(self.error_for_model)
         self.end()
 
-    def end_first_round(self) -> None:
-        """End the conversation's first round, so that the client gets a state with the conversation's id.
+    def require_state(self) -> None:
+        """End a round that came without a state, so that the client gets one with the conversation's id.
 
         A repeated first request begins another conversation, because it carries no state.
 
         Raises:
-            InputRequired: this is the first round.
-
+            InputRequired: the request has no state, so this is the first round.
         """
         if self.record.is_new and self.request.max_sheds:
             self.end()
@@ -291,7 +290,7 @@ class Round:
         if self.must_stop and self.must_stop():
             self.end()
         if self.request.single_use:
-            self.end_first_round()
+            self.require_state()
         self.check_time_left(takes)
 
     async def wait_for_steps(self) -> None:

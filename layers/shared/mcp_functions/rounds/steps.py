@@ -47,7 +47,7 @@ class Step(Capability):
         self._max_seconds = max_seconds
 
     @classmethod
-    def of(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
+    def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
         """Make it for one round, and record when the conversation began, for `now`."""
         round_.record_start()
         return cls(round_)
@@ -162,7 +162,7 @@ class KeyedStep:
 
         @functools.wraps(function)
         def keyed(*args: object, **kwargs: object) -> R:
-            self._round.end_first_round()  # raises InputRequired in the first round: it has no state
+            self._round.require_state()  # the first round has none: it raises InputRequired
             return function(*args, key=self._step.key, **kwargs)
 
         return keyed

@@ -74,7 +74,7 @@ class Envelope:
         self._keys = keys
         self._rand = rand
         self._context = label + b"\0" + b"".join(_with_length(part.encode()) for part in keys.scope)
-        self._warns_of_size = label == STATE_LABEL  # once: clients carry states, but no other kind of payload
+        self._warns_of_size = label == STATE_LABEL  # once for each container; clients carry no other kind of payload
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
         """Seal `payload` into a token.
