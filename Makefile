@@ -141,6 +141,7 @@ OWN = $(wildcard functions/*/requirements.txt) # of one function, which SAM buil
 .venv/.dev: pyproject.toml $(OWN)
 	@$(call venv,.venv)
 	.venv/bin/$(PIP_INSTALL) --editable '.[dev]' $(OWN:%=--requirement %)
+	.venv/bin/$(PIP_INSTALL) --no-deps $$($(PYTHON) -c "$(EXTRA)" translator)
 	@PYTHONDONTWRITEBYTECODE= .venv/bin/python -c 'import awslambdaric.bootstrap' # functions' processes write none themselves
 	@touch .venv/.demo $@
 

@@ -1,7 +1,7 @@
 # ruff: noqa: INP001 - a script, of no package
 """Translate a SAM template as CloudFormation's transform does, offline: `translate.py TEMPLATE [PARAMETER=VALUE ...]`.
 
-For the SAM CLI's own environment. Only code that was uploaded can be translated, so where it is local it is called so.
+It needs AWS_DEFAULT_REGION. Only code that was uploaded can be translated, so where it is local it is called so.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What template.yaml becomes, by the code that SAM's transform is: who may call, and what a parameter changes.
-
-The translator lives in .venv-sam, which `make test-all` prepares; where it is missing, these tests are skipped.
-"""
+"""What template.yaml becomes, by the code that SAM's transform is: who may call, and what a parameter changes."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from mcp_functions.local.auth import set_auth
 from mcp_functions.local.lambdas.functions import SIGN_IN
 from mcp_functions.local.open_routes import METADATA, SIGN_IN_ROUTES
 from tests.package.stack import Resolved
-from tests.project.test_build import SAM_BIN, TRANSLATE, run
 
 if TYPE_CHECKING:
     from mcp_functions.settings import AuthMode
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
+TRANSLATE = ROOT / "scripts" / "translate.py"
 FOLDERS = sorted({path.parent.name for path in (ROOT / "functions").glob("*/app.py")} - {SIGN_IN})
 TEXT = (ROOT / "template.yaml").read_text(encoding="utf-8")
 CLOSED = {f"ANY /mcp/{folder}" for folder in FOLDERS if folder != "mcp"} | {"ANY /mcp"}
@@ -36,7 +36,14 @@ OPEN: dict[AuthMode, set[str]] = {
     "none": set(),
 }
 
-pytestmark = pytest.mark.skipif(not SAM_BIN.exists(), reason="no .venv-sam: make test-all prepares it")
+
+def translate(*arguments: str | Path) -> Json:
+    """Translate a template with some parameters, in a process of its own."""
+    environ = {**os.environ, "AWS_DEFAULT_REGION": "us-east-1"}
+    command = [sys.executable, TRANSLATE, *arguments]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)  # noqa: S603 - our own words
+    translation: Json = json.loads(done.stdout)
+    return translation
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +54,7 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> dict[AuthMode, Json]
     for mode in SCHEMES:
         path = directory / f"{mode}.yaml"
         path.write_text(set_auth(TEXT, mode), encoding="utf-8")
-        found[mode] = json.loads(run("python", TRANSLATE, path))
+        found[mode] = translate(path)
     return found
 
 

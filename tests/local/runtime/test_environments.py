@@ -91,7 +91,7 @@ def test_processes_begin_by_turns_as_many_at_once_as_there_are_processors(
     (tmp_path / "loading").mkdir()
     monkeypatch.setattr(runtime, "MIN_STARTS", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    stack = deploy({"loads": LOADS, "other": LOADS})
+    stack = deploy({"loads": LOADS, "other": LOADS}, reuse=False)
     calls = [stack.start(folder) for folder in ("loads", "other", "loads")]
     assert all("FunctionError" not in call.get() for call in calls)
     assert len({invocation.pid for invocation in stack.harness.invocations}) == 3
