@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     Verify = Callable[..., Verified]
     Gate = Callable[..., str]
 
+# `mock_aws` drops what other files stored in moto's S3, and moto leaves the closing of their buffers to the collector.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 REGION = "eu-central-1"
 GROUP = "/aws/lambda/shop_greet"  # moto knows no LoggingConfig
 ROLE = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {}}]}
