@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
 
 from mcp_functions import settings
 from mcp_functions.local import template
+from mcp_functions.local.auth import set_auth
 from mcp_functions.observability.notes import fields
 from tests.docs.pages import ROOT, Page
 from tests.docs.test_observability_page import ALL
@@ -66,11 +68,20 @@ def test_the_values_in_the_queries_are_those_of_the_code() -> None:
 def test_every_stop_is_a_parameter_that_every_environment_can_hold() -> None:
     stops = re.findall(r"`(\w+)=[^`]*`", section("Stop"))
     assert {"RequestsPerSecond", "RequestBurst", "StoppedFunctions", "StoppedCallers", "Generation"} <= set(stops)
-    assert set(stops) <= TEMPLATE["Parameters"].keys()
+    with_sign_in = template.parse(set_auth((ROOT / "template.yaml").read_text(encoding="utf-8"), "oauth"))
+    assert set(stops) <= with_sign_in["Parameters"].keys()
     config = (ROOT / "samconfig.toml").read_text(encoding="utf-8")
     overrides = re.findall(r"^parameter_overrides = (.*)$", config, re.MULTILINE)
     assert len(overrides) == 3
     assert all('"Generation=1"' in line for line in overrides)
+
+
+def test_the_end_of_a_stop_writes_the_defaults_of_the_template() -> None:
+    (written,) = re.findall(r"^parameter_overrides = .*$", section("Stop"), re.MULTILINE)
+    items = dict(item.split("=", 1) for item in tomllib.loads(written)["parameter_overrides"])
+    assert {"RequestsPerSecond", "RequestBurst", "StoppedFunctions", "StoppedCallers"} == set(items)
+    defaults = {name: str(TEMPLATE["Parameters"][name]["Default"]) for name in items}
+    assert {name: value.strip('"') for name, value in items.items()} == defaults
 
 
 def test_the_stopped_caller_of_the_page_is_a_name_that_the_template_and_the_function_read() -> None:

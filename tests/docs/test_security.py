@@ -107,7 +107,7 @@ def test_the_lifetimes_of_the_page_are_those_of_the_code() -> None:
 def test_the_command_that_opens_a_token_takes_these_words() -> None:
     parser = argparse.ArgumentParser()
     opening_command.add_command(parser.add_subparsers(), argparse.ArgumentParser(add_help=False))
-    (shell,) = re.findall(r"```sh\n(.*?)```", PAGE.text, re.DOTALL)
+    (shell,) = re.findall(r"```sh\n(python .*?)```", PAGE.text, re.DOTALL)
     words = shlex.split(shell.replace("\\\n", " ").partition("<")[0])
     assert words[:3] == ["python", "-m", "mcp_functions.local"]
     options = parser.parse_args(words[3:])

@@ -145,3 +145,13 @@ def test_the_line_of_a_request_names_the_endpoint_and_no_value(world: World, cap
     assert [line["method"] for line in lines] == ["register", "authorize", "authorize", "callback"]
     assert {line["outcome"] for line in lines} == {"complete"}
     assert client not in str(lines)
+
+
+def test_a_front_that_the_operator_stopped_asks_hosts_and_browsers_to_come_back(world: World) -> None:
+    client = world.register()["client_id"]
+    with worlds.applied({"MCP_STOPPED_FUNCTIONS": "add, oauth"}):
+        stopped = [world.send("POST", "/token", form={"client_id": client}), world.browser().get(world.asked(client))]
+    assert [(answer.status, answer.headers["retry-after"]) for answer in stopped] == [(503, "300")] * 2
+    assert stopped[0].json["error"] == "temporarily_unavailable"
+    with worlds.applied({"MCP_STOPPED_FUNCTIONS": "add"}):
+        assert world.send("GET", WELL_KNOWN[0]).status == 200

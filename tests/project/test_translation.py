@@ -147,22 +147,36 @@ def test_new_makes_a_pool_whose_tokens_are_for_the_url_of_the_server(translated:
     }
 
 
+def _broken_rules(template: Json, **parameters: str) -> list[str]:
+    resolved = Resolved(template, parameters)
+    return [
+        name
+        for name, rule in template["Rules"].items()
+        if resolved.decided(rule["RuleCondition"])
+        and not all(resolved.decided(one["Assert"]) for one in rule["Assertions"])
+    ]
+
+
 def test_a_deployment_that_could_sign_nobody_in_is_stopped(translated: dict[AuthMode, Json]) -> None:
     def stopped(**parameters: str) -> list[str]:
-        resolved = Resolved(translated["oauth"], parameters)
-        rules = translated["oauth"]["Rules"].items()
-        return [
-            name
-            for name, rule in rules
-            if resolved.decided(rule["RuleCondition"])
-            and not all(resolved.decided(one["Assert"]) for one in rule["Assertions"])
-        ]
+        return _broken_rules(translated["oauth"], **parameters)
 
     assert stopped(JwtIssuer="new") == ["NewNeedsTheUrlThatTokensAreFor"]
     assert stopped(JwtIssuer="https://id.example") == ["YourProviderKnowsTheFront"]
     assert stopped(JwtIssuer="new", ResourceUrl=URL) == []
     assert stopped(JwtIssuer="https://id.example", SignInClientId="front") == []
-    assert "Rules" not in translated["jwt"]
+    assert _broken_rules(translated["jwt"], JwtIssuer="new") == []
+
+
+@pytest.mark.parametrize("mode", SCHEMES)
+def test_a_deployment_stops_no_caller_whom_its_functions_cannot_know(
+    mode: AuthMode, translated: dict[AuthMode, Json]
+) -> None:
+    given = {"JwtIssuer": "https://id.example", "SignInClientId": "front"} if mode == "oauth" else {}
+    name = "2026-11.fbIZn1rBHzMDjVTr"
+    assert _broken_rules(translated[mode], StoppedCallers=name, **given) == ["StoppedCallersAreKnown"]
+    assert _broken_rules(translated[mode], StoppedCallers=name, LogCallers="on", **given) == []
+    assert _broken_rules(translated[mode], **given) == []
 
 
 def test_routes_and_the_endpoint_invoke_the_newest_code(translated: dict[AuthMode, Json]) -> None:

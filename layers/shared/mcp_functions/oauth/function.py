@@ -12,12 +12,12 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import aws, observability
+from mcp_functions import aws, observability, settings
 from mcp_functions.http import events
 from mcp_functions.http.outcomes import BAD_REQUEST, note_crash, note_error
 from mcp_functions.oauth import failures, front
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.protocol.errors import McpError, is_ctrl_c
+from mcp_functions.protocol.errors import FunctionStopped, McpError, is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -114,9 +114,18 @@ class SignInFunction:
             return failures.failed(McpError(), http)
 
     def _ready(self, context: LambdaContext) -> front.Front:
-        """Make the front once. Lambda runs one request at a time, but the local harness runs several."""
+        """Make the front once. Lambda runs one request at a time, but the local harness runs several.
+
+        Raises:
+            FunctionStopped: the operator stopped the front.
+            Misconfigured: a variable is missing or invalid.
+
+        """
         with self._lock:
             if self._front is None:
+                common = settings.read(os.environ)
+                if common.folder(context.function_name) in common.stopped_functions:
+                    raise FunctionStopped
                 self._front = front.make(os.environ, context.function_name, self._wrapping, self._network, self.now)
             return self._front
 
