@@ -177,6 +177,18 @@ def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(world: Wor
     assert world.send("POST", "/authorize", form=form, cookies=event_cookies, headers={"origin": URL}).status == 403
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u0085", "\u2000", "\u3000", "\x1c"])
+def test_a_cookie_whose_name_begins_with_a_unicode_space_is_not_the_fronts(world: World, space: str) -> None:
+    attacker, client = world.browser(), world.register()["client_id"]
+    attacker.jar[COOKIE] = "A" * 43
+    page = attacker.get(world.asked(client))
+    victim = world.browser()
+    victim.jar[f"{space}{COOKIE}"] = attacker.jar[COOKIE]
+    assert victim.allow(page).status == 403
+    back = victim.sign_in_at_provider(attacker.allow(page).location)
+    assert victim.get(back).status == 403
+
+
 def test_a_front_on_this_machine_has_a_cookie_that_browsers_take_without_https() -> None:
     with worlds.running({"MCP_OAUTH_URL": "http://localhost:8080"}) as world:
         (cookie,) = world.browser().get(world.asked(world.register()["client_id"])).cookies
