@@ -126,6 +126,15 @@ def test_a_host_that_asks_for_no_scope_gets_those_of_the_server(world: World) ->
     assert "items.read, items.write" in page.body
 
 
+@pytest.mark.parametrize("scope", ["aws.cognito.signin.user.admin", "items.read", "openid items.read"])
+def test_a_server_that_lists_no_scope_refuses_every_scope(scope: str) -> None:
+    with worlds.running({"MCP_SCOPES_SUPPORTED": "", "MCP_OAUTH_CLIENTS": CLIENTS}) as world:
+        assert world.browser().get(world.asked("desk", scope=scope)).told["error"] == "invalid_scope"
+        browser = world.browser()
+        page = browser.get(world.asked("desk", scope="openid offline_access"))
+        assert browser.allow(page).told["scope"] == "openid"
+
+
 def test_a_parameter_that_is_there_twice_is_refused(world: World) -> None:
     asked = world.asked(world.register()["client_id"])
     assert world.browser().get(f"{asked}&redirect_uri={EVIL}").status == 400

@@ -25,7 +25,6 @@ from mcp_functions.oauth.errors import (
     OAuthError,
 )
 from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
-from mcp_functions.oauth.settings import SCOPE
 from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
@@ -210,7 +209,7 @@ def _scope(text: str, settings: FrontSettings) -> str:
         raise OAuthError(INVALID_SCOPE, "scope is too long")
     supported = settings.common.scopes_supported
     names = [name for name in dict.fromkeys(text.split()) if name not in IGNORED_SCOPES]
-    if not all(re.fullmatch(SCOPE, name) for name in names) or (supported and not set(names) <= set(supported)):
+    if not set(names) <= set(supported):
         raise OAuthError(INVALID_SCOPE, "a scope is not one of this server's")
     return " ".join(names or supported)
 
