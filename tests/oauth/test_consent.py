@@ -41,6 +41,17 @@ def test_a_name_cannot_hide_or_turn_round_its_characters(world: World) -> None:
     assert len(client["client_name"]) <= 80
 
 
+def test_a_name_has_no_character_that_unicode_lets_a_page_leave_out(world: World) -> None:
+    single = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u2800\u3164\ufeff\uffa0"
+    ends = (
+        "\u180b\u180f\u200b\u202e\u2060\u206f\ufe00\ufe0f\ufff0\ufffb\U0001bca0\U0001bca3\U0001d173\U0001d17a\U000e0000"
+    )
+    for character in single + ends:
+        assert world.register(client_name=f"Cl{character}aude")["client_name"] == "Claude", hex(ord(character))
+    for name in ("Clau\u0301de", "\u53f0\u5f0f", "\U0001f600"):
+        assert world.register(client_name=name)["client_name"] == name
+
+
 def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_address(world: World) -> None:
     page = world.browser().get(world.asked(world.register()["client_id"]))
     policy = page.headers["content-security-policy"]
