@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.oauth import world as worlds
@@ -60,34 +62,53 @@ def test_an_error_page_tells_nothing(world: World) -> None:
     assert {page.headers["referrer-policy"] for page in pages} == {"no-referrer"}
 
 
-@pytest.mark.parametrize(
-    ("changed", "error"),
-    [
-        ({"code_challenge": None}, "invalid_request"),
-        ({"code_challenge_method": None}, "invalid_request"),
-        ({"code_challenge_method": "plain"}, "invalid_request"),
-        ({"code_challenge": "short"}, "invalid_request"),
-        ({"code_challenge": "x" * 44}, "invalid_request"),
-        ({"response_type": "token"}, "unsupported_response_type"),
-        ({"response_type": "code id_token"}, "unsupported_response_type"),
-        ({"response_type": None}, "unsupported_response_type"),
-        ({"response_mode": "fragment"}, "invalid_request"),
-        ({"response_mode": "form_post"}, "invalid_request"),
-        ({"resource": "https://other.example/mcp"}, "invalid_target"),
-        ({"resource": f"{RESOURCE}/"}, "invalid_target"),
-        ({"scope": "items.read admin"}, "invalid_scope"),
-        ({"scope": 'items.read "'}, "invalid_scope"),
-        ({"scope": "x" * 600}, "invalid_scope"),
-        ({"prompt": "none"}, "interaction_required"),
-        ({"request": "eyJ"}, "request_not_supported"),
-        ({"request_uri": "https://evil.example/r"}, "request_not_supported"),
-    ],
-)
+WRONG: list[tuple[dict[str, str | None], str]] = [
+    ({"code_challenge": None}, "invalid_request"),
+    ({"code_challenge_method": None}, "invalid_request"),
+    ({"code_challenge_method": "plain"}, "invalid_request"),
+    ({"code_challenge": "short"}, "invalid_request"),
+    ({"code_challenge": "x" * 44}, "invalid_request"),
+    ({"response_type": "token"}, "unsupported_response_type"),
+    ({"response_type": "code id_token"}, "unsupported_response_type"),
+    ({"response_type": None}, "unsupported_response_type"),
+    ({"response_mode": "fragment"}, "invalid_request"),
+    ({"response_mode": "form_post"}, "invalid_request"),
+    ({"resource": "https://other.example/mcp"}, "invalid_target"),
+    ({"resource": f"{RESOURCE}/"}, "invalid_target"),
+    ({"scope": "items.read admin"}, "invalid_scope"),
+    ({"scope": 'items.read "'}, "invalid_scope"),
+    ({"scope": "x" * 600}, "invalid_scope"),
+    ({"prompt": "none"}, "interaction_required"),
+    ({"request": "eyJ"}, "request_not_supported"),
+    ({"request_uri": "https://evil.example/r"}, "request_not_supported"),
+]
+CLIENTS = json.dumps([{"client_id": "desk", "redirect_uris": [HOST_REDIRECT]}])
+
+
+@pytest.mark.parametrize(("changed", "error"), WRONG)
 def test_a_host_hears_what_is_wrong_with_its_request(world: World, changed: dict[str, str | None], error: str) -> None:
-    answer = world.browser().get(world.asked(world.register()["client_id"], **changed))
+    with worlds.applied({"MCP_OAUTH_CLIENTS": CLIENTS}):
+        answer = world.browser().get(world.asked("desk", **changed))
     assert answer.status == 302
     assert answer.location.startswith(HOST_REDIRECT)
     assert (answer.told["error"], answer.told["state"], answer.told["iss"]) == (error, "host-state", URL)
+
+
+@pytest.mark.parametrize(("changed", "_error"), WRONG)
+def test_an_error_redirects_nobody_to_a_client_that_registered_itself(
+    world: World, changed: dict[str, str | None], _error: str
+) -> None:
+    answer = world.browser().get(world.asked(world.register()["client_id"], **changed))
+    assert (answer.status, answer.location) == (400, "")
+
+
+def test_a_client_hears_of_its_error_in_a_browser_that_remembers_its_consent(world: World) -> None:
+    browser, client = world.browser(), world.register()["client_id"]
+    browser.allow(browser.get(world.asked(client)), remember="yes")
+    assert browser.get(world.asked(client, prompt="none")).told["error"] == "interaction_required"
+    assert world.browser().get(world.asked(client, prompt="none")).status == 400
+    assert browser.get(world.asked(client, prompt="none", scope="items.write")).status == 400
+    assert browser.get(world.asked(world.register()["client_id"], prompt="none")).status == 400
 
 
 def test_a_host_that_names_no_resource_means_this_server(world: World) -> None:
@@ -103,6 +124,15 @@ def test_a_resource_at_the_root_may_end_with_a_slash() -> None:
 def test_a_host_that_asks_for_no_scope_gets_those_of_the_server(world: World) -> None:
     page = world.browser().get(world.asked(world.register()["client_id"], scope="openid offline_access profile"))
     assert "items.read, items.write" in page.body
+
+
+@pytest.mark.parametrize("scope", ["aws.cognito.signin.user.admin", "items.read", "openid items.read"])
+def test_a_server_that_lists_no_scope_refuses_every_scope(scope: str) -> None:
+    with worlds.running({"MCP_SCOPES_SUPPORTED": "", "MCP_OAUTH_CLIENTS": CLIENTS}) as world:
+        assert world.browser().get(world.asked("desk", scope=scope)).told["error"] == "invalid_scope"
+        browser = world.browser()
+        page = browser.get(world.asked("desk", scope="openid offline_access"))
+        assert browser.allow(page).told["scope"] == "openid"
 
 
 def test_a_parameter_that_is_there_twice_is_refused(world: World) -> None:

@@ -50,6 +50,19 @@ def test_a_host_signs_in_by_its_metadata_document(world: World, site: Site) -> N
     assert set(site.hosts) == {HOST}
 
 
+def test_the_page_warns_of_an_answer_that_goes_to_another_site_than_the_documents(world: World, site: Site) -> None:
+    warning = "another site than the one that publishes"
+    assert warning in world.browser().get(world.asked(CLIENT)).body
+    own = f"https://{HOST}:8443/callback"
+    local = "http://127.0.0.1/callback"
+    site.documents[PATH] = {**DOCUMENT, "redirect_uris": [own, local]}
+    for redirect in (own, local):
+        page = world.browser().get(world.asked(CLIENT, redirect_uri=redirect))
+        assert page.status == 200
+        assert warning not in page.body
+    assert warning not in world.browser().get(world.asked(world.register()["client_id"])).body
+
+
 def test_a_document_stays_in_memory_for_some_minutes(world: World, site: Site) -> None:
     world.stay_warm()
     world.tokens(CLIENT)
@@ -100,6 +113,11 @@ def test_a_document_of_another_client_is_refused(world: World, site: Site, chang
         "https://DESK.example/oauth/client.json",
         "https://desk.example\\@evil.example/oauth/client.json",
         "https://desk.example/" + "x" * 600,
+        "https://desk.example/other/../oauth/client.json",
+        "https://desk.example/oauth/./client.json",
+        "https://desk.example/other/%2e%2E/oauth/client.json",
+        "https://desk.example/other/.%2e/oauth/client.json",
+        "https://desk.example/oauth/..",
     ],
 )
 def test_a_url_that_is_not_plain_https_is_not_fetched(world: World, site: Site, url: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mcp_functions.oauth.client_authentication import ASSERTION
 from tests.oauth import world as worlds
 from tests.oauth.signing import Signer
 from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, World
@@ -60,6 +61,22 @@ def test_a_registration_does_not_ask_kms_each_time(world: World) -> None:
         "file:///etc/passwd",
         "vbscript:/x",
         "intent:/x",
+        "ms-msdt:/id",
+        "search-ms:/query=x",
+        "itms-services:/x",
+        "chrome-extension:/x",
+        "x:/",
+        "data+x:/",
+        ".app:/cb",
+        "app.:/cb",
+        "https://localhost/cb",
+        "https://LOCALHOST:8443/cb",
+        "https://app.localhost",
+        "https://127.0.0.1/cb",
+        "https://2130706433/cb",
+        "https://0x7f000001/cb",
+        "https://127.1",
+        "https://[::1]/cb",
         "https://host.example/<script>",
         "https://host.example/ callback",
         "https://host.example/\ncallback",
@@ -192,8 +209,31 @@ def test_a_pre_registered_client_may_have_a_secret_that_the_template_does_not_sh
 
 def assertion(signer: Signer, world: World, client_id: str, **changed: Any) -> dict[str, str]:  # noqa: ANN401
     claims = {"iss": client_id, "sub": client_id, "aud": URL, "exp": int(world.clock()) + 300, "jti": "1", **changed}
-    kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-    return {"client_assertion": signer.sign(claims), "client_assertion_type": kind}
+    return typed(signer.sign(claims))
+
+
+def typed(token: str) -> dict[str, str]:
+    return {"client_assertion": token, "client_assertion_type": ASSERTION}
+
+
+@pytest.mark.parametrize(
+    "audience", [{URL: 1}, [[URL]], [{}], [], None, 5, True, f"{URL} ", [1, "https://other.example"]]
+)
+def test_an_assertion_with_an_audience_of_another_type_is_refused(world: World, audience: object) -> None:
+    signer = Signer("ES256")
+    client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)["client_id"]  # noqa: S106
+    answer = world.redeem(client, "ks1.A", **assertion(signer, world, client, aud=audience))
+    assert (answer.status, answer.json["error"]) == (401, "invalid_client")
+
+
+@pytest.mark.parametrize("kind", [None, "", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer"])
+def test_an_assertion_of_another_type_is_refused(world: World, kind: str | None) -> None:
+    signer = Signer("ES256")
+    client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)["client_id"]  # noqa: S106
+    code = world.code(client).told["code"]
+    signed: dict[str, str | None] = {**assertion(signer, world, client)}
+    assert world.redeem(client, code, **{**signed, "client_assertion_type": kind}).json["error"] == "invalid_client"
+    assert world.redeem(client, code, **signed).status == 200
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
@@ -223,14 +263,14 @@ def test_a_client_may_sign_with_a_key_of_its_own(world: World, algorithm: str) -
 )
 def test_an_assertion_that_nobody_signed_is_refused(world: World, token: str) -> None:
     client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=Signer("ES256").jwks)["client_id"]  # noqa: S106
-    assert world.redeem(client, "ks1.A", client_assertion=token).json["error"] == "invalid_client"
+    assert world.redeem(client, "ks1.A", **typed(token)).json["error"] == "invalid_client"
 
 
 def test_a_symmetric_signature_with_the_public_key_is_refused(world: World) -> None:
     signer = Signer("RS256")
     client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)["client_id"]  # noqa: S106
     forged = signer.confused({"iss": client, "sub": client, "aud": URL, "exp": int(world.clock()) + 60})
-    assert world.redeem(client, "ks1.A", client_assertion=forged).status == 401
+    assert world.redeem(client, "ks1.A", **typed(forged)).status == 401
 
 
 @pytest.mark.parametrize("client_id", [None, "", "desk", "ks1.", "ks1.AAAA", "x" * 5000, "http://host.example/client"])

@@ -41,6 +41,17 @@ def test_a_name_cannot_hide_or_turn_round_its_characters(world: World) -> None:
     assert len(client["client_name"]) <= 80
 
 
+def test_a_name_has_no_character_that_unicode_lets_a_page_leave_out(world: World) -> None:
+    single = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u2800\u3164\ufeff\uffa0"
+    ends = (
+        "\u180b\u180f\u200b\u202e\u2060\u206f\ufe00\ufe0f\ufff0\ufffb\U0001bca0\U0001bca3\U0001d173\U0001d17a\U000e0000"
+    )
+    for character in single + ends:
+        assert world.register(client_name=f"Cl{character}aude")["client_name"] == "Claude", hex(ord(character))
+    for name in ("Clau\u0301de", "\u53f0\u5f0f", "\U0001f600"):
+        assert world.register(client_name=name)["client_name"] == name
+
+
 def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_address(world: World) -> None:
     page = world.browser().get(world.asked(world.register()["client_id"]))
     policy = page.headers["content-security-policy"]
@@ -175,6 +186,18 @@ def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(world: Wor
     event_cookies = {COOKIE: browser.jar[COOKIE], f" {COOKIE}": "x" * 43}
     form = {"request": page.request, "decision": "allow"}
     assert world.send("POST", "/authorize", form=form, cookies=event_cookies, headers={"origin": URL}).status == 403
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u0085", "\u2000", "\u3000", "\x1c"])
+def test_a_cookie_whose_name_begins_with_a_unicode_space_is_not_the_fronts(world: World, space: str) -> None:
+    attacker, client = world.browser(), world.register()["client_id"]
+    attacker.jar[COOKIE] = "A" * 43
+    page = attacker.get(world.asked(client))
+    victim = world.browser()
+    victim.jar[f"{space}{COOKIE}"] = attacker.jar[COOKIE]
+    assert victim.allow(page).status == 403
+    back = victim.sign_in_at_provider(attacker.allow(page).location)
+    assert victim.get(back).status == 403
 
 
 def test_a_front_on_this_machine_has_a_cookie_that_browsers_take_without_https() -> None:

@@ -6,10 +6,12 @@ import base64
 import os
 import struct
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import pytest
 
 from mcp_functions.seal.data_keys import kek_hint
+from tests.oauth.test_provider import provider_with, signing_in
 from tests.oauth.world import HOST_REDIRECT, World
 
 if TYPE_CHECKING:
@@ -88,6 +90,31 @@ def test_a_customers_many_addresses_have_one_budget(world: World) -> None:
         browser = world.browser(f"2001:db8:1:2::{number:x}")
         browser.get(world.asked(forged(world)))
     assert len(world.kms.calls) - before < 10
+
+
+def test_one_address_cannot_make_the_front_ask_the_provider_without_end() -> None:
+    with provider_with(lambda _path, _answer, _issuer: None) as world:
+        world.stay_warm()
+        client = world.register()["client_id"]
+        browser = world.browser()
+        state = browser.allow(browser.get(world.asked(client))).told["state"]
+        back = browser.get("/callback?" + urlencode({"state": state, "code": "junk", "iss": world.provider.url}))
+        statuses = [world.redeem(client, back.told["code"]).status for _ in range(200)]
+        assert statuses == [400] * 30 + [503] * 170
+        assert [request.target for request in world.issuer.asked].count("/token") == 30
+        world.clock.advance(60)
+        assert world.redeem(client, back.told["code"]).status == 400
+        assert signing_in(world) == (200, "")
+
+
+def test_a_request_that_the_provider_accepts_costs_no_budget(world: World) -> None:
+    world.stay_warm()
+    client = world.register()["client_id"]
+    token = world.tokens(client)["refresh_token"]
+    for _ in range(40):
+        answer = world.refresh(client, token)
+        assert answer.status == 200
+        token = answer.json["refresh_token"]
 
 
 def test_values_of_other_containers_cost_one_call_for_each_of_their_keys(world: World) -> None:

@@ -25,7 +25,6 @@ from mcp_functions.oauth.errors import (
     OAuthError,
 )
 from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
-from mcp_functions.oauth.settings import SCOPE
 from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
@@ -84,19 +83,21 @@ def begin(visit: Visit, parts: Parts) -> Response:
     """Answer `GET /authorize`: with the consent page, or with a redirect.
 
     Raises:
-        OAuthError: the client or its redirect URI is not known, so nothing may be sent there.
+        OAuthError: nothing may be sent to the redirect URI, so the browser shows a page.
 
     """
-    asked = visit.parameters
-    client = parts.clients.find(asked.get("client_id", ""), visit.payer)
-    redirect, state = asked.get("redirect_uri", ""), asked.get("state", "")
+    parameters = visit.parameters
+    client = parts.clients.find(parameters.get("client_id", ""), visit.payer)
+    redirect, state = parameters.get("redirect_uri", ""), parameters.get("state", "")
     parts.clients.check_redirect(client, redirect)
     if not re.fullmatch(STATE, state):  # an answer without the whole state would be of no use to the client
         raise OAuthError(INVALID_REQUEST, "state is too long, or not in ASCII")
     unread = SignIn(client=parts.digest(client.id), redirect=redirect, state=state)
     try:
-        sign_in = _read(unread, client, asked, parts.settings)
+        sign_in = _read(unread, client, parameters, parts.settings)
     except OAuthError as error:
+        if not _is_trusted(visit, client, redirect, parts):
+            raise
         return _refuse(unread, error, parts)
     browser = parts.browsers.meet(visit)
     cookies = parts.browsers.cookies(browser)
@@ -140,38 +141,60 @@ def _go_on(sign_in: SignIn, browser: Browser, parts: Parts, cookies: list[str]) 
     return answers.redirect(SEE_OTHER, url, cookies)
 
 
+def _is_trusted(visit: Visit, client: Client, redirect: str, parts: Parts) -> bool:
+    """Check whether an error may be sent to a client before the user has done anything (RFC 9700, 4.11.2).
+
+    Anybody may register a client: its errors would make every link to this front an open redirect.
+    """
+    if client.id in parts.settings.clients:
+        return True
+    browser = parts.browsers.recognise(visit)
+    if browser is None:
+        return False
+    try:
+        scope = _scope(visit.parameters.get("scope", ""), parts.settings)
+    except OAuthError:
+        return False
+    return parts.browsers.has_consented(visit, browser, _consent(client, redirect, scope))
+
+
 def _refuse(sign_in: SignIn, error: OAuthError, parts: Parts) -> Response:
     answer = {"error": error.code, "error_description": error.description}
     parts.note(error)
     return answers.redirect(FOUND, sign_in.answered(parts.settings.url, **answer))
 
 
-def _read(sign_in: SignIn, client: Client, asked: Mapping[str, str], settings: FrontSettings) -> SignIn:
+def _read(sign_in: SignIn, client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
     """Check a request whose client and redirect URI are known; its errors go to the client."""
-    if "request" in asked or "request_uri" in asked:
+    if "request" in parameters or "request_uri" in parameters:
         raise OAuthError(REQUEST_NOT_SUPPORTED, "request objects are not supported")
-    if asked.get("response_type") != "code":
+    if parameters.get("response_type") != "code":
         raise OAuthError(UNSUPPORTED_RESPONSE_TYPE, "only response_type=code is supported")
-    if asked.get("response_mode", "query") != "query":
+    if parameters.get("response_mode", "query") != "query":
         raise OAuthError(INVALID_REQUEST, "only response_mode=query is supported")
-    challenge = asked.get("code_challenge", "")
+    challenge = parameters.get("code_challenge", "")
     # RFC 9700, 2.1.1: "plain" would show the verifier in the request, and without PKCE a stolen code is enough.
-    if asked.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
+    if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
         raise OAuthError(INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
-    check_resource(asked, settings)
-    scope, prompt = _scope(asked.get("scope", ""), settings), _prompt(asked.get("prompt", ""))
-    consent = consent_name(client.id, sign_in.redirect, scope) if redirects.is_web(sign_in.redirect) else ""
+    check_resource(parameters, settings)
+    scope, prompt = _scope(parameters.get("scope", ""), settings), _prompt(parameters.get("prompt", ""))
+    consent = _consent(client, sign_in.redirect, scope)
     return sign_in._replace(challenge=challenge, scope=scope, prompt=prompt, consent=consent)
 
 
-def check_resource(asked: Mapping[str, str], settings: FrontSettings) -> None:
-    """Check that a token is asked for this server (RFC 8707). There is one: a request without a resource means it.
+def _consent(client: Client, redirect: str, scope: str) -> str:
+    """Return the name of a consent; "" if no browser may remember it."""
+    return consent_name(client.id, redirect, scope) if redirects.is_web(redirect) else ""
+
+
+def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> None:
+    """Check that a token is requested for this server (RFC 8707). There is one: a request without a resource means it.
 
     Raises:
         OAuthError: the resource is another.
 
     """
-    resource = asked.get("resource", settings.resource)
+    resource = parameters.get("resource", settings.resource)
     # An empty path and "/" are the same resource (RFC 3986, 6.2.3), and clients' URL types write the second.
     if resource not in {settings.resource, _with_slash(settings.resource)}:
         raise OAuthError(INVALID_TARGET, "the resource is not this server's")
@@ -185,14 +208,14 @@ def _scope(text: str, settings: FrontSettings) -> str:
     if len(text) > MAX_SCOPE:
         raise OAuthError(INVALID_SCOPE, "scope is too long")
     supported = settings.common.scopes_supported
-    asked = [name for name in dict.fromkeys(text.split()) if name not in IGNORED_SCOPES]
-    if not all(re.fullmatch(SCOPE, name) for name in asked) or (supported and not set(asked) <= set(supported)):
+    names = [name for name in dict.fromkeys(text.split()) if name not in IGNORED_SCOPES]
+    if not set(names) <= set(supported):
         raise OAuthError(INVALID_SCOPE, "a scope is not one of this server's")
-    return " ".join(asked or supported)
+    return " ".join(names or supported)
 
 
 def _prompt(text: str) -> str:
-    asked = text.split()
-    if "none" in asked:  # the front keeps no session, so it cannot know whether the user has signed in
+    names = text.split()
+    if "none" in names:  # the front keeps no session, so it cannot know whether the user has signed in
         raise OAuthError(INTERACTION_REQUIRED, "this server always shows a page")
-    return " ".join(name for name in asked if name in PROMPTS)
+    return " ".join(name for name in names if name in PROMPTS)

@@ -66,6 +66,8 @@ def _presented(visit: Visit) -> tuple[str, str, str]:
             raise OAuthError(INVALID_REQUEST, "the request names two clients")
         return BASIC, client_id, secret
     if "client_assertion" in form:
+        if form.get("client_assertion_type") != ASSERTION:
+            raise OAuthError(INVALID_CLIENT, "client_assertion_type is not that of a JWT", UNAUTHORIZED)
         return PRIVATE_KEY, form.get("client_id") or _subject(form), ""
     if "client_secret" in form:
         return POST, form.get("client_id", ""), form["client_secret"]
@@ -98,10 +100,10 @@ def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], au
             INVALID_CLIENT, "the client assertion is not signed by a key of the client", UNAUTHORIZED
         ) from None
     audience, expires = claims.get("aud"), claims.get("exp")
-    named = set(audience) if isinstance(audience, list) else {audience}
+    named = audience if isinstance(audience, list) else [audience]
     if (claims.get("iss"), claims.get("sub")) != (client.id, client.id):
         raise OAuthError(INVALID_CLIENT, "the client assertion is about another client", UNAUTHORIZED)
-    if not named & audiences:
+    if not any(isinstance(name, str) and name in audiences for name in named):
         raise OAuthError(INVALID_CLIENT, "the client assertion is for another server", UNAUTHORIZED)
     # The assertion may be presented again until then, but every code and refresh token is still needed with it.
     if not isinstance(expires, int) or not now - SKEW_SECONDS < expires <= now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:

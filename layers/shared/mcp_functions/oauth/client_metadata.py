@@ -21,10 +21,12 @@ NONE, BASIC, POST, PRIVATE_KEY = "none", "client_secret_basic", "client_secret_p
 SECRETS = (BASIC, POST)
 METHODS = (NONE, *SECRETS, PRIVATE_KEY)
 GRANTS = ("authorization_code", "refresh_token")
-# Characters that change the direction of a text or cannot be seen: a name with them could look like another.
+# Characters that change the direction of a text or cannot be seen: a name with them could look like another. They are
+# control characters, Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt), and the empty Braille pattern.
 UNSEEN = (
-    "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f"
-    "\\ufeff\\ufff9-\\ufffb\\U000e0000-\\U000e0fff]"
+    "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f"
+    "\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb"
+    "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]"
 )
 
 

@@ -74,7 +74,8 @@ class Clients:
             OAuthError: the client has not registered it, or its host is blocked.
 
         """
-        if not redirects.matches(uri, client.redirect_uris):
+        # An id lives for months: it may have been registered under looser rules than those of today.
+        if not redirects.matches(uri, client.redirect_uris) or not redirects.may_be_registered(uri):
             raise OAuthError(INVALID_REQUEST, "redirect_uri is not registered for this client")
         if redirects.host(uri) in self._settings.blocked_hosts:
             raise OAuthError(INVALID_REQUEST, "the host of redirect_uri is blocked")

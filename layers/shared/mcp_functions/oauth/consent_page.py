@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 TITLE = "Allow access?"
 UNNAMED = "an application without a name"
+ELSEWHERE = "Attention: the answer goes to another site than the one that publishes the application."
 
 
 def write(client: Client, sign_in: SignIn, sealed: str, settings: FrontSettings) -> str:
@@ -36,8 +37,10 @@ def write(client: Client, sign_in: SignIn, sealed: str, settings: FrontSettings)
     if client.site:
         rows.insert(1, ("Published by", client.site))
     listed = "".join(f"<dt>{escape(term)}</dt><dd><strong>{escape(text)}</strong></dd>" for term, text in rows)
+    warning = f"<p><strong>{ELSEWHERE}</strong></p>" if _leads_elsewhere(client, sign_in.redirect) else ""
     return (
-        f"<p>An application asks to use {escape(settings.common.server_name)} in your name.</p><dl>{listed}</dl>"
+        f"<p>An application asks to use {escape(settings.common.server_name)} in your name.</p>"
+        f"<dl>{listed}</dl>{warning}"
         "<p>Allow this only if you have just started it yourself. Then you sign in.</p>"
         f'<form method="post" action="{escape(settings.url)}/authorize">'
         f'<input type="hidden" name="request" value="{escape(sealed)}">{_remember(sign_in)}'
@@ -54,6 +57,11 @@ def _destination(redirect: str) -> str:
     if redirect.startswith("http://"):
         return f"{host} (a program on this computer)"
     return f"{host} (an application on this computer)"
+
+
+def _leads_elsewhere(client: Client, redirect: str) -> bool:
+    """Check whether a redirect leads to another site than that of the client's metadata document."""
+    return bool(client.site) and redirects.is_web(redirect) and redirects.host(redirect) != client.site
 
 
 def _remember(sign_in: SignIn) -> str:

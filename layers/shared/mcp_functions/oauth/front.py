@@ -15,6 +15,7 @@ from mcp_functions.oauth.clients import Clients
 from mcp_functions.oauth.failures import PAGES
 from mcp_functions.oauth.provider import Provider
 from mcp_functions.oauth.provider_api import ProviderApi
+from mcp_functions.oauth.refusal_budget import RefusalBudget
 from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
 from mcp_functions.protocol.errors import Busy
@@ -51,6 +52,7 @@ class Parts(NamedTuple):
     clients: Clients
     browsers: Browsers
     provider: Provider
+    refusals: RefusalBudget
     now: Callable[[], float]
 
     def at(self, context: Mapping[str, Any]) -> Parts:
@@ -148,13 +150,20 @@ def make(
         Misconfigured: a variable is missing or invalid.
 
     """
-    found = settings.read(environ)
-    service = f"{found.common.stack}/{found.common.folder(function_name)}"
-    values = SealedValues(SealFactory(found.common, service, wrapping, now=now), now)
-    clients = Clients(found, values, SafeFetch(now, _fetch_budget(now), network))
-    api = ProviderApi(found.common.jwt_issuer, found.common.oauth_client_id, ClientSecret(found.secret_arn, now), now)
-    provider = Provider(found, api, now)
-    return Front(Parts(found, values, clients, Browsers(found, values), provider, now))
+    own = settings.read(environ)
+    service = f"{own.common.stack}/{own.common.folder(function_name)}"
+    values = SealedValues(SealFactory(own.common, service, wrapping, now=now), now)
+    api = ProviderApi(own.common.jwt_issuer, own.common.oauth_client_id, ClientSecret(own.secret_arn, now), now)
+    parts = Parts(
+        settings=own,
+        values=values,
+        clients=Clients(own, values, SafeFetch(now, _fetch_budget(now), network)),
+        browsers=Browsers(own, values),
+        provider=Provider(own, api, now),
+        refusals=RefusalBudget(now),
+        now=now,
+    )
+    return Front(parts)
 
 
 def _fetch_budget(now: Callable[[], float]) -> Callable[[str], None]:

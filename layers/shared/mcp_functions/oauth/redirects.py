@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 MAX_CHARS = 512
 CHARACTERS = r"[!$-;=?-\[\]_a-z~]+"  # of a URI without a fragment: printable, no quotes, braces or backslashes
 LOOPBACK = r"(http://(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?((?:[/?].*)?)"
-WEB = r"https://([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)(?::\d{1,5})?(?:[/?].*)?"
-APPLICATION = r"([a-z][a-z0-9+.-]*):/.*"
-# Schemes that a browser or a system opens itself: none of them leads to an application that asked for a sign-in.
-NOT_APPLICATIONS = {
-    "about", "blob", "chrome", "content", "data", "file", "filesystem", "ftp", "http", "https", "intent", "jar",
-    "javascript", "mailto", "ms-appx", "sms", "ssh", "tel", "vbscript", "view-source", "ws", "wss",
+# The last label of a host begins with a letter: browsers read any other as an IPv4 address ("https://2130706433").
+WEB = r"https://((?:[A-Za-z0-9][A-Za-z0-9.-]*\.)?[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?)(?::\d{1,5})?(?:[/?].*)?"
+APPLICATION = r"([a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*):/.*"
+# Applications whose scheme has no dot, though RFC 8252 (section 7.1) asks for a domain name in reverse order.
+APPLICATIONS = {
+    "claude", "cursor", "goose", "jetbrains", "kiro", "raycast", "vscode", "vscode-insiders", "vscodium", "warp",
+    "windsurf", "zed",
 }  # fmt: skip
 
 
@@ -29,23 +30,24 @@ def may_be_registered(uri: str) -> bool:
     """Check whether a URI leads to a web site, to this machine, or to an application by its own scheme."""
     if len(uri) > MAX_CHARS or not re.fullmatch(CHARACTERS, uri):
         return False
-    if re.fullmatch(LOOPBACK, uri) or re.fullmatch(WEB, uri):
+    if re.fullmatch(LOOPBACK, uri) or is_web(uri):
         return True
     application = re.fullmatch(APPLICATION, uri)
-    return application is not None and application[1] not in NOT_APPLICATIONS
+    return application is not None and ("." in application[1] or application[1] in APPLICATIONS)
 
 
 def matches(uri: str, registered: Collection[str]) -> bool:
     """Check whether a URI is a registered one."""
     if uri in registered:
         return True
-    asked = _without_port(uri)
-    return asked is not None and asked in map(_without_port, registered)
+    portless = _without_port(uri)
+    return portless is not None and portless in map(_without_port, registered)
 
 
 def is_web(uri: str) -> bool:
     """Check whether a URI leads to a web site. Any program may listen on a loopback port, or claim a scheme."""
-    return re.fullmatch(WEB, uri) is not None
+    web = re.fullmatch(WEB, uri)
+    return web is not None and web[1].lower().split(".")[-1] != "localhost"
 
 
 def host(uri: str) -> str:

@@ -31,11 +31,12 @@ PORT = 443
 OK = 200
 # A host name and a path: no user, no port but 443, no address in the place of a name, no fragment.
 URL = r"https://((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?)(?::443)?(/[!$-;=?-Z_a-z~]*)"
+DOTS = r"/(?:\.|%2[Ee]){1,2}(?:[/?]|$)"  # a segment that a server may resolve: two URLs would be one client
 
 
 def may_be_fetched(url: str) -> bool:
     """Check whether a URL has the form of one that is fetched."""
-    return len(url) <= MAX_URL and re.fullmatch(URL, url) is not None
+    return len(url) <= MAX_URL and re.fullmatch(URL, url) is not None and not re.search(DOTS, url)
 
 
 def resolve(host: str) -> list[str]:
@@ -45,8 +46,8 @@ def resolve(host: str) -> list[str]:
         OSError: it has none.
 
     """
-    found = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_rest, address in found))
+    answers = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_rest, address in answers))
 
 
 def connect(address: str, seconds: float) -> socket.socket:
@@ -138,18 +139,18 @@ def _public_addresses(host: str, network: Network, deadline: Deadline) -> list[s
 
     The resolver has no time limit, so a thread waits for it.
     """
-    found: list[str] = []
+    resolved: list[str] = []
 
     def ask() -> None:
         try:
-            found.extend(network.resolve(host))
+            resolved.extend(network.resolve(host))
         except (OSError, UnicodeError):
             return
 
     thread = Thread(target=ask, daemon=True)
     thread.start()
     thread.join(max(0.0, deadline.ends - deadline.clock()))
-    known = list(found)
+    known = list(resolved)
     if not known or thread.is_alive() or not all(map(addresses.is_public, known)):
         message = "the host has no address, or one that is not public"
         raise NoAnswer(message)

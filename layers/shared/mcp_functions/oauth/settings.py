@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 RESOURCE_PARAMETERS = ("", "resource", "audience")  # none; RFC 8707 and Cognito; Auth0
-SCOPE = r"[!#-\[\]-~]+"  # RFC 6749, appendix A.4
 
 
 class FrontSettings(NamedTuple):

@@ -41,7 +41,7 @@ def issue(visit: Visit, parts: Parts) -> Response:
 
     Raises:
         OAuthError: the request is refused.
-        McpError: KMS or the provider does not answer.
+        McpError: KMS or the provider does not answer, or the payer's budget is empty.
 
     """
     client = authenticate(visit, parts.clients, {parts.settings.url, f"{parts.settings.url}/token"}, parts.now())
@@ -59,7 +59,7 @@ def revoke(visit: Visit, parts: Parts) -> Response:
 
     Raises:
         OAuthError: the request is refused.
-        McpError: KMS or the provider does not answer.
+        McpError: KMS or the provider does not answer, or the payer's budget is empty.
 
     """
     client = authenticate(visit, parts.clients, {parts.settings.url, f"{parts.settings.url}/revoke"}, parts.now())
@@ -72,7 +72,8 @@ def revoke(visit: Visit, parts: Parts) -> Response:
         claims = parts.values.open(REFRESH, token, visit.payer, parts.digest(client.id), parts.settings.resource)
     except InvalidRequestState:
         return answers.json(200, {})  # "invalid tokens do not cause an error response"
-    parts.provider.revoke(claims["token"])
+    with parts.refusals.charged(visit.payer):
+        parts.provider.revoke(claims["token"])
     return answers.json(200, {})
 
 
@@ -84,7 +85,8 @@ def _redeem(visit: Visit, client: Client, parts: Parts) -> Response:
     matches = hmac.compare_digest(challenge(verifier), claims["challenge"]) if verifier.isascii() else False
     if not re.fullmatch(VERIFIER, verifier) or not matches:
         raise OAuthError(INVALID_GRANT, "code_verifier does not match code_challenge")
-    tokens = parts.provider.redeem(claims["code"], claims["seed"])
+    with parts.refusals.charged(visit.payer):
+        tokens = parts.provider.redeem(claims["code"], claims["seed"])
     return _response(tokens, client, claims["scope"], parts)
 
 
@@ -96,7 +98,8 @@ def _refresh(visit: Visit, client: Client, parts: Parts) -> Response:
     if not set(scope.split()) <= set(claims["scope"].split()):
         raise OAuthError(INVALID_SCOPE, "the scope is more than was granted")
     narrower = scope if set(scope.split()) != set(claims["scope"].split()) else ""
-    tokens = parts.provider.refresh(claims["token"], narrower)
+    with parts.refusals.charged(visit.payer):
+        tokens = parts.provider.refresh(claims["token"], narrower)
     # A provider that does not rotate its refresh tokens sends none: the old one stays valid.
     kept = tokens._replace(refresh_token=tokens.refresh_token or claims["token"])
     return _response(kept, client, claims["scope"], parts, shown=scope)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MAX_BODY = 32 * 1024  # bytes
 MAX_QUERY = 16 * 1024  # characters
 MAX_FIELDS = 32
+WHITESPACE = " \t"
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -74,15 +75,25 @@ def _parameters(text: str) -> dict[str, str]:
         pairs = parse_qsl(text, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:
         raise OAuthError(INVALID_REQUEST, "the parameters are too many, or not UTF-8") from None
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    parameters = dict(pairs)
+    if len(parameters) != len(pairs):
         raise OAuthError(INVALID_REQUEST, "a parameter is there twice")
-    return found
+    return parameters
 
 
 def _cookies(received: object) -> dict[str, str]:
     """Read cookies. A name that is there twice counts as absent: another host of the domain may have set one."""
     lines = received if isinstance(received, list) else []
-    pairs = [str(line).partition("=") for line in lines]
-    names = [name.strip() for name, _, _ in pairs]
-    return {name.strip(): value.strip() for name, _, value in pairs if names.count(name.strip()) == 1}
+    pairs = [_cookie(str(line)) for line in lines]
+    names = [name for name, _ in pairs]
+    return {name: value for name, value in pairs if names.count(name) == 1}
+
+
+def _cookie(line: str) -> tuple[str, str]:
+    """Read a cookie's name and value.
+
+    Only spaces and tabs are removed (RFC 6265, 5.2). Other hosts may set a cookie whose name is a Unicode space and
+    "__Host-…": a browser does not count it as a name with that prefix.
+    """
+    name, _, value = line.partition("=")
+    return name.strip(WHITESPACE), value.strip(WHITESPACE)
