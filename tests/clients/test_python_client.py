@@ -61,7 +61,7 @@ def test_every_sample_function_is_listed_under_its_name(harness: Harness) -> Non
 
 
 def test_every_sample_function_has_a_conversation_in_this_file(harness: Harness) -> None:
-    assert set(harness.functions) == {"mcp", "oauth", *SAMPLES}
+    assert set(harness.functions) == {"mcp", *SAMPLES}
 
 
 def test_a_client_without_tasks_learns_that_audit_year_requires_them(at: At) -> None:

@@ -54,8 +54,8 @@ def test_it_speaks_the_revision_and_lists_every_sample_function(heard: Heard, ha
 
 
 def test_it_calls_every_sample_function(harness: Harness) -> None:
-    # audit_year is a task, and this client knows none: tests/local/test_task_client.py; oauth is the sign-in front
-    assert {talk.call[1] for talk in TALKS.values()} | {"mcp", "oauth", "audit_year"} == set(harness.functions)
+    # audit_year is a task, and this client knows none: tests/local/test_task_client.py
+    assert {talk.call[1] for talk in TALKS.values()} | {"mcp", "audit_year"} == set(harness.functions)
 
 
 @pytest.mark.parametrize("place", PLACES)
