@@ -40,6 +40,7 @@ class Notes:
         caller: the caller's pseudonym, where the deployment logs callers.
         payer: who is charged for unwraps (`binding.caller_id`); never told.
         jti: names the presented state, once that proved authentic; told as base64url.
+        answered_by: who gave the answers of this request: the client, an app or the model; None if it has none.
         outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
         code: of the JSON-RPC error.
         reason: a constant of this package, or of AWS; of a crash, the exception's type or the broken rule.
@@ -61,6 +62,7 @@ class Notes:
     caller: str | None = None
     payer: str = ""
     jti: bytes | None = None
+    answered_by: str | None = None
     outcome: str = ""
     status: int = 500
     code: int | None = None
@@ -198,6 +200,7 @@ def fields(notes: Notes) -> Mapping[str, Any]:
         "revision": notes.revision,
         "handler": notes.handler,
         "round": notes.round,
+        "answered_by": notes.answered_by,
         "outcome": notes.outcome,
         "status": notes.status,
         "code": notes.code,

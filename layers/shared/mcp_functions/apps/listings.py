@@ -1,0 +1,84 @@
+"""The lists as one client sees them: the forms, companions and apps that its capabilities allow.
+
+A catalog has the same entries for everybody. A view of it adds the companions of the tools that ask, links these tools
+to the form, and leaves out what only apps may call. An answer from a view is private, because it depends on the client.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from mcp_functions.apps import companions, form
+from mcp_functions.apps.hosts import carries_empty_rounds
+from mcp_functions.apps.rungs import APP, WORDS
+from mcp_functions.protocol.constants import APP_FORM, META_CLIENT_CAPABILITIES
+from mcp_functions.protocol.messages import shows_apps, shows_forms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import TypeAlias
+
+View: TypeAlias = Literal["forms", "forms and apps", "apps", "words", "words, and rounds by the model"]
+
+
+def view_of(meta: Mapping[str, Any]) -> View:
+    """Return which view a client gets, by the `_meta` of its request."""
+    declared = meta.get(META_CLIENT_CAPABILITIES)
+    declared = declared if isinstance(declared, dict) else {}
+    if shows_forms(declared):
+        return "forms and apps" if shows_apps(declared) else "forms"
+    if shows_apps(declared):
+        return "apps"
+    return "words" if carries_empty_rounds(meta, declared) else "words, and rounds by the model"
+
+
+def view(catalog: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return a catalog as the clients of a view see it.
+
+    Args:
+        catalog: of all handlers.
+        kind: `view_of` the client's request.
+
+    """
+    tools = sorted(_tools(catalog, kind), key=lambda entry: str(entry["name"]))
+    has_form = kind == "apps" and bool(catalog.get("asks"))
+    resources = [*catalog["resources"], *([form.entry()] if has_form else [])]
+    resources.sort(key=lambda entry: str(entry["name"]))
+    return {**catalog, "tools": tools, "resources": resources, "has_form": has_form}
+
+
+def _tools(catalog: Mapping[str, Any], kind: str) -> Iterator[dict[str, Any]]:
+    asks = catalog.get("asks", ())
+    relays = catalog.get("relays", ()) if kind == "words" else asks
+    for entry in catalog["tools"]:
+        if "apps" not in kind and is_app_only(entry):
+            continue
+        if kind == "apps" and entry["name"] in asks and not has_app(entry):
+            yield _with_form(entry)
+            yield companions.describe(APP, entry)
+        else:
+            yield entry
+        if kind.startswith("words") and entry["name"] in relays:
+            yield companions.describe(WORDS, entry)
+
+
+def has_app(entry: Mapping[str, Any]) -> bool:
+    """Tell whether a tool has an app of its author's."""
+    return "resourceUri" in _ui(entry)
+
+
+def is_app_only(entry: Mapping[str, Any]) -> bool:
+    """Tell whether only apps may call a tool."""
+    return "visibility" in _ui(entry) and "model" not in _ui(entry)["visibility"]
+
+
+def _ui(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    ui = entry.get("_meta", {}).get("ui")
+    return ui if isinstance(ui, dict) else {}
+
+
+def _with_form(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Link a tool to the form. It promises no structured content, because a pending result has none."""
+    meta = entry.get("_meta", {})
+    linked = {**meta, "ui": {**_ui(entry), "resourceUri": APP_FORM}}
+    return {**{name: value for name, value in entry.items() if name != "outputSchema"}, "_meta": linked}
