@@ -21,7 +21,7 @@ from mcp_functions.protocol.errors import (
     ToolError,
 )
 from mcp_functions.protocol.messages import Result, complete, is_asked_in_app, shows_forms
-from mcp_functions.rounds.input_requests import check_capabilities, describe_request, missing_capabilities
+from mcp_functions.rounds.input_requests import describe_request, missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.seal.request_state import RoundBudgetExceeded, start_round
 from mcp_functions.tuples import NamedTuple
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.single_use import RoundClaim, SingleUse
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
+    from mcp_functions.protocol.wire_types import InputRequest
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates, RoundStart, VerifiedState
@@ -147,8 +148,9 @@ class Conversations:
         if result is None:
             return turn.handler.error_result(NOT_KEPT)
         # The client may have restarted with other capabilities since the result was recorded.
-        self._check_capabilities(turn.request, result.get("inputRequests", {}))
-        return result
+        questions = result.get("inputRequests", {})
+        lacking = missing_capabilities(questions.values(), turn.request.capabilities)
+        return _cannot_ask(turn, questions, lacking) if lacking else result
 
     def _single_use(self, turn: _Turn, state: VerifiedState) -> tuple[SingleUse, RoundClaim]:
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
@@ -196,19 +198,15 @@ class Conversations:
 
     def _ask_elsewhere(self, turn: _Turn, lacking: Mapping[str, Any]) -> tuple[dict[str, Any], bool] | None:
         """Ask in a complete result; None if the client carries this round by itself."""
-        from mcp_functions.apps import companions, hosts, pending, rungs, words  # noqa: PLC0415 - for the lower rungs
+        from mcp_functions.apps import companions, hosts, pending, rungs  # noqa: PLC0415 - for the lower rungs
 
         request, handler, questions = turn.request, turn.handler, turn.round.requests
         meta, declared = request.params["_meta"], request.capabilities
-        is_earlier = META_EARLIER in meta
-        if not turn.channel and not lacking and (is_earlier or hosts.carries_empty_rounds(meta, declared)):
+        if not turn.channel and not lacking and (META_EARLIER in meta or hosts.carries_empty_rounds(meta, declared)):
             return None
-        channel = rungs.choose(handler, questions, declared)
-        if rungs.is_required(handler, lacking) or (channel is None and is_earlier):
-            raise rungs.refusal(lacking, questions, earlier=is_earlier)
+        channel = None if rungs.is_required(handler, lacking) else rungs.choose(handler, questions, declared)
         if channel is None or (turn.channel and channel is not turn.channel):
-            because = words.NO_WAY if questions else words.NO_TIME
-            raise ToolError(words.unfinished(because, map(describe_request, questions.values())))
+            return _cannot_ask(turn, questions, lacking), False
         binding = companions.bind(channel, self._audience, handler.name, request.principal)
         states = self._states(handler.answer_within, channel.label) if self._states else None
         call = {companions.ARGUMENTS: request.params.get("arguments") or {}}
@@ -246,7 +244,20 @@ class Conversations:
             observability.current().reason = error.reason  # for the author; the model cannot raise a limit
             raise ToolError(TOO_LARGE) from None
 
-    @staticmethod
-    def _check_capabilities(request: Request, questions: Mapping[str, Any]) -> None:
-        earlier = META_EARLIER in request.params["_meta"]
-        check_capabilities(questions, request.capabilities, earlier=earlier)
+
+def _cannot_ask(turn: _Turn, questions: Mapping[str, InputRequest], lacking: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of a call whose user cannot be asked.
+
+    Raises:
+        MissingRequiredClientCapability: the tool requires the capability, or a prompt or a resource has no result that
+            could say so, or the client is of 2025.
+
+    """
+    from mcp_functions.apps import rungs, words  # noqa: PLC0415 - only for clients without elicitation
+
+    is_earlier = META_EARLIER in turn.request.params["_meta"]
+    is_refused = is_earlier or turn.handler.kind != "tool" or rungs.is_required(turn.handler, lacking)
+    if lacking and is_refused:
+        raise rungs.refusal(lacking, questions, earlier=is_earlier)
+    because = words.NO_WAY if questions else words.NO_TIME
+    return turn.handler.error_result(words.unfinished(because, map(describe_request, questions.values())))
