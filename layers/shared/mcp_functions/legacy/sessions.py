@@ -66,9 +66,12 @@ class Session(NamedTuple):
         for letter, (family, member, _feature) in DECLARABLE.items():
             if letter in self.declared:
                 declared.setdefault(family, {}).update({member: {}} if member else {})
-        if APPS in self.declared:
-            declared["extensions"] = {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}
-        return declared
+        return {**declared, **self.apps}
+
+    @property
+    def apps(self) -> dict[str, Any]:
+        """The extension for apps, if the client declared it."""
+        return {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}} if APPS in self.declared else {}
 
 
 def new_session(params: Mapping[str, Any], revision: str, principal: str | None, *, ends: int) -> Session:

@@ -41,8 +41,8 @@ _MODULES = {
     "deployed": "testing.deployment",
 }
 __all__ = [
-    "EVERYTHING", "WITH_APPS", "WITH_TASKS", "Context", "Conversation", "MemoryBucket", "MemoryTable", "Refused", "TaskClient",
-    "deployed",
+    "EVERYTHING", "WITH_APPS", "WITH_TASKS", "Context", "Conversation", "MemoryBucket", "MemoryTable", "Refused",
+    "TaskClient", "deployed",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # a type checker would accept every misspelt name
