@@ -20,9 +20,17 @@ if TYPE_CHECKING:
 
 View: TypeAlias = Literal["forms", "forms and apps", "apps", "words", "words, and rounds by the model"]
 
+CHANGED: tuple[View, ...] = ("apps", "words, and rounds by the model")  # whatever the catalog of tools that ask holds
 
-def view_of(meta: Mapping[str, Any]) -> View:
-    """Return which view a client gets, by the `_meta` of its request."""
+
+def view_of(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
+    """Return which view a client gets, by the `_meta` of its request; "" if it shows the catalog as it is."""
+    kind = _kind_of(meta)
+    differs = catalog.get("apps") or kind in CHANGED or (kind == "words" and catalog.get("relays"))
+    return kind if differs else ""
+
+
+def _kind_of(meta: Mapping[str, Any]) -> View:
     declared = meta.get(META_CLIENT_CAPABILITIES)
     declared = declared if isinstance(declared, dict) else {}
     if shows_forms(declared):

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-CAPABILITIES = ("elicitation", "elicitation.form", "elicitation.url", "sampling", "sampling.tools", "roots")
+CAPABILITIES = (
+    "elicitation",
+    "elicitation.form",
+    "elicitation.url",
+    "sampling",
+    "sampling.tools",
+    "sampling.context",
+    "roots",
+)
 VISIBILITY = ("model", "app")
 APP_SCHEME = "ui://"
 

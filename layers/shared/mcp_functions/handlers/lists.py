@@ -48,7 +48,7 @@ class Lists:
             return ""
         from mcp_functions.apps import listings  # noqa: PLC0415 - only for clients that declare no elicitation
 
-        return listings.view_of(meta)
+        return listings.view_of(self._catalog, meta)
 
     def _write(self, kind: str, method: str, params: Mapping[str, Any]) -> Result:
         result = complete(self._result(kind, method, params), self._settings.server_info)
