@@ -14,7 +14,7 @@ from tests.support import wire
 PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
 NOTHING: dict[str, Any] = {}
 NOT_HTML: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": ["text/html"]}}}
-CLAUDE_AI = {"name": "claude-ai", "version": "0.1.0"}
+CLAUDE_AI = {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}
 
 
 def rung(result: dict[str, Any]) -> str:
@@ -44,7 +44,9 @@ def test_a_question_goes_where_the_client_declares_that_it_can_be_shown(declared
     assert rung(host(rate, capabilities=declared).call().result) == chosen
 
 
-@pytest.mark.parametrize("name", ["claude-ai", "ChatGPT", "openai-agents", "Visual Studio Code", "", "codex"])
+@pytest.mark.parametrize(
+    "name", ["claude-ai", "Anthropic/ClaudeAI", "ChatGPT", "openai-agents", "Visual Studio Code", "", "codex"]
+)
 @pytest.mark.parametrize(("declared", "chosen"), [(FORMS, "client"), (APPS, "app"), (NOTHING, "words")])
 def test_a_clients_name_chooses_no_other_rung(name: str, declared: dict[str, Any], chosen: str) -> None:
     meta = {META_CLIENT_INFO: {"name": name, "version": "0.1.0"}}
@@ -212,8 +214,8 @@ def test_a_host_without_apps_that_stops_gets_a_call_that_continues() -> None:
 @pytest.mark.parametrize(
     ("info", "declared"),
     [
-        ({"name": "claude-ai", "version": "0.2.0"}, APPS),
-        ({"name": "claude-ai", "version": "0.1.0"}, {**APPS, **FORMS}),
+        ({"name": "Anthropic/ClaudeAI", "version": "1.0.1"}, APPS),
+        (CLAUDE_AI, {**APPS, **FORMS}),
         ({"name": "another", "version": "0.1.0"}, APPS),
     ],
     ids=["a newer version", "one that declares elicitation", "another client"],

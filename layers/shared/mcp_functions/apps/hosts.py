@@ -26,8 +26,7 @@ class Host(NamedTuple):
 
 
 STOPPING_HOSTS = (
-    Host("claude-ai", "0.1.0", "2026-11-12", "https://github.com/anthropics/claude-ai-mcp/issues/1027"),
-    Host("Anthropic/ClaudeAI", "1.0.0", "2026-11-12", "https://github.com/anthropics/claude-ai-mcp/issues/1027"),
+    Host("Anthropic/ClaudeAI", "1.0.0", "2026-09-13", "https://github.com/anthropics/claude-ai-mcp/issues/1027"),
 )
 
 

@@ -1,6 +1,6 @@
 """Complete results that carry a question: a form for the user, or words for the model.
 
-The text is for the model, which must not answer in the user's place. The form's state stands in `_meta` alone, because
+The text is for the model, which must not answer in the user's place. The form's state is in `_meta` alone, because
 hosts keep `_meta` from the model.
 """
 

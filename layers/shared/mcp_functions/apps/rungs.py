@@ -1,10 +1,9 @@
 """The rungs: how a question of a tool reaches its user. Each request chooses by what its client declares.
 
-    the client declares                    the question goes                          the answer comes from
-    elicitation (of the needed mode)       into an InputRequiredResult (not here)     the client
-    the extension io.modelcontextprotocol/ui   into a form that the host shows (APP)      the app
-    neither, and the author lets the model ask (`ask_in_words`)   to the model (WORDS)    the model
-    neither                                nowhere: the result says so in words       nobody
+    elicitation, in the mode of the question  ->  an InputRequiredResult; this room is not needed
+    io.modelcontextprotocol/ui                ->  APP: a form that the host shows
+    neither, and `ask_in_words` has the key   ->  WORDS: the model asks, and relays the answer
+    neither                                   ->  a result in words: the user was not asked
 
 A client's name never chooses a lower rung. `@tool(requires=…)` refuses with -32021 instead of a lower rung.
 """
@@ -71,7 +70,7 @@ def choose(handler: Asking, questions: Mapping[str, InputRequest], declared: Map
 
 
 def has_form(handler: Asking) -> bool:
-    """Tell whether the host would show the form of this toolkit: of a tool that has no app of its own."""
+    """Tell whether the host would show the form of this toolkit: not for a tool with its author's app."""
     return handler.kind == "tool" and not handler.app
 
 
