@@ -21,7 +21,7 @@ from mcp_functions.protocol.errors import (
     ToolError,
 )
 from mcp_functions.protocol.messages import Result, complete, is_asked_in_app, shows_forms
-from mcp_functions.rounds.input_requests import describe_request, missing_capabilities
+from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.seal.request_state import RoundBudgetExceeded, start_round
 from mcp_functions.tuples import NamedTuple
@@ -246,18 +246,8 @@ class Conversations:
 
 
 def _cannot_ask(turn: _Turn, questions: Mapping[str, InputRequest], lacking: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of a call whose user cannot be asked.
+    """Return the result of a call whose user cannot be asked."""
+    from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
 
-    Raises:
-        MissingRequiredClientCapability: the tool requires the capability, or a prompt or a resource has no result that
-            could say so, or the client is of 2025.
-
-    """
-    from mcp_functions.apps import rungs, words  # noqa: PLC0415 - only for clients without elicitation
-
-    is_earlier = META_EARLIER in turn.request.params["_meta"]
-    is_refused = is_earlier or turn.handler.kind != "tool" or rungs.is_required(turn.handler, lacking)
-    if lacking and is_refused:
-        raise rungs.refusal(lacking, questions, earlier=is_earlier)
-    because = words.NO_WAY if questions else words.NO_TIME
-    return turn.handler.error_result(words.unfinished(because, map(describe_request, questions.values())))
+    earlier = META_EARLIER in turn.request.params["_meta"]
+    return not_asked.result(turn.handler, questions, lacking, earlier=earlier)
