@@ -75,8 +75,9 @@ def serving(function: LambdaFunction) -> Iterator[str]:
 class Host(Tab):
     """A tab with the host, in which a person uses the view that the host shows."""
 
-    def __init__(self, tools: DevTools, place: str) -> None:
+    def __init__(self, tools: DevTools, place: str, title: str = "Questions") -> None:
         super().__init__(tools)
+        self._title = title  # of the view's page
         self._events = tools.events
         self.open(f"http://{place}/host.html", "")
         self.wait("window.isReady")
@@ -95,7 +96,7 @@ class Host(Tab):
         until = time.monotonic() + SECONDS
         while True:
             for context in self._contexts():
-                if self._in(context, "document.title") == "Questions":
+                if self._in(context, "document.title") == self._title:
                     return self._in(context, expression)
             assert time.monotonic() < until, "the host shows no view"
             time.sleep(0.02)

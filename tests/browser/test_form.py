@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
 
+from functions.sales.app import handler as sample
 from mcp_functions import Between, Elicit, Format, Length, Title, serve, tool
 from mcp_functions import store as tables
 from mcp_functions.local.environment import TABLE
@@ -120,6 +121,8 @@ def test_a_person_answers_two_questions_and_the_model_learns_the_outcome(host: H
     (message,) = host.seen("messages")
     assert message["content"] == [{"type": "text", "text": "I have answered the form of book."}]
     assert host.seen("sizes")[-1]["height"] > 0
+    assert "book" in host.seen("forModel")
+    assert "book-form" not in host.seen("forModel")
 
 
 @pytest.mark.parametrize("heard", ["updateModelContext", "message"])
@@ -305,3 +308,16 @@ def test_the_form_loads_nothing_from_anywhere(host: Host) -> None:
     host.run("fill")
     host.shows("Please fill this in")
     assert host.inside("performance.getEntriesByType('resource').length") == 0
+
+
+# ---- An author's app
+
+
+def test_the_app_of_a_sample_shows_the_result_and_calls_its_tool(tools: DevTools) -> None:
+    with app_host.serving(sample) as running:
+        tab = Host(tools, running, title="Sales")
+        tab.run("sales", {"year": 2026})
+        tab.shows("Quarter 1: 86")
+        tab.press_button("The year before")
+        tab.shows("Sales of 2025")
+        assert tab.complaints == []

@@ -38,6 +38,7 @@ SAMPLES = {
     "plan_trip",
     "summarize_year",
     "house_rules",
+    "sales",
 }
 
 pytestmark = pytest.mark.parametrize("harness", MODES, indirect=True)
