@@ -163,6 +163,16 @@ def test_the_keyboard_alone_is_enough(world: World, tab: Tab) -> None:
     assert landed(tab)["code"]
 
 
+def test_the_marks_of_a_name_cover_nothing_that_the_page_says_about_it(world: World, tab: Tab) -> None:
+    """Unicode stacks any number of marks above and below one letter."""
+    pictures = []
+    for name in ("A", "A" + "\u0301" * 79, "A" + "\u0323" * 79):
+        client = world.register(client_name=name)["client_id"]
+        tab.open(URL + world.asked(client), PAGE)
+        pictures.append([tab.picture(f"{each}:nth-of-type({row})") for each, row in (("dt", 1), ("dt", 2), ("dd", 2))])
+    assert pictures == [pictures[0]] * 3
+
+
 @pytest.mark.parametrize("width", [320, 1280])
 def test_the_page_fits_a_telephone_and_its_style_is_applied(world: World, tab: Tab, tmp_path: Path, width: int) -> None:
     tab.do("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500)
