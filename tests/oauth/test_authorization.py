@@ -89,7 +89,7 @@ CLIENTS = json.dumps([{"client_id": "desk", "redirect_uris": [HOST_REDIRECT]}])
 def test_a_host_hears_what_is_wrong_with_its_request(world: World, changed: dict[str, str | None], error: str) -> None:
     with worlds.applied({"MCP_OAUTH_CLIENTS": CLIENTS}):
         answer = world.browser().get(world.asked("desk", **changed))
-    assert answer.status == 302
+    assert answer.status == 303
     assert answer.location.startswith(HOST_REDIRECT)
     assert (answer.told["error"], answer.told["state"], answer.told["iss"]) == (error, "host-state", URL)
 

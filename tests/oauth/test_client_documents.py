@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import socket
+import time
+from itertools import cycle
+from socketserver import StreamRequestHandler
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +16,13 @@ import pytest
 from mcp_functions.oauth import safe_fetch
 from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.oauth.safe_fetch import Network
+from mcp_functions.observability import digest
 from tests.oauth import world as worlds
 from tests.oauth.signing import Signer
 from tests.oauth.test_clients import assertion
 from tests.oauth.world import HOST_REDIRECT, World
+from tests.support.certificates import server_context, write_certificate
+from tests.support.http_servers import listening
 from tests.support.https_site import CLIENT, HOST, PATH, PUBLIC, Site, serving
 
 if TYPE_CHECKING:
@@ -164,6 +172,13 @@ def test_a_document_over_five_kilobytes_is_refused(world: World, site: Site) -> 
     assert refused(world)
 
 
+def test_a_compressed_document_is_not_unpacked(world: World, site: Site) -> None:
+    site.headers["content-encoding"] = "gzip"
+    for packed in (gzip.compress(json.dumps(DOCUMENT).encode()), gzip.compress(b" " * 10_000_000)):
+        site.documents[PATH] = packed
+        assert refused(world)
+
+
 @pytest.mark.parametrize("media", ["text/html", "text/plain", ""])
 def test_a_document_that_is_not_json_is_refused(world: World, site: Site, media: str) -> None:
     site.headers["content-type"] = media
@@ -210,6 +225,32 @@ def test_a_host_that_does_not_answer_is_given_three_seconds_at_most(monkeypatch:
             safe_fetch.fetch(CLIENT, Network(lambda _host: [PUBLIC], connect))
 
 
+def dripping(text: bytes) -> type[StreamRequestHandler]:
+    """Make a server that sends a text without end, a byte at a time."""
+
+    class Drip(StreamRequestHandler):
+        def handle(self) -> None:
+            for byte in cycle(text):
+                self.wfile.write(bytes([byte]))
+                time.sleep(0.01)
+
+    return Drip
+
+
+@pytest.mark.parametrize("text", [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\nx: y", b"HTTP"])
+def test_a_host_that_sends_a_byte_at_a_time_gets_no_more_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
+) -> None:
+    monkeypatch.setattr(safe_fetch, "SECONDS", 0.3)
+    certificate = write_certificate(tmp_path, HOST)
+    with listening(dripping(text), server_context(certificate)) as address:
+        site = Site(str(certificate))
+        site.port = int(address.rpartition(":")[2])
+        with pytest.raises(NoAnswer):
+            safe_fetch.fetch(CLIENT, site.network)
+    assert site.connected == [PUBLIC]
+
+
 def test_one_address_cannot_make_the_front_fetch_without_end(world: World, site: Site) -> None:
     world.stay_warm()
     statuses = [world.browser().get(world.asked(f"https://desk.example/{number}")).status for number in range(200)]
@@ -238,8 +279,11 @@ def test_metadata_documents_can_be_off(site: Site) -> None:
     assert not site.connected
 
 
-def test_the_site_of_a_document_can_be_blocked(world: World) -> None:
-    for blocked in (CLIENT, HOST):
+def test_the_site_of_a_document_can_be_blocked_and_is_not_fetched_from(world: World, site: Site) -> None:
+    for blocked in (CLIENT, HOST, digest(CLIENT)):
         with worlds.applied({"MCP_OAUTH_BLOCKED_CLIENTS": blocked}):
             assert refused(world)
+    with worlds.applied({"MCP_OAUTH_BLOCKED_CLIENTS": HOST}):
+        assert refused(world, f"https://{HOST}:443{PATH}")
+    assert not site.connected
     assert not refused(world)

@@ -82,6 +82,12 @@ def test_a_registration_does_not_ask_kms_each_time(world: World) -> None:
         "https://host.example/\ncallback",
         "https://host.examplé/callback",
         'https://*.example/callback*"',
+        "https://host.example/callback?code=planted",
+        "https://host.example/callback?x=1&%73tate",
+        "https://host.example/callback?iss=https://evil.example",
+        "com.example.app:/callback?error=x",
+        "http://127.0.0.1/callback?error_description=x",
+        "https://[",
         "https://host.example/" + "x" * 600,
         "",
     ],
@@ -92,9 +98,16 @@ def test_a_redirect_that_could_lead_elsewhere_cannot_be_registered(world: World,
 
 @pytest.mark.parametrize(
     "redirect",
-    ["http://[::1]/cb", "http://localhost", "http://localhost?x=1", "vscode://vscode.mcp/cb", "com.example.app:/cb"],
+    [
+        "https://host.example/cb?tenant=1&codec=2",
+        "http://[::1]/cb",
+        "http://localhost",
+        "http://localhost?x=1",
+        "vscode://vscode.mcp/cb",
+        "com.example.app:/cb",
+    ],
 )
-def test_a_redirect_to_an_application_can_be_registered(world: World, redirect: str) -> None:
+def test_a_redirect_to_a_site_or_an_application_can_be_registered(world: World, redirect: str) -> None:
     assert world.register(redirect)["redirect_uris"] == [redirect]
 
 
@@ -179,10 +192,14 @@ def test_one_client_can_be_blocked_by_its_name_in_the_log(world: World, caplog: 
         assert world.browser().get(world.asked(other)).status == 200
 
 
-def test_the_host_of_a_redirect_can_be_blocked(world: World) -> None:
+def test_the_host_of_a_redirect_can_be_blocked_and_its_clients_refresh_no_more(world: World) -> None:
     client, other = world.register(STRANGER)["client_id"], world.register()["client_id"]
+    both = world.register(HOST_REDIRECT, STRANGER)["client_id"]
+    token, code = world.tokens(both)["refresh_token"], world.code(both).told["code"]
     with worlds.applied({"MCP_OAUTH_BLOCKED_HOSTS": "evil.example, worse.example"}):
         assert world.browser().get(world.asked(client, redirect_uri=STRANGER)).status == 400
+        assert world.refresh(both, token).json["error"] == "invalid_client"
+        assert world.redeem(both, code).json["error"] == "invalid_client"
         assert refused(world, {"redirect_uris": ["https://EVIL.example/x"]}) == (400, "invalid_redirect_uri")
         assert world.browser().get(world.asked(other)).status == 200
 

@@ -116,7 +116,7 @@ def test_a_user_who_cancels_is_sent_back_with_an_error(world: World) -> None:
     browser = world.browser()
     page = browser.get(world.asked(world.register()["client_id"]))
     answer = browser.post("/authorize", {"request": page.request, "decision": "deny"})
-    assert answer.status == 302
+    assert answer.status == 303  # no browser sends the form on to the host
     assert answer.location.startswith(HOST_REDIRECT)
     assert (answer.told["error"], answer.told["state"], answer.told["iss"]) == ("access_denied", "host-state", URL)
 
