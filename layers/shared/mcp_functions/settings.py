@@ -123,7 +123,6 @@ def read(environ: Mapping[str, str]) -> Settings:
 
     Raises:
         Misconfigured: a variable is missing or invalid.
-
     """
     stack = environ.get("MCP_STACK", "")
     if not stack:

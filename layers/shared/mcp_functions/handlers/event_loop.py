@@ -47,7 +47,6 @@ def run(coroutine: Coroutine[Any, Any, R], *, thread_seconds: float = 0.0) -> R:
     Raises:
         DeveloperError: a function that runs in this loop calls it; it would wait for itself.
         BaseException: the exception that the coroutine raised.
-
     """
     if is_current():
         coroutine.close()

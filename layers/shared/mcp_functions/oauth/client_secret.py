@@ -30,7 +30,6 @@ class ClientSecret:
         Args:
             arn: of the secret; "" if the provider knows this front as a public client.
             now: the clock, unix seconds.
-
         """
         self._arn, self._now = arn, now
         self._lock, self._value, self._until = Lock(), "", 0.0
@@ -46,7 +45,6 @@ class ClientSecret:
         Raises:
             TemporarilyUnavailable: Secrets Manager does not answer.
             Misconfigured: the secret does not exist, or this function's role may not read it.
-
         """
         if not self._arn:
             return ""

@@ -8,13 +8,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 
 from mcp_functions.aws.deadline_socket import Deadline
 from mcp_functions.oauth import https
-from mcp_functions.oauth.errors import (
-    CANNOT_REVOKE,
-    INVALID_GRANT,
-    INVALID_REQUEST,
-    INVALID_SCOPE,
-    OAuthError,
-)
+from mcp_functions.oauth.errors import CANNOT_REVOKE, INVALID_GRANT, INVALID_REQUEST, INVALID_SCOPE, OAuthError
 from mcp_functions.oauth.https import Answer, NoAnswer
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 
@@ -47,7 +41,6 @@ class ProviderApi:
             client_id: of this client.
             secret: of this client.
             now: the clock, unix seconds.
-
         """
         self.issuer, self.client_id = issuer, client_id
         self._secret, self._now = secret, now
@@ -59,7 +52,6 @@ class ProviderApi:
         Raises:
             TemporarilyUnavailable: the provider does not answer.
             Misconfigured: this front cannot use the provider.
-
         """
         found = self._get(self.issuer.rstrip("/") + DISCOVERY, FRESH_SECONDS)
         # RFC 8414, 3.3: "The issuer value returned MUST be identical" to the requested issuer.
@@ -75,7 +67,6 @@ class ProviderApi:
 
         Raises:
             TemporarilyUnavailable, Misconfigured: as `metadata`.
-
         """
         return self._get(str(self.metadata()["jwks_uri"]), max_age)
 
@@ -85,7 +76,6 @@ class ProviderApi:
         Raises:
             OAuthError: the provider does not accept the code or the refresh token.
             TemporarilyUnavailable, Misconfigured: as `metadata`.
-
         """
         answer = self._post(str(self.metadata()["token_endpoint"]), form)
         if answer.status != OK:
@@ -98,7 +88,6 @@ class ProviderApi:
         Raises:
             OAuthError: the provider cannot revoke.
             TemporarilyUnavailable, Misconfigured: as `metadata`.
-
         """
         endpoint = self.metadata().get("revocation_endpoint")
         if endpoint is None:

@@ -149,7 +149,6 @@ def check_capabilities(
 
     Raises:
         MissingRequiredClientCapability: with the text of the questions, because the model may know the answers.
-
     """
     lacking = missing_capabilities(requests.values(), declared)
     if lacking:
