@@ -50,8 +50,7 @@ def run(coroutine: Coroutine[Any, Any, R], *, thread_seconds: float = 0.0) -> R:
     """
     if is_current():
         coroutine.close()
-        message = "an async handler cannot be called from another one: await its function instead"
-        raise DeveloperError(message)
+        raise DeveloperError(rule="an async handler cannot be called from another one: await its function instead")
     call, loop = _Call(coroutine, thread_seconds), _process.loop()
     try:
         loop.call_soon_threadsafe(call.begin, loop, _process.calls)

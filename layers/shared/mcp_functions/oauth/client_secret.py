@@ -67,11 +67,9 @@ def _read(arn: str) -> str:
             return value
         return _call(endpoint, arn)
     except (KeyError, ValueError, TypeError):
-        reason = "secretsmanager:UnexpectedAnswer"
-        raise Misconfigured(reason) from None
+        raise Misconfigured(reason="secretsmanager:UnexpectedAnswer") from None
     except OSError as error:
-        reason = f"secretsmanager:{type(error).__name__}"
-        raise TemporarilyUnavailable(reason) from None
+        raise TemporarilyUnavailable(reason=f"secretsmanager:{type(error).__name__}") from None
     except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; its text may quote the request
         raise _error_for(error) from None
 
@@ -98,8 +96,7 @@ def _text(secret: str) -> str:
         return secret.strip()
     found = next((value[name] for name in MEMBERS if isinstance(value.get(name), str)), "")
     if not found:
-        message = "the secret is a JSON object without the member client_secret"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="the secret is a JSON object without the member client_secret")
     return str(found)
 
 

@@ -170,7 +170,6 @@ def _fetch_budget(now: Callable[[], float]) -> Callable[[str], None]:
 
     def admit(payer: str) -> None:
         if not budgets.charge(payer, now(), 1):
-            reason = "fetch_budget"
-            raise Busy(reason)
+            raise Busy(reason="fetch_budget")
 
     return admit

@@ -153,11 +153,9 @@ class Provider:
             claims = json_web_tokens.claims_of(token)
             access_tokens.check(claims, {}, self._settings.common, now)
         except BadToken:
-            reason = "provider:access_token_is_no_jwt"
-            raise Misconfigured(reason) from None
+            raise Misconfigured(reason="provider:access_token_is_no_jwt") from None
         except Unauthorized as error:
-            reason = f"provider:{error.reason}"
-            raise Misconfigured(reason) from None
+            raise Misconfigured(reason=f"provider:{error.reason}") from None
         scope, refresh_token = answer.get("scope"), answer.get("refresh_token")
         return Tokens(
             access_token=str(token),
@@ -189,8 +187,7 @@ class Provider:
 
     def _verified(self, token: object) -> dict[str, Any]:
         if token is None:
-            reason = "provider:no_id_token"
-            raise Misconfigured(reason)
+            raise Misconfigured(reason="provider:no_id_token")
         for max_age in (FRESH_SECONDS, RETRY_SECONDS):  # a provider may have changed its keys a moment ago
             try:
                 return json_web_tokens.verify(token, self._api.keys(max_age))

@@ -38,8 +38,7 @@ class RefusalBudget:
         """
         # The price is taken before the provider answers, as no result is known yet.
         if not self._budgets.charge(payer, self._now(), 1):
-            reason = "provider_budget"
-            raise Busy(reason)
+            raise Busy(reason="provider_budget")
         try:
             yield
         except OAuthError:

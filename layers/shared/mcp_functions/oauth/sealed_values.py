@@ -83,8 +83,7 @@ class SealedValues:
         """
         claims: dict[str, Any] = json.loads(self._envelope(purpose).unseal(value, caller=payer, about=about(*bound)))
         if not self._now() < claims["exp"]:
-            reason = "expired"
-            raise InvalidRequestState(reason)
+            raise InvalidRequestState(reason="expired")
         return claims
 
 

@@ -69,8 +69,7 @@ def read(environ: Mapping[str, str]) -> FrontSettings:
         raise Misconfigured(message)
     parameter = environ.get("MCP_OAUTH_RESOURCE_PARAMETER", "")
     if parameter not in RESOURCE_PARAMETERS:
-        message = "MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty")
     return FrontSettings(
         common=common,
         secret_arn=environ.get("MCP_OAUTH_SECRET_ARN", ""),
@@ -92,8 +91,7 @@ def _words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
 def _switch(environ: Mapping[str, str], name: str) -> bool:
     value = environ.get(name, "on")
     if value not in {"on", "off"}:
-        message = f"{name} must be on or off"
-        raise Misconfigured(message)
+        raise Misconfigured(reason=f"{name} must be on or off")
     return value == "on"
 
 
