@@ -44,7 +44,6 @@ class Clients:
             settings: of the front.
             values: seal and open client ids.
             documents: fetches metadata documents and key sets.
-
         """
         self._settings, self._values, self._documents = settings, values, documents
 
@@ -58,7 +57,6 @@ class Clients:
         Raises:
             OAuthError: there is no such client, or it is blocked.
             McpError: KMS does not answer, or the payer's budget is empty.
-
         """
         observability.current().flow = client_id  # the line of a request names the client by a digest
         client = self._find(client_id, payer)
@@ -72,7 +70,6 @@ class Clients:
 
         Raises:
             OAuthError: the client has not registered it, or its host is blocked.
-
         """
         # An id lives for months: it may have been registered under looser rules than those of today.
         if not redirects.matches(uri, client.redirect_uris) or not redirects.may_be_registered(uri):
@@ -85,7 +82,6 @@ class Clients:
 
         Raises:
             OAuthError: its URL has none.
-
         """
         if client.keys is not None:
             return client.keys
@@ -99,7 +95,6 @@ class Clients:
 
         Raises:
             OAuthError: the metadata is not that of a client that can sign in here.
-
         """
         client = client_metadata.read(metadata)
         if any(redirects.host(uri) in self._settings.blocked_hosts for uri in client.redirect_uris):
