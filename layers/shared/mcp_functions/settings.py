@@ -123,16 +123,13 @@ def read(environ: Mapping[str, str]) -> Settings:
 
     Raises:
         Misconfigured: a variable is missing or invalid.
-
     """
     stack = environ.get("MCP_STACK", "")
     if not stack:
-        message = "MCP_STACK is not set: the template sets it to the stack's name"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="MCP_STACK is not set: the template sets it to the stack's name")
     auth_mode = environ.get("MCP_AUTH_MODE", "iam")
     if auth_mode not in AUTH_MODES:
-        message = "MCP_AUTH_MODE must be iam, jwt, oauth or none"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="MCP_AUTH_MODE must be iam, jwt, oauth or none")
     if auth_mode in {"jwt", "oauth"}:
         _check_jwt(environ, auth_mode)
     return Settings(
@@ -179,8 +176,7 @@ def _check_jwt(environ: Mapping[str, str], auth_mode: str) -> None:
     needed = JWT_VARIABLES + (OAUTH_VARIABLES if auth_mode == "oauth" else ())
     for name in needed:
         if not environ.get(name, "").strip(", "):
-            message = f"AuthMode is {auth_mode}, but {name} is not set: a token could be for anybody"
-            raise Misconfigured(message)
+            raise Misconfigured(reason=f"AuthMode is {auth_mode}, but {name} is not set: a token could be for anybody")
     resource_url = environ.get("MCP_RESOURCE_URL", "")
     if resource_url and not re.fullmatch(RESOURCE_URL, resource_url):
         message = "MCP_RESOURCE_URL must be the URL that clients connect to: https, its host in lower case, no query"
@@ -219,23 +215,20 @@ def _hierarchy(text: str) -> Hierarchy:
 def _integer(environ: Mapping[str, str], name: str, default: int) -> int:
     value = environ.get(name, str(default))
     if not value.isdecimal():
-        message = f"{name} must be a whole number"
-        raise Misconfigured(message)
+        raise Misconfigured(reason=f"{name} must be a whole number")
     return int(value)
 
 
 def _revision(text: str) -> str:
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        message = "MCP_QUESTIONS_SINCE must be a revision, as in 2025-11-25"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="MCP_QUESTIONS_SINCE must be a revision, as in 2025-11-25")
     return text
 
 
 def _boolean(environ: Mapping[str, str], name: str) -> bool:
     value = environ.get(name, "on")
     if value not in {"on", "off"}:
-        message = f"{name} must be on or off"
-        raise Misconfigured(message)
+        raise Misconfigured(reason=f"{name} must be on or off")
     return value == "on"
 
 

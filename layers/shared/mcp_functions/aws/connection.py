@@ -59,7 +59,6 @@ class ConnectionPool:
 
         Raises:
             HTTPClientError: no complete response arrived; the class says how far the request came.
-
         """
         connection = self._take(deadline)
         deadline_socket: Any = connection.sock
@@ -137,7 +136,6 @@ def open_connection(
 
     Raises:
         OSError: the host does not accept the connection, is not trusted, or took too long.
-
     """
     connected = _connect(host, port, connect_seconds, deadline)
     try:

@@ -179,6 +179,5 @@ def _work(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) 
         observability.current().conclude("refused", FunctionStopped.__name__)
         return  # the task waits: if it is not too old, the first poll afterwards invokes another worker
     if endpoint.work is None:
-        message = "an order to work, but no tool here has task=…"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="an order to work, but no tool here has task=…")
     endpoint.work(order, context)

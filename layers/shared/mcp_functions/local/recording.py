@@ -34,7 +34,6 @@ def check(
         sent: the event of every round.
         names: of the rounds; the first file is `1-<name>.json`.
         update: write the files first.
-
     """
     if len(names) != len(sent):
         return [f"the conversation has {len(sent)} rounds, and {len(names)} names: {', '.join(names)}"]
@@ -70,7 +69,6 @@ def round_of(function: str, number: int, method: str, params: Mapping[str, Any])
         number: of the round, from 1.
         method: e.g. "tools/call".
         params: without `_meta`.
-
     """
     meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: CAPABILITIES}
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}

@@ -71,7 +71,6 @@ def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> 
         title: plain text.
         content: HTML, in which every text of a client is escaped.
         cookies: to set.
-
     """
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'

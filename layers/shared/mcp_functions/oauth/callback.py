@@ -39,7 +39,6 @@ def receive(visit: Visit, parts: Parts) -> Response:
 
     Raises:
         OAuthError: this browser did not start the sign-in, or another provider answered.
-
     """
     parameters, browser = visit.parameters, parts.browsers.recognise(visit)
     if browser is None:

@@ -44,7 +44,6 @@ class Clients:
             settings: of the front.
             values: seal and open client ids.
             documents: fetches metadata documents and key sets.
-
         """
         self._settings, self._values, self._documents = settings, values, documents
 
@@ -58,7 +57,6 @@ class Clients:
         Raises:
             OAuthError: there is no such client, or it is blocked.
             McpError: KMS does not answer, or the payer's budget is empty.
-
         """
         observability.current().flow = client_id  # the line of a request names the client by a digest
         if {observability.digest(client_id), client_id, _site(client_id)} & self._settings.blocked_clients:
@@ -74,7 +72,6 @@ class Clients:
 
         Raises:
             OAuthError: the client has not registered it.
-
         """
         # An id lives for months: it may have been registered under looser rules than those of today.
         if not redirects.matches(uri, client.redirect_uris) or not redirects.may_be_registered(uri):
@@ -85,7 +82,6 @@ class Clients:
 
         Raises:
             OAuthError: its URL has none.
-
         """
         if client.keys is not None:
             return client.keys
@@ -99,7 +95,6 @@ class Clients:
 
         Raises:
             OAuthError: the metadata is not that of a client that can sign in here.
-
         """
         client = client_metadata.read(metadata)
         if self._leads_to_blocked_host(client):

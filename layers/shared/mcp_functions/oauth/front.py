@@ -96,7 +96,6 @@ class Front:
         Raises:
             OAuthError: the request is refused.
             McpError: KMS or the provider does not answer.
-
         """
         notes, parts = observability.current(), self._parts.at(http.context)
         document = discovery.documents(parts.settings).get(http.path)
@@ -148,7 +147,6 @@ def make(
 
     Raises:
         Misconfigured: a variable is missing or invalid.
-
     """
     configured = settings.read(environ)
     common = configured.common
@@ -173,7 +171,6 @@ def _fetch_budget(now: Callable[[], float]) -> Callable[[str], None]:
 
     def admit(payer: str) -> None:
         if not budgets.charge(payer, now(), 1):
-            reason = "fetch_budget"
-            raise Busy(reason)
+            raise Busy(reason="fetch_budget")
 
     return admit

@@ -43,7 +43,6 @@ def serve_oauth(
         network: what fetches of metadata documents use, for tests.
         logger: writes the line of each request, as in `serve`.
         now: the clock, unix seconds, for tests.
-
     """
     aws.prepare(aws.find_endpoint(os.environ, "kms"))  # at init, where Lambda gives a full CPU
     return SignInFunction(wrapping, network, logger, now)
@@ -55,7 +54,6 @@ class SignInFunction:
     Attributes:
         handlers: of MCP; there are none, so the catalog has nothing of this function.
         now: the clock, unix seconds.
-
     """
 
     def __init__(
@@ -79,7 +77,6 @@ class SignInFunction:
 
         Raises:
             ValueError: the event is not an HTTP request in payload format 2.0.
-
         """
         http = events.read(event)
         notes = self._notes(http, context)
@@ -119,7 +116,6 @@ class SignInFunction:
         Raises:
             FunctionStopped: the operator stopped the front.
             Misconfigured: a variable is missing or invalid.
-
         """
         with self._lock:
             if self._front is None:

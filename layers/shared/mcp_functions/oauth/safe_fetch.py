@@ -44,7 +44,6 @@ def resolve(host: str) -> list[str]:
 
     Raises:
         OSError: it has none.
-
     """
     answers = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_rest, address in answers))
@@ -73,7 +72,6 @@ class SafeFetch:
             now: the clock, unix seconds.
             admit: raises if this payer may not cause another fetch.
             network: what a fetch uses.
-
         """
         self._now, self._admit, self._network = now, admit, network or Network()
         self._lock = Lock()
@@ -88,7 +86,6 @@ class SafeFetch:
 
         Raises:
             NoAnswer: there is none that may be fetched.
-
         """
         with self._lock:
             until, document = self._kept.get(url, (0.0, None))
@@ -119,7 +116,6 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
 
     Raises:
         NoAnswer: the URL or its host is not allowed, or the response is not a small JSON object.
-
     """
     parts = re.fullmatch(URL, url)
     if parts is None or not may_be_fetched(url):

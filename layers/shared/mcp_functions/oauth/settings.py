@@ -19,32 +19,18 @@ RESOURCE_PARAMETERS = ("", "resource", "audience")  # none; RFC 8707 and Cognito
 
 
 class FrontSettings(NamedTuple):
-    """The settings of the front.
+    """The settings of the front."""
 
-    Attributes:
-        common: the settings that all functions of the deployment share.
-        secret_arn: of the provider's client secret in Secrets Manager; "" for a public client.
-        resource_parameter: the name under which the provider takes the resource; "" if it takes none.
-        extra_scopes: further scopes to ask the provider for, for example `offline_access`.
-        registration: whether clients may register (RFC 7591).
-        documents: whether a client id may be the URL of a metadata document.
-        clients: the pre-registered clients, by their id.
-        blocked_clients: names in the log (`flow`), or URLs, of clients that may not sign in.
-        blocked_hosts: hosts that no redirect may lead to.
-        client_generation: another generation ends all registrations.
-
-    """
-
-    common: Settings
-    secret_arn: str = ""
-    resource_parameter: str = ""
-    extra_scopes: tuple[str, ...] = ()
-    registration: bool = True
-    documents: bool = True
-    clients: Mapping[str, Mapping[str, Any]] = {}
-    blocked_clients: frozenset[str] = frozenset()
-    blocked_hosts: frozenset[str] = frozenset()
-    client_generation: str = "1"
+    common: Settings  # the settings that all functions of the deployment share
+    secret_arn: str = ""  # of the provider's client secret in Secrets Manager; "" for a public client
+    resource_parameter: str = ""  # the name under which the provider takes the resource; "" if it takes none
+    extra_scopes: tuple[str, ...] = ()  # further scopes to ask the provider for, for example `offline_access`
+    registration: bool = True  # whether clients may register (RFC 7591)
+    documents: bool = True  # whether a client id may be the URL of a metadata document
+    clients: Mapping[str, Mapping[str, Any]] = {}  # the pre-registered clients, by their id
+    blocked_clients: frozenset[str] = frozenset()  # names in the log (`flow`), or URLs, of clients that may not sign in
+    blocked_hosts: frozenset[str] = frozenset()  # hosts that no redirect may lead to
+    client_generation: str = "1"  # another generation ends all registrations
 
     @property
     def url(self) -> str:
@@ -63,7 +49,6 @@ class FrontSettings(NamedTuple):
 
         Args:
             context: `requestContext`, which the gateway alone writes.
-
         """
         if self.common.oauth_url and self.common.resource_url:
             return self
@@ -77,7 +62,6 @@ def read(environ: Mapping[str, str]) -> FrontSettings:
 
     Raises:
         Misconfigured: a variable is missing or invalid.
-
     """
     common = read_common(environ)
     if common.auth_mode != "oauth" or not common.kms_keys:
@@ -85,8 +69,7 @@ def read(environ: Mapping[str, str]) -> FrontSettings:
         raise Misconfigured(message)
     parameter = environ.get("MCP_OAUTH_RESOURCE_PARAMETER", "")
     if parameter not in RESOURCE_PARAMETERS:
-        message = "MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty")
     return FrontSettings(
         common=common,
         secret_arn=environ.get("MCP_OAUTH_SECRET_ARN", ""),
@@ -108,8 +91,7 @@ def _words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
 def _switch(environ: Mapping[str, str], name: str) -> bool:
     value = environ.get(name, "on")
     if value not in {"on", "off"}:
-        message = f"{name} must be on or off"
-        raise Misconfigured(message)
+        raise Misconfigured(reason=f"{name} must be on or off")
     return value == "on"
 
 

@@ -42,7 +42,6 @@ def issue(visit: Visit, parts: Parts) -> Response:
     Raises:
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer, or the payer's budget is empty.
-
     """
     client = authenticate(visit, parts.clients, {parts.settings.url, f"{parts.settings.url}/token"}, parts.now())
     check_resource(visit.parameters, parts.settings)
@@ -60,7 +59,6 @@ def revoke(visit: Visit, parts: Parts) -> Response:
     Raises:
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer, or the payer's budget is empty.
-
     """
     client = authenticate(visit, parts.clients, {parts.settings.url, f"{parts.settings.url}/revoke"}, parts.now())
     token = visit.parameters.get("token")

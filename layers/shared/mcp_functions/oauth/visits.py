@@ -21,20 +21,12 @@ FORM = "application/x-www-form-urlencoded"
 
 
 class Visit(NamedTuple):
-    """A request to the front.
+    """A request to the front."""
 
-    Attributes:
-        http: the request.
-        parameters: of the query, or of the form; each at most once, none of them empty.
-        cookies: by name.
-        payer: the network that is charged for forged values and for fetches.
-
-    """
-
-    http: HttpRequest
-    parameters: Mapping[str, str]
-    cookies: Mapping[str, str]
-    payer: str
+    http: HttpRequest  # the request
+    parameters: Mapping[str, str]  # of the query, or of the form; each at most once, none of them empty
+    cookies: Mapping[str, str]  # by name
+    payer: str  # the network that is charged for forged values and for fetches
 
 
 def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
@@ -43,7 +35,6 @@ def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
     Raises:
         OAuthError: it is too large, ambiguous, or of another media type.
         McpError: the body is over the limit.
-
     """
     query = str(event.get("rawQueryString") or "")
     text = _form(http) if http.method == "POST" else query

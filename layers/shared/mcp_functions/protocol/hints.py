@@ -76,7 +76,6 @@ def read_annotations(value: object, known: Members = CONTENT) -> dict[str, Any]:
 
     Raises:
         TypeError: a hint is unknown, or has a value that it cannot have.
-
     """
     return _members("annotations", value, known)
 
@@ -86,7 +85,6 @@ def read_icons(value: object) -> list[dict[str, Any]] | None:
 
     Raises:
         TypeError: it is no list, or an icon has no `src`, or a member that is unknown or has a wrong value.
-
     """
     if value is None:
         return None
@@ -105,7 +103,6 @@ def read_meta(value: object) -> dict[str, Any] | None:
 
     Raises:
         TypeError: it is no mapping, a key is reserved or malformed, or JSON cannot carry a value.
-
     """
     if value is None:
         return None

@@ -119,7 +119,6 @@ class Elicit(Capability):
         Raises:
             Declined: the user declined.
             Cancelled: the user closed the question. (Both are NotAnswered.)
-
         """
         (answer,) = self._round.ask(self._asking(Question(key, message, form)))
         accepted: Form = answer
@@ -147,7 +146,6 @@ class Elicit(Capability):
 
         Raises:
             NotAnswered: the user declined or closed one of them. It is raised when every question has an answer.
-
         """
         return tuple(self._round.ask(*map(self._asking, questions)))
 
@@ -164,7 +162,6 @@ class Elicit(Capability):
 
         Raises:
             NotAnswered: the user declined, or closed the question.
-
         """
 
         def read(response: Mapping[str, Any]) -> None:
@@ -195,12 +192,7 @@ class Sample(Capability):
     needs_state = True
 
     def __call__(
-        self,
-        key: str,
-        messages: str | Sequence[JSONObject | Model],
-        *,
-        max_tokens: int,
-        **options: object,
+        self, key: str, messages: str | Sequence[JSONObject | Model], *, max_tokens: int, **options: object
     ) -> JSONObject:
         """Return the model's message (CreateMessageResult), in this round or a later one.
 
@@ -210,7 +202,6 @@ class Sample(Capability):
                 one message of the user.
             max_tokens: the limit for the answer.
             options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
-
         """
         request = sampling_request(messages, max_tokens, options)
         (message,) = self._round.ask(WireQuestion(key, request, _read_message))

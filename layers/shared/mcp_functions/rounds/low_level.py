@@ -74,7 +74,6 @@ class CreateMessageRequest(InputRequest):
             the user.
         max_tokens: the most that the answer may have.
         options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
-
     """
 
     def __init__(
@@ -102,7 +101,6 @@ class InputRequiredResult(NamedTuple):
     Args:
         input_requests: the questions for the client, under keys of the author's choice; may be empty.
         request_state: the model for `RequestState.value` in the next round; the client gets it sealed.
-
     """
 
     input_requests: Mapping[str, InputRequest] = {}
@@ -147,16 +145,11 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
 
 class RequestState(Capability, Generic[State]):
-    """The state that this function kept in the previous round, `request_state.value`; a new one in the first.
-
-    Attributes:
-        value: a model of the type in brackets. `InputRequiredResult(request_state=…)` carries it to the next round.
-
-    """
+    """The state that this function kept in the previous round, `request_state.value`; a new one in the first."""
 
     needs_state = True
     low_level = True
-    value: State
+    value: State  # a model of the type in brackets. `InputRequiredResult(request_state=…)` carries it to the next round
 
     @classmethod
     def check(cls, parameter: str, args: tuple[Any, ...]) -> None:

@@ -57,7 +57,6 @@ def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
 
     Raises:
         InvalidRequestState: the data key or the context differs, or the message was changed or cut.
-
     """
     salt, commitment, chunks = split(message)
     keys = derive(data_key, salt, context)

@@ -77,7 +77,6 @@ def encode_claims(claims: Claims) -> bytes:
 
     Raises:
         DeveloperError: the record is not JSON, or is nested too deep.
-
     """
     record = dict(claims.record)
     kept = "\n" + record.pop("state") if isinstance(record.get("state"), str) else ""
@@ -96,7 +95,6 @@ def read_claims(payload: bytes) -> Claims:
 
     Raises:
         InvalidRequestState: the payload is another document.
-
     """
     try:
         # The JSON reader for requests would change recorded values, for example 2.0 and lone surrogates.
@@ -120,7 +118,6 @@ def check_binding(claims: Claims, binding: Binding) -> None:
 
     Raises:
         InvalidRequestState: one of them differs.
-
     """
     for reason, field in BINDING_FIELDS.items():
         if not _is_equal(getattr(claims.binding, field), getattr(binding, field)):

@@ -66,7 +66,6 @@ def parse(text: str, max_chars: int) -> Token:
 
     Raises:
         InvalidRequestState: the text is not a token, or has more than `max_chars` characters.
-
     """
     if not isinstance(text, str) or not text.startswith(PREFIX):
         raise InvalidRequestState(TokenReason.PREFIX)
@@ -92,7 +91,6 @@ def describe(text: str) -> dict[str, Any]:
 
     Raises:
         InvalidRequestState: the text is not a token.
-
     """
     token = parse(text, CEILING)
     return {

@@ -63,7 +63,6 @@ def event(
         moment: its time and its ids.
         authorizer: the result of the route's authorizer; None without one.
         method: of the route.
-
     """
     route_key = f"{method} {route}"
     path, _, query = request.target.partition("?")

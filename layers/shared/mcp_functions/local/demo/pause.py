@@ -50,7 +50,6 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
     Raises:
         Problem: the user has to correct something first.
         DemoError: the conversation differed from the expected one.
-
     """
     with stage() as folder:
         _Pause(functions, folder, Transcript(out), runtime=runtime).hold()

@@ -39,22 +39,13 @@ UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
 
 @dataclass(frozen=True)
 class Request:
-    """The refused request, as far as the operator knows it.
+    """The refused request, as far as the operator knows it."""
 
-    Attributes:
-        method: one of `CALLS`.
-        target: the name or URI of the call.
-        arguments: JSON.
-        principal: of the sender; None on a server without authentication.
-        answer_within: the handler's lifetime of a state, in seconds.
-
-    """
-
-    method: str = UNKNOWN
-    target: str = UNKNOWN
-    arguments: Any = UNKNOWN
-    principal: Principal | None = UNKNOWN
-    answer_within: int | None = None
+    method: str = UNKNOWN  # one of `CALLS`
+    target: str = UNKNOWN  # the name or URI of the call
+    arguments: Any = UNKNOWN  # JSON
+    principal: Principal | None = UNKNOWN  # of the sender; None on a server without authentication
+    answer_within: int | None = None  # the handler's lifetime of a state, in seconds
 
 
 class Explanation(NamedTuple):
@@ -97,7 +88,6 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
 
     Raises:
         Problem: KMS does not allow this user to open it, or is not available.
-
     """
     outside, reasons = shown(token, now=now)
     if reasons:

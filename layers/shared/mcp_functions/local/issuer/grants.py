@@ -65,7 +65,6 @@ class Grants:
         Args:
             clients: the redirect URIs of each known client.
             rotates: whether a refresh token is valid once.
-
         """
         self._lock = Lock()
         self._rotates = rotates
@@ -78,7 +77,6 @@ class Grants:
 
         Raises:
             OAuthError: a redirect URI leads to another machine.
-
         """
         if not redirect_uris or not all(map(_returns_here, redirect_uris)):
             sentence = (
@@ -103,7 +101,6 @@ class Grants:
 
         Raises:
             OAuthError: the request has no PKCE challenge.
-
         """
         if not CHALLENGE.fullmatch(grant.challenge):
             raise OAuthError(INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
@@ -114,7 +111,6 @@ class Grants:
 
         Raises:
             OAuthError: the code is another client's, or no longer valid.
-
         """
         with self._lock:
             grant = self._codes.pop(code, None)
@@ -133,7 +129,6 @@ class Grants:
 
         Raises:
             OAuthError: the token is another client's, or the scope is more than was granted.
-
         """
         with self._lock:
             grant = self._refreshes.pop(token, None)
