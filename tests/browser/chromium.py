@@ -27,9 +27,9 @@ CHUNK = 1 << 16
 
 def needed() -> str:
     """Return the path of a Chromium; skip the test where there is none, but fail it in CI."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found:
-        return found
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path:
+        return path
     missing = "Chromium is not installed: apt-get install chromium"
     if os.environ.get("CI", "") not in {"", "false"}:
         pytest.fail(f"{missing} (CI skips nothing)", pytrace=False)
@@ -93,7 +93,7 @@ class Tab:
 
     @property
     def complaints(self) -> list[str]:
-        """What the browser wrote to the console, as of a blocked style; but not that a site has no icon."""
+        """The warnings in the browser's console, for example of a blocked style, except those about a missing icon."""
         own = [event["params"] for event in self._tools.events if event.get("sessionId") == self._session]
         entries = [params["entry"] for params in own if "entry" in params]
         return [entry["text"] for entry in entries if not entry.get("url", "").endswith("/favicon.ico")]

@@ -64,7 +64,7 @@ class Sites:
 
 @contextmanager
 def serving(world: World, folder: Path) -> Iterator[Sites]:
-    """Serve the sites. The browser has to ignore the error that nobody trusts the certificate."""
+    """Serve the sites. The browser has to ignore the error about the certificate, which no authority signed."""
     sites = Sites(world)
 
     class Handler(BaseHTTPRequestHandler):

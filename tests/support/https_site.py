@@ -30,15 +30,15 @@ class Site:
         self.headers = {"content-type": "application/json"}
         self.status = 200
         self.hosts: list[str] = []
-        self.asked: list[str] = []
+        self.resolved: list[str] = []
         self.connected: list[str] = []
         self.addresses = [[PUBLIC]]
         self.port = 0
         self.authority = authority
 
     def resolve(self, host: str) -> list[str]:
-        self.asked.append(host)
-        return self.addresses[min(len(self.asked), len(self.addresses)) - 1]
+        self.resolved.append(host)
+        return self.addresses[min(len(self.resolved), len(self.addresses)) - 1]
 
     def connect(self, address: str, seconds: float) -> socket.socket:
         self.connected.append(address)
