@@ -176,7 +176,8 @@ def test_nothing_that_a_stranger_sends_reaches_a_log_or_comes_back(
 ) -> None:
     caplog.set_level("DEBUG")
     secret = {name: f"{PLANTED}-{name}" for name in NAMES}
-    known = {**secret, "client_id": world.register()["client_id"], "client_assertion": "", "client_secret": ""}
+    valid = {"client_id": world.register()["client_id"], "resource": RESOURCE}
+    known = {**secret, **valid, "client_assertion": "", "client_secret": ""}
     headers = dict.fromkeys(("origin", "referer", "user-agent", "x-forwarded-for", "traceparent"), PLANTED)
     for form in (secret, known, dict.fromkeys(NAMES, f"ks1.{PLANTED}"), dict.fromkeys(NAMES, f"https://{PLANTED}/x")):
         for authorization in ("", f"Bearer {PLANTED}", f"Basic {PLANTED}"):
