@@ -18,7 +18,7 @@ from mcp_functions.oauth.provider_api import ProviderApi
 from mcp_functions.oauth.refusal_budget import RefusalBudget
 from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
-from mcp_functions.protocol.errors import Busy
+from mcp_functions.protocol.errors import Busy, FunctionStopped
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.budgets import Limits, UnwrapBudgets
 
@@ -146,10 +146,14 @@ def make(
         now: the clock, unix seconds.
 
     Raises:
+        FunctionStopped: the operator stopped the front.
         Misconfigured: a variable is missing or invalid.
     """
     own = settings.read(environ)
-    service = f"{own.common.stack}/{own.common.folder(function_name)}"
+    folder = own.common.folder(function_name)
+    if folder in own.common.stopped_functions:
+        raise FunctionStopped
+    service = f"{own.common.stack}/{folder}"
     values = SealedValues(SealFactory(own.common, service, wrapping, now=now), now)
     api = ProviderApi(own.common.jwt_issuer, own.common.oauth_client_id, ClientSecret(own.secret_arn, now), now)
     parts = Parts(
