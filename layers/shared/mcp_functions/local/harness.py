@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import environment, own_tables
 from mcp_functions.local.api_gateway.api import MAX_BODY, Api
 from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
@@ -172,7 +173,8 @@ class Harness:
         loopback.start(issuer.answer)
         settings |= environment.for_tokens(issuer=issuer.url, resource=self.url)
         if self.auth == "oauth":
-            settings |= environment.for_sign_in(url=front, client_id=CLIENT_OF_FRONT)
+            scopes = catalogs.read(self.directory).get("scopes", ())
+            settings |= environment.for_sign_in(url=front, client_id=CLIENT_OF_FRONT, scopes=scopes)
         return JwtAuthorizer(issuer.url, [self.url], lambda: issuer.jwks)
 
 
