@@ -6,6 +6,7 @@ sealed when the exception `InputRequired` ends a round.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
@@ -52,7 +53,7 @@ class Conversations:
         table: Callable[[int], SealedTable] | None = None,
         *,
         server_info: Mapping[str, str],
-        now: Callable[[], float],
+        now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,
     ) -> None:
