@@ -43,7 +43,7 @@ MAX_SCOPE = 512  # characters
 PROMPTS = {"login", "select_account", "consent"}
 # Scopes of OpenID Connect that clients ask every server for. The front's own request has those that it needs.
 IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
-FOUND, SEE_OTHER = 302, 303
+SEE_OTHER = 303
 
 
 class SignIn(NamedTuple):
@@ -148,7 +148,8 @@ def _is_trusted(visit: Visit, client: Client, redirect: str, parts: Parts) -> bo
 def _refuse(sign_in: SignIn, error: OAuthError, parts: Parts) -> Response:
     answer = {"error": error.code, "error_description": error.description}
     parts.note(error)
-    return answers.redirect(FOUND, sign_in.answered(parts.settings.url, **answer))
+    # It may answer the page's form, so 303: the next request has no form (RFC 9700, 4.12).
+    return answers.redirect(SEE_OTHER, sign_in.answered(parts.settings.url, **answer))
 
 
 def _read(sign_in: SignIn, client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.oauth import redirects
 from mcp_functions.oauth.errors import INVALID_CLIENT_METADATA, INVALID_REDIRECT_URI, OAuthError
 from mcp_functions.oauth.safe_fetch import may_be_fetched
-from mcp_functions.observability import digest
 from mcp_functions.protocol.json_writer import dumps_ascii
 
 if TYPE_CHECKING:
@@ -41,11 +40,6 @@ class Client(NamedTuple):
     keys: Mapping[str, Any] | None = None  # its JWK set, for `private_key_jwt`; None: it has a URL, or none
     keys_url: str = ""  # of its JWK set
     site: str = ""  # the host of its metadata document, which its owner controls; "" for any other client
-
-    @property
-    def label(self) -> str:
-        """The name of the client in log lines, and in MCP_OAUTH_BLOCKED_CLIENTS."""
-        return digest(self.id)
 
 
 def read(metadata: object, client_id: str = "") -> Client:

@@ -94,17 +94,17 @@ def _text(secret: str) -> str:
         return secret.strip()
     if not isinstance(value, dict):
         return secret.strip()
-    found = next((value[name] for name in MEMBERS if isinstance(value.get(name), str)), "")
-    if not found:
+    member = next((value[name] for name in MEMBERS if isinstance(value.get(name), str)), "")
+    if not member:
         raise Misconfigured(reason="the secret is a JSON object without the member client_secret")
-    return str(found)
+    return str(member)
 
 
 def _error_for(error: Exception) -> Misconfigured | TemporarilyUnavailable:
     response = getattr(error, "response", None)
-    known = response if isinstance(response, dict) else {}
-    code = known.get("Error", {}).get("Code", type(error).__name__)
-    status = known.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    details = response if isinstance(response, dict) else {}
+    code = details.get("Error", {}).get("Code", type(error).__name__)
+    status = details.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if status >= SERVER_FAULT or "Throttl" in code:
         return TemporarilyUnavailable(f"secretsmanager:{code}")
     return Misconfigured(f"secretsmanager:{code}")

@@ -103,16 +103,16 @@ class Front:
             notes.method = "metadata"
             return self._document(http, document)
         path = self.endpoint(http)
-        known = [method for method, endpoint in self._routes() if endpoint == path]
-        if not known:
+        methods = [method for method, endpoint in self._routes() if endpoint == path]
+        if not methods:
             notes.reason = "not_found"
             return answers.empty(404)
         notes.method = path.removeprefix("/")
         if http.method == "OPTIONS" and path not in PAGES:
             return answers.empty(204, answers.PREFLIGHT)
-        if http.method not in known:
+        if http.method not in methods:
             notes.reason = "http_method"
-            return answers.empty(405, {"allow": ", ".join(known)})
+            return answers.empty(405, {"allow": ", ".join(methods)})
         if path == REGISTER:
             return registration.register(http, parts)
         visit = visits.read(event, http)
@@ -149,19 +149,19 @@ def make(
         FunctionStopped: the operator stopped the front.
         Misconfigured: a variable is missing or invalid.
     """
-    own = settings.read(environ)
-    folder = own.common.folder(function_name)
-    if folder in own.common.stopped_functions:
+    configured = settings.read(environ)
+    common = configured.common
+    folder = common.folder(function_name)
+    if folder in common.stopped_functions:
         raise FunctionStopped
-    service = f"{own.common.stack}/{folder}"
-    values = SealedValues(SealFactory(own.common, service, wrapping, now=now), now)
-    api = ProviderApi(own.common.jwt_issuer, own.common.oauth_client_id, ClientSecret(own.secret_arn, now), now)
+    values = SealedValues(SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now), now)
+    api = ProviderApi(common.jwt_issuer, common.oauth_client_id, ClientSecret(configured.secret_arn, now), now)
     parts = Parts(
-        settings=own,
+        settings=configured,
         values=values,
-        clients=Clients(own, values, SafeFetch(now, _fetch_budget(now), network)),
-        browsers=Browsers(own, values),
-        provider=Provider(own, api, now),
+        clients=Clients(configured, values, SafeFetch(now, _fetch_budget(now), network)),
+        browsers=Browsers(configured, values),
+        provider=Provider(configured, api, now),
         refusals=RefusalBudget(now),
         now=now,
     )

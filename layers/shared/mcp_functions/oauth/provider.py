@@ -69,7 +69,7 @@ class Provider:
             scope: that the client asked for.
             prompt: that the client asked for; "" if none.
         """
-        asked = {
+        parameters = {
             "response_type": "code",
             "client_id": self._api.client_id,
             "redirect_uri": self.callback,
@@ -80,11 +80,11 @@ class Provider:
             "code_challenge_method": "S256",
         }
         if self._settings.resource_parameter:
-            asked[self._settings.resource_parameter] = self._settings.resource
+            parameters[self._settings.resource_parameter] = self._settings.resource
         if prompt:
-            asked["prompt"] = prompt
+            parameters["prompt"] = prompt
         endpoint = str(self._api.metadata()["authorization_endpoint"])
-        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
+        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(parameters)}"
 
     def check_issuer(self, issuer: str | None) -> None:
         """Check `iss` of an authorization response (RFC 9207): a mix-up with another provider shows there.

@@ -53,13 +53,13 @@ class ProviderApi:
             TemporarilyUnavailable: the provider does not answer.
             Misconfigured: this front cannot use the provider.
         """
-        found = self._get(self.issuer.rstrip("/") + DISCOVERY, FRESH_SECONDS)
+        metadata = self._get(self.issuer.rstrip("/") + DISCOVERY, FRESH_SECONDS)
         # RFC 8414, 3.3: "The issuer value returned MUST be identical" to the requested issuer.
-        if found.get("issuer") != self.issuer:
+        if metadata.get("issuer") != self.issuer:
             raise Misconfigured(reason="the provider's metadata names another issuer than MCP_JWT_ISSUER")
         for name in NEEDED:
-            _check_url(found.get(name))
-        return found
+            _check_url(metadata.get(name))
+        return metadata
 
     def keys(self, max_age: float) -> dict[str, Any]:
         """Return the provider's JWK set, at most so many seconds old.
@@ -110,16 +110,16 @@ class ProviderApi:
     def _post(self, url: str, form: Mapping[str, str]) -> Answer:
         """Send a form with this client's own authentication."""
         secret, headers = self._secret.get(), {"content-type": "application/x-www-form-urlencoded"}
-        sent = dict(form)
+        fields = dict(form)
         methods = self.metadata().get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
         if secret and "client_secret_basic" in methods:
             pair = f"{quote_plus(self.client_id)}:{quote_plus(secret)}"  # RFC 6749, 2.3.1
             headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
-            sent["client_id"] = self.client_id
+            fields["client_id"] = self.client_id
             if secret:
-                sent["client_secret"] = secret
-        return _request(url, headers, urlencode(sent).encode())
+                fields["client_secret"] = secret
+        return _request(url, headers, urlencode(fields).encode())
 
     def _get(self, url: str, max_age: float) -> dict[str, Any]:
         """Return a public document of the provider that is at most so old."""

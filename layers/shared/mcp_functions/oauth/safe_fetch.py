@@ -146,16 +146,16 @@ def _public_addresses(host: str, network: Network, deadline: Deadline) -> list[s
     thread = Thread(target=ask, daemon=True)
     thread.start()
     thread.join(max(0.0, deadline.ends - deadline.clock()))
-    known = list(resolved)
-    if not known or thread.is_alive() or not all(map(addresses.is_public, known)):
+    candidates = list(resolved)
+    if not candidates or thread.is_alive() or not all(map(addresses.is_public, candidates)):
         message = "the host has no address, or one that is not public"
         raise NoAnswer(message)
-    return known
+    return candidates
 
 
-def _open(host: str, known: Sequence[str], network: Network, deadline: Deadline) -> HTTPConnection:
+def _open(host: str, public: Sequence[str], network: Network, deadline: Deadline) -> HTTPConnection:
     """Connect to one of the checked addresses; the certificate must be that of the host."""
-    for address in known:
+    for address in public:
         try:
             connected = network.connect(address, deadline.remaining())
         except OSError:

@@ -53,8 +53,8 @@ class SealedValues:
         self._now = now
 
         def envelope(purpose: Purpose) -> Envelope:
-            made = seals.seal(purpose.label, max_age=purpose.seconds, max_chars=purpose.max_chars)
-            return cast("Envelope", made)  # no codec of an author replaces it here
+            sealed = seals.seal(purpose.label, max_age=purpose.seconds, max_chars=purpose.max_chars)
+            return cast("Envelope", sealed)  # no codec of an author replaces it here
 
         self._envelope = lru_cache(envelope)
 

@@ -99,8 +99,8 @@ def _refresh(visit: Visit, client: Client, parts: Parts) -> Response:
     with parts.refusals.charged(visit.payer):
         tokens = parts.provider.refresh(claims["token"], narrower)
     # A provider that does not rotate its refresh tokens sends none: the old one stays valid.
-    kept = tokens._replace(refresh_token=tokens.refresh_token or claims["token"])
-    return _response(kept, client, claims["scope"], parts, shown=scope)
+    issued = tokens._replace(refresh_token=tokens.refresh_token or claims["token"])
+    return _response(issued, client, claims["scope"], parts, shown=scope)
 
 
 def _open(visit: Visit, parts: Parts, purpose: Purpose, value: str, *bound: str) -> dict[str, Any]:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest
 
-MAX_BODY = 32 * 1024  # bytes
-MAX_QUERY = 16 * 1024  # characters
+MAX_BODY = 32 * 1024  # bytes of a form; API Gateway reads no query of this length
 MAX_FIELDS = 32
 WHITESPACE = " \t"
 FORM = "application/x-www-form-urlencoded"
@@ -59,7 +58,7 @@ def _form(http: HttpRequest) -> str:
 
 def _parameters(text: str) -> dict[str, str]:
     """Read parameters. "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1)."""
-    if len(text) > max(MAX_QUERY, MAX_BODY):
+    if len(text) > MAX_BODY:
         raise OAuthError(INVALID_REQUEST, "the parameters are too long")
     try:
         # "Parameters sent without a value MUST be treated as if they were omitted": parse_qsl leaves them out.
