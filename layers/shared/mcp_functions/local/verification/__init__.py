@@ -47,7 +47,7 @@ class Options:
         functions: the folder with the project's functions and catalog.
         named: tools that may be called, with their arguments.
         answers: by a question's key: the content of its form, "decline" or "cancel".
-        token: an access token, in mode jwt.
+        token: an access token, in the modes jwt and oauth.
         auth: the mode that is meant.
         origins: whose pages may call.
         region: of AWS; None: as the AWS CLI decides.
