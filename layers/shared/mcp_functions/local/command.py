@@ -113,6 +113,21 @@ def auth(mode: AuthMode) -> None:
     click.echo(auth_block.write(Path(template.FILE), mode))
 
 
+@main.command("set")
+@click.argument("environment", metavar="ENV")
+@click.argument("words", metavar="NAME=VALUE...", nargs=-1, required=True)
+@click.option("--now", is_flag=True, help="Change the deployed stack too, without a build.")
+def set_parameters(environment: str, words: Sequence[str], *, now: bool) -> None:
+    """Write parameters of an environment into samconfig.toml.
+
+    Each later deployment finds them there. NAME= is the default of template.yaml.
+    """
+    from mcp_functions.local import parameter_changes  # noqa: PLC0415 - only this command needs boto3
+
+    for line in parameter_changes.change(Path(), environment, words, now=now):
+        click.echo(line)
+
+
 def _add(name: str, text: str, forward: Callable[[Sequence[str]], int]) -> None:
     """Add a command whose words another parser reads."""
     main.add_command(
