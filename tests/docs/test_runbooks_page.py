@@ -89,13 +89,13 @@ def test_the_commands_that_stop_and_raise_write_what_the_template_knows(
     (tmp_path / "functions/book_flight").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     commands = re.findall(r"mcp-functions (set prod [^`\n]+) --now", PAGE.text + Page.named("security.md").text)
-    assert [command.run(words.split()) for words in commands] == [0, 0, 0]
+    assert [command.run(words.split()) for words in commands] == [0] * 5
     written = tomllib.loads((tmp_path / "samconfig.toml").read_text(encoding="utf-8"))["prod"]["global"]
     items = dict(item.split("=", 1) for item in written["parameters"]["parameter_overrides"])
     stops = {"RequestsPerSecond", "RequestBurst", "StoppedFunctions", "StoppedCallers"}
     ended = {name: str(TEMPLATE["Parameters"][name]["Default"]) for name in stops}
     assert {name: items[name].strip('"') for name in stops} == ended
-    assert items["Generation"] == "2"
+    assert (items["Generation"], items["LogCallers"]) == ("2", "on")
 
 
 def test_the_stopped_caller_of_the_page_is_a_name_that_the_template_and_the_function_read() -> None:
