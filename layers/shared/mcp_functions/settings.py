@@ -152,7 +152,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         oauth_client_id=environ.get("MCP_OAUTH_CLIENT_ID", ""),
         oauth_binding=_binding(environ.get("MCP_OAUTH_BINDING", "aud")),
         oauth_scope_prefix=environ.get("MCP_OAUTH_SCOPE_PREFIX", ""),
-        scopes_supported=tuple(environ.get("MCP_SCOPES_SUPPORTED", "").replace(",", " ").split()),
+        scopes_supported=words(environ, "MCP_SCOPES_SUPPORTED"),
         scope_hierarchy=_hierarchy(environ.get("MCP_SCOPE_HIERARCHY", "")),
         allowed_origins=frozenset(_items(environ.get("MCP_ALLOWED_ORIGINS", ""))),
         server_name=environ.get("MCP_SERVER_NAME", stack),
@@ -163,7 +163,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         max_open_tasks=_integer(environ, "MCP_MAX_OPEN_TASKS", MAX_OPEN_TASKS),
         max_task_ttl=max(1, _integer(environ, "MCP_MAX_TASK_TTL_SECONDS", MAX_TASK_TTL_SECONDS)),
         task_lease=max(1, _integer(environ, "MCP_TASK_LEASE_SECONDS", TASK_LEASE_SECONDS)),
-        earlier_revisions=_boolean(environ, "MCP_EARLIER_REVISIONS"),
+        earlier_revisions=boolean(environ, "MCP_EARLIER_REVISIONS"),
         session_seconds=max(1, _integer(environ, "MCP_SESSION_SECONDS", SESSION_SECONDS)),
         question_seconds=max(1, _integer(environ, "MCP_QUESTION_SECONDS", QUESTION_SECONDS)),
         questions_since=_revision(environ.get("MCP_QUESTIONS_SINCE", QUESTIONS_SINCE)),
@@ -225,11 +225,21 @@ def _revision(text: str) -> str:
     return text
 
 
-def _boolean(environ: Mapping[str, str], name: str) -> bool:
+def boolean(environ: Mapping[str, str], name: str) -> bool:
+    """Read a variable that is "on" or "off", and on by default.
+
+    Raises:
+        Misconfigured: it has another value.
+    """
     value = environ.get(name, "on")
     if value not in {"on", "off"}:
         raise Misconfigured(reason=f"{name} must be on or off")
     return value == "on"
+
+
+def words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Read a list with blanks or commas between its words."""
+    return tuple(environ.get(name, "").replace(",", " ").split())
 
 
 def _items(value: str) -> tuple[str, ...]:

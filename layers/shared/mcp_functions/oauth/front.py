@@ -18,7 +18,7 @@ from mcp_functions.oauth.provider_api import ProviderApi
 from mcp_functions.oauth.refusal_budget import RefusalBudget
 from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
-from mcp_functions.protocol.errors import Busy
+from mcp_functions.protocol.errors import Busy, FunctionStopped
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.budgets import Limits, UnwrapBudgets
 
@@ -146,12 +146,15 @@ def make(
         now: the clock, unix seconds.
 
     Raises:
+        FunctionStopped: the operator stopped the front.
         Misconfigured: a variable is missing or invalid.
     """
     configured = settings.read(environ)
     common = configured.common
-    service = f"{common.stack}/{common.folder(function_name)}"
-    values = SealedValues(SealFactory(common, service, wrapping, now=now), now)
+    folder = common.folder(function_name)
+    if folder in common.stopped_functions:
+        raise FunctionStopped
+    values = SealedValues(SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now), now)
     api = ProviderApi(common.jwt_issuer, common.oauth_client_id, ClientSecret(configured.secret_arn, now), now)
     parts = Parts(
         settings=configured,

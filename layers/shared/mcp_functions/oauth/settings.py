@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.http import metadata
 from mcp_functions.protocol.errors import Misconfigured
+from mcp_functions.settings import boolean, words
 from mcp_functions.settings import read as read_common
 
 if TYPE_CHECKING:
@@ -74,25 +75,14 @@ def read(environ: Mapping[str, str]) -> FrontSettings:
         common=common,
         secret_arn=environ.get("MCP_OAUTH_SECRET_ARN", ""),
         resource_parameter=parameter,
-        extra_scopes=_words(environ, "MCP_OAUTH_EXTRA_SCOPES"),
-        registration=_switch(environ, "MCP_OAUTH_REGISTRATION"),
-        documents=_switch(environ, "MCP_OAUTH_CLIENT_DOCUMENTS"),
+        extra_scopes=words(environ, "MCP_OAUTH_EXTRA_SCOPES"),
+        registration=boolean(environ, "MCP_OAUTH_REGISTRATION"),
+        documents=boolean(environ, "MCP_OAUTH_CLIENT_DOCUMENTS"),
         clients=_clients(environ.get("MCP_OAUTH_CLIENTS") or "[]"),
-        blocked_clients=frozenset(_words(environ, "MCP_OAUTH_BLOCKED_CLIENTS")),
-        blocked_hosts=frozenset(host.lower() for host in _words(environ, "MCP_OAUTH_BLOCKED_HOSTS")),
+        blocked_clients=frozenset(words(environ, "MCP_OAUTH_BLOCKED_CLIENTS")),
+        blocked_hosts=frozenset(host.lower() for host in words(environ, "MCP_OAUTH_BLOCKED_HOSTS")),
         client_generation=environ.get("MCP_OAUTH_CLIENT_GENERATION") or "1",
     )
-
-
-def _words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
-    return tuple(environ.get(name, "").replace(",", " ").split())
-
-
-def _switch(environ: Mapping[str, str], name: str) -> bool:
-    value = environ.get(name, "on")
-    if value not in {"on", "off"}:
-        raise Misconfigured(reason=f"{name} must be on or off")
-    return value == "on"
 
 
 def _clients(text: str) -> dict[str, dict[str, Any]]:

@@ -109,8 +109,7 @@ def _requested_version(message: JSONRPCRequest) -> str:
         # Basic/versioning: a server "SHOULD name the versions it supports in any error it returns to initialize".
         requested = message["params"].get("protocolVersion")
         raise UnsupportedProtocolVersion(str(requested), SUPPORTED_VERSIONS) from None
-    version: str = meta[META_PROTOCOL_VERSION]
-    return version
+    return str(meta[META_PROTOCOL_VERSION])
 
 
 def _required_meta(message: JSONRPCRequest) -> dict[str, Any]:

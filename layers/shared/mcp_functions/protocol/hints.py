@@ -29,12 +29,8 @@ THEME = re.compile("light|dark")
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?")
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool)
+def _is_a(type_: type) -> Check:
+    return lambda value: isinstance(value, type_)
 
 
 def _is_priority(value: object) -> bool:
@@ -52,11 +48,11 @@ def _list_of(check: Check) -> Check:
 # By the name on the wire: the allowed values in words, and their check.
 Members: TypeAlias = "dict[str, tuple[str, Check]]"
 TOOL: Members = {
-    "title": ("text", _is_text),
-    "readOnlyHint": ("True or False", _is_bool),
-    "destructiveHint": ("True or False", _is_bool),
-    "idempotentHint": ("True or False", _is_bool),
-    "openWorldHint": ("True or False", _is_bool),
+    "title": ("text", _is_a(str)),
+    "readOnlyHint": ("True or False", _is_a(bool)),
+    "destructiveHint": ("True or False", _is_a(bool)),
+    "idempotentHint": ("True or False", _is_a(bool)),
+    "openWorldHint": ("True or False", _is_a(bool)),
 }
 CONTENT: Members = {
     "audience": ('a list of "user" and "assistant"', _list_of(_match(ROLE))),
@@ -65,7 +61,7 @@ CONTENT: Members = {
 }
 ICON: Members = {
     "src": ("an https:// or data: URI", _match(SOURCE)),
-    "mimeType": ("text", _is_text),
+    "mimeType": ("text", _is_a(str)),
     "sizes": ('a list of sizes such as "48x48" or "any"', _list_of(_match(SIZE))),
     "theme": ('"light" or "dark"', _match(THEME)),
 }

@@ -6,7 +6,7 @@ The three request classes mirror the specification's; `wire()` writes the messag
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import form_request, roots_request, sampling_request, url_request
@@ -135,13 +135,11 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
         answer = self.get(key, {})
         if answer.get("action") != "accept":
             return None
+        asked = forms.read_form(form, key, camel_case=self._round.request.camel_case)
         try:
-            accepted: Answer = forms.read_form(form, key, camel_case=self._round.request.camel_case).accept(
-                answer.get("content")
-            )
+            return cast("Answer", asked.accept(answer.get("content")))
         except InvalidAnswer:
             return None
-        return accepted
 
 
 class RequestState(Capability, Generic[State]):

@@ -87,13 +87,6 @@ def message_bytes(payload_bytes: int) -> int:
     return SALT_BYTES + COMMITMENT_BYTES + payload_bytes + chunks * TAG_BYTES
 
 
-def payload_bytes(message: bytes) -> int:
-    """Return the size of the payload of a message."""
-    _salt, _commitment, chunks = split(message)
-    count = (len(chunks) - 1) // SEALED_CHUNK_BYTES + 1
-    return len(chunks) - count * TAG_BYTES
-
-
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return a salt that depends on the message too (§4.2).
 

@@ -201,9 +201,8 @@ class Keyring:
         except Misconfigured:
             if index == 0:
                 raise
-            raise InvalidRequestState(
-                TokenReason.KEK_RETIRED
-            ) from None  # the conversation starts again, without an alarm
+            # The conversation starts again, without an alarm.
+            raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
         except McpError:
             raise
         except OSError as error:

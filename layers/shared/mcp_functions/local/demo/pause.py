@@ -21,7 +21,7 @@ from mcp_functions.local.demo.expectations import ANSWERS, ARGUMENTS, ENDING, RO
 from mcp_functions.local.demo.transcript import Transcript
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
-from mcp_functions.seal.token_format import describe
+from mcp_functions.local.inspection.public_part import describe
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,6 +12,7 @@ from datetime import datetime
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.local.inspection.public_part import describe
 from mcp_functions.local.inspection.reasons import MAX_ROUNDS, WHY
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol.constants import CALLS
@@ -22,7 +23,7 @@ from mcp_functions.seal.claims import ClaimReason as Claim
 from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason, kek_hint
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates
-from mcp_functions.seal.token_format import CEILING, describe
+from mcp_functions.seal.token_format import CEILING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,19 +14,18 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit
 
-from mcp_functions.local.issuer.grants import (
+from mcp_functions.local.issuer.grants import Grant, Grants
+from mcp_functions.local.issuer.jwts import Signer
+from mcp_functions.local.loopback import HttpResponse, json_response
+from mcp_functions.oauth.errors import (
     INVALID_CLIENT,
     INVALID_CLIENT_METADATA,
     INVALID_REQUEST,
     INVALID_TARGET,
     UNSUPPORTED_GRANT_TYPE,
     UNSUPPORTED_RESPONSE_TYPE,
-    Grant,
-    Grants,
     OAuthError,
 )
-from mcp_functions.local.issuer.jwts import Signer
-from mcp_functions.local.loopback import HttpResponse, json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

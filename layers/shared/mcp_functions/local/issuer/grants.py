@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from mcp_functions.local.issuer import jwts
+from mcp_functions.oauth.errors import INVALID_GRANT, INVALID_REDIRECT_URI, INVALID_REQUEST, INVALID_SCOPE, OAuthError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,25 +22,7 @@ T = TypeVar("T")
 CODE_SECONDS = 60.0
 MAX_ENTRIES = 1000  # of each kind, so that a client cannot fill the memory
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-INVALID_CLIENT = "invalid_client"  # the errors' names are OAuth's
-INVALID_CLIENT_METADATA = "invalid_client_metadata"
-INVALID_GRANT = "invalid_grant"
-INVALID_REDIRECT_URI = "invalid_redirect_uri"
-INVALID_REQUEST = "invalid_request"
-INVALID_SCOPE = "invalid_scope"
-INVALID_TARGET = "invalid_target"
-UNSUPPORTED_GRANT_TYPE = "unsupported_grant_type"
-UNSUPPORTED_RESPONSE_TYPE = "unsupported_response_type"
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
-
-
-class OAuthError(Exception):
-    """An OAuth error: its code (RFC 6749, section 5.2), and a sentence."""
-
-    def __init__(self, code: str, description: str) -> None:
-        """Take the error code and its description."""
-        super().__init__(description)
-        self.code, self.description = code, description
 
 
 @dataclass(frozen=True)
