@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 SITE, PATH = "claude.ai", "/oauth/claude-code-client-metadata"
 REDIRECTS = ["http://localhost/callback", "http://127.0.0.1/callback"]
-NO_DOCUMENTS = "import os\nos.environ['MCP_OAUTH_CLIENT_DOCUMENTS'] = 'off'\n"
+HANDLER = "def handler(event, context):\n"
+# The handler runs in a process of its own; the module is also imported here, for the catalog.
+NO_DOCUMENTS = f"import os\n{HANDLER}    os.environ['MCP_OAUTH_CLIENT_DOCUMENTS'] = 'off'\n"
 PROGRAM = node.MODULES / "@anthropic-ai" / "claude-code" / "cli-wrapper.cjs"
 ROWS, COLUMNS = 50, 4000  # of the terminal, so that no link is broken into lines
 CHUNK = 1 << 16
@@ -104,7 +106,7 @@ def serving(folder: Path, how: str) -> Iterator[Harness]:
             "redirect_uris": REDIRECTS,
         }
         front = FRONT.format(port=site.port, authority=site.authority, public=https_site.PUBLIC)
-        own = {"oauth": front if how == DOCUMENT else NO_DOCUMENTS + front}
+        own = {"oauth": front if how == DOCUMENT else front.replace(HANDLER, NO_DOCUMENTS)}
         functions = folder / "shop" / "functions"
         for name, app in {**FUNCTIONS, **own}.items():
             (functions / name).mkdir(parents=True)
