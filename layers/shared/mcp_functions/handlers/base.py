@@ -64,7 +64,6 @@ class Handler(Generic[P, R]):
         ask_in_words: for a tool, the keys of the questions whose answers the model may relay.
         app: for a tool, the URI of its author's own app.
         is_app_only: for a tool, whether only apps may call it.
-
     """
 
     kind: ClassVar[str]
@@ -169,7 +168,6 @@ class Handler(Generic[P, R]):
             InputRequired: the round ends with a question.
             McpError: an argument does not fit, or a prompt or resource cannot continue.
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
-
         """
         try:
             value = self._run(self.bind(params), round_)

@@ -42,8 +42,7 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
         tool = name.rpartition("-")[0]
         if list_name == "tools" and name.endswith(COMPANIONS) and tool in catalog.get("asks", ()):
             return Target(list_name, tool, functions[tool], companion=name)
-        message = f"Unknown {list_name.removesuffix('s')}"
-        raise UnknownName(message)
+        raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
     return Target(list_name, name, functions[name])
 
 
@@ -122,8 +121,7 @@ def check_advertised(catalog: Mapping[str, Any], capability: str) -> None:
 def _text_param(params: Mapping[str, Any], name: str) -> str:
     value = params.get(name)
     if not isinstance(value, str):
-        message = f"params.{name} must be a string"
-        raise InvalidParams(message)
+        raise InvalidParams(message=f"params.{name} must be a string")
     return value
 
 

@@ -73,7 +73,6 @@ class AuditRecord(NamedTuple):
             again. It never holds the content of an answer.
         answered_by: "client" where an elicitation of the client was answered; "app" for a form that the host showed,
             which proves possession of the state and not a person; "model" for answers that the model relayed.
-
     """
 
     flow: str
@@ -171,7 +170,6 @@ class Round:
             InputRequired: an answer is missing.
             DeveloperError: a question breaks a rule.
             Exception: the outcome of a question, as its `read` raised it, once all questions have answers.
-
         """
         self.check_can_continue()
         step = self.enclosing_step
@@ -218,7 +216,6 @@ class Round:
             InputRequired: always, unless one of these applies.
             DeveloperError: this round recorded no step, so the next round would only repeat it.
             ToolError: too many rounds in a row ended like this. Clients limit such rounds.
-
         """
         self.check_can_continue()
         if not self.new_steps:
@@ -289,7 +286,6 @@ class Round:
 
         Raises:
             InputRequired: one of them does.
-
         """
         if self.must_stop and self.must_stop():
             self.end()
