@@ -120,3 +120,18 @@ def test_the_typescript_client_gets_every_result_past_its_own_checks(
     else:
         assert "this client declares no way to ask its user" in results["rate"]["content"][0]["text"]
         assert "call relayed-answer with" in results["relayed"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+def test_a_sample_is_answered_in_the_form_through_the_front_door(harness: Harness, mode: str) -> None:
+    async def books(connected: Client) -> CallToolResult:
+        asking = next(tool for tool in (await connected.list_tools()).tools if tool.name == "book_trip")
+        assert asking.meta == {"ui": {"resourceUri": APP_FORM}}
+        assert (await connected.read_resource(APP_FORM)).contents[0].mime_type == APP_MIME_TYPE
+        pending = await connected.call_tool("book_trip", {"city": "Lisbon"})
+        form = (pending.meta or {})[FORM]
+        yes = {"consent": {"action": "accept", "content": {"consent": True}}}
+        return await connected.call_tool(form["tool"], {"state": form["state"], "answers": yes})
+
+    result = run(client(harness.url, mode, elicitation=False, apps=True), books)
+    assert text(result).startswith("Booked MF 106 to Lisbon: receipt ")
