@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]  # the roles, and SAM's transform
 POLL = {"Delay": 5, "MaxAttempts": 360}  # seconds, and half an hour of them
-UNSAFE = re.compile(r"[\"'\\\s]")
+UNSAFE = re.compile(r"[\"'\\\n]")
 
 
 def change(directory: Path, environment: str, words: Sequence[str], *, now: bool = False) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _problem(known: Mapping[str, Any], name: str, value: str) -> str:
         return f"{name} must match {rules['AllowedPattern']}"
     if rules["Type"] == "Number" and not re.fullmatch(r"\d+(\.\d+)?", value):
         return f"{name} must be a number"
-    return f"{name} must have no quotes and no spaces" if UNSAFE.search(value) else ""
+    return f"{name} must have no quotes" if UNSAFE.search(value) else ""
 
 
 def _dangers(directory: Path, changes: Parameters, present: Parameters) -> Iterator[str]:
