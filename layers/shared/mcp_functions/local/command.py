@@ -43,7 +43,6 @@ def run(argv: Sequence[str] | None = None) -> int:
 
     Args:
         argv: its arguments, without the program's name; None: the process's own.
-
     """
     try:
         code = main.main(argv, prog_name=NAME, standalone_mode=False)

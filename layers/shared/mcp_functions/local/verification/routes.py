@@ -43,7 +43,6 @@ def check_closed(server: Server, mode: AuthMode, expected: str | None, folders: 
         mode: as the endpoint shows it.
         expected: the mode that the user names.
         folders: of the functions.
-
     """
     if expected and expected != mode:
         text = f"{server.url} is in mode {mode}, not {expected}: {WHO[mode]}"
@@ -74,7 +73,6 @@ def check_open(server: Server, mode: AuthMode, resource: str, origins: Sequence[
         mode: with jwt, the metadata names the issuer; with oauth, the sign-in front.
         resource: the URL that the metadata must name.
         origins: whose pages may call.
-
     """
     if mode == "none" and not origins:
         nothing = "mode none has no closed ones, and no origin is allowed; --origin names one"

@@ -40,18 +40,11 @@ class _Client(Client):
 
 @dataclass
 class Server:
-    """The endpoint, and the functions beneath it.
+    """The endpoint, and the functions beneath it."""
 
-    Attributes:
-        url: of the endpoint, "https://…/mcp".
-        authorize: adds credentials to a request for a URL; it raises Skipped if there are none.
-        request_id: of the last response, by API Gateway.
-
-    """
-
-    url: str
-    authorize: Authorize
-    request_id: str = ""
+    url: str  # of the endpoint, "https://…/mcp"
+    authorize: Authorize  # adds credentials to a request for a URL; it raises Skipped if there are none
+    request_id: str = ""  # of the last response, by API Gateway
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
 
     def ask(
@@ -69,7 +62,6 @@ class Server:
             params: without `_meta`.
             folder: of the function; empty for the endpoint.
             repeated: arguments that headers repeat: property and `x-mcp-header`.
-
         """
         url = self.at(folder)
         return self.send(url, self.authorize(url, self.write(method, params, repeated)))
@@ -104,7 +96,6 @@ def find_mode(server: Server) -> AuthMode:
 
     Raises:
         Failed: the endpoint does not answer as an MCP server of this toolkit.
-
     """
     response = server.send(server.url, server.write("server/discover", {}))
     mode = next((mode for mode, status in STATUSES.items() if status == response.status), None)
@@ -122,7 +113,6 @@ def authorization(mode: AuthMode, url: str, token: str | None, session: boto3.Se
         url: of the endpoint; that of API Gateway names its Region.
         token: an access token.
         session: has AWS credentials and a Region, or has not.
-
     """
     if mode == "none":
         return lambda _url, request: request
