@@ -33,7 +33,6 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
 
     Raises:
         Problem: a name or a value is wrong, a file is not as expected, or AWS refuses the change.
-
     """
     path = directory / samconfig.FILE
     text = samconfig.read(path)

@@ -27,7 +27,6 @@ def read(path: Path) -> str:
 
     Raises:
         Problem: it is missing, or is not TOML.
-
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -49,7 +48,6 @@ def parameters(text: str, environment: str) -> dict[str, Parameters]:
 
     Raises:
         Problem: the environment has none.
-
     """
     found = {command: _pairs(table[KEY]) for command, table in _tables(text, environment).items() if KEY in table}
     if not found:
@@ -63,7 +61,6 @@ def with_parameters(text: str, environment: str, changes: Mapping[str, str]) -> 
 
     Raises:
         Problem: the environment has no parameters, or is written in another way.
-
     """
     table = re.compile(rf"^\[{re.escape(environment)}\.\w+\.parameters\](?:\n(?!\[).*)*", re.MULTILINE)
     written = table.sub(lambda found: OVERRIDES.sub(lambda one: one[1] + _overrides(one[2], changes), found[0]), text)
