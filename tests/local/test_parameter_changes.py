@@ -64,7 +64,7 @@ def test_a_generation_is_raised_and_everything_else_stays(project: Path, capsys:
         (lines[26], lines[26].replace("Generation=1", "Generation=2"))
     ]
     assert capsys.readouterr().out.splitlines() == [
-        "samconfig.toml has Generation=2 for prod",
+        "samconfig.toml has Generation=2 for prod, instead of 1",
         "Deploy it: sam build --config-env prod && sam deploy --config-env prod",
     ]
 
@@ -84,6 +84,13 @@ def test_a_list_that_cannot_be_changed_safely_is_left_as_it_is(
     assert command.run(["set", "prod", "Generation=2"]) == 2
     assert project.read_text(encoding="utf-8") == text
     assert "by hand" in capsys.readouterr().err
+
+
+def test_a_stop_that_replaces_another_says_so(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [command.run(["set", "prod", f"StoppedFunctions={folder}"]) for folder in ("add", "ticket")] == [0, 0]
+    assert "StoppedFunctions=ticket" in overrides(project)
+    said = "samconfig.toml has StoppedFunctions=ticket for prod, instead of add"
+    assert capsys.readouterr().out.splitlines()[2] == said
 
 
 def test_a_stop_is_written_and_ended(project: Path) -> None:
