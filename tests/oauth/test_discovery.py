@@ -9,6 +9,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToke
 
 from tests.oauth import world as worlds
 from tests.oauth.world import RESOURCE, SCOPES, URL, World
+from tests.support import filters
 
 WELL_KNOWN = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
@@ -119,6 +120,7 @@ def test_a_crash_tells_nothing(world: World, caplog: pytest.LogCaptureFixture) -
     answer = world.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]})
     assert (answer.status, answer.json["error"]) == (500, "server_error")
     assert "planted" not in answer.body + caplog.text
+    assert filters.counted([vars(caplog.records[-1])])["Crashed"] == 1, "without a dimension, nothing would be counted"
 
 
 def test_a_front_without_its_settings_answers_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
