@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from functions.plan_trip.app import plan_trip
+from functions.update_work_item.app import update_work_item
 from mcp_functions import Elicit, prompt, serve, tool
 from mcp_functions.protocol.constants import APP_FORM, EXTENSION_APPS, META_CLIENT_INFO
 from tests.apps.tools import APPS, FORMS, MESSAGE, book, connect, convert, describe, host, pack, rate, request
@@ -299,3 +301,20 @@ def test_only_clients_with_apps_may_call_the_companion_of_a_form(*, elicitation:
     talk = host(rate, capabilities=declared)
     talk.submit("rate-form", state="ks1.AA")
     assert talk.error["message"] == ("Invalid or expired requestState" if apps else "Unknown tool")
+
+
+# ---- Samples
+
+
+def test_a_function_of_the_low_level_asks_in_the_form_and_finds_its_state_again() -> None:
+    talk = host(plan_trip).call(days=5)
+    assert talk.asked == ["where", "when"]
+    talk.answer(where={"action": "accept", "content": {"city": "Lisbon"}})
+    assert talk.asked == ["when"]
+    assert talk.accept(when="May").text == "5 days in Lisbon in May."
+
+
+def test_a_form_has_the_names_of_the_wire() -> None:
+    talk = host(update_work_item).call(workItemId=4522, fields={"System.State": "Resolved"})
+    talk.accept(resolution="Duplicate").accept(duplicate_of=4301)
+    assert talk.text.startswith("Bug #4522 resolved as Duplicate of Bug #4301.")
