@@ -69,7 +69,7 @@ def accept(**content: object) -> dict[str, Any]:
 
 TALKS = {
     "a number asks nothing": Talk(ADD, [], [], "42"),
-    "a tool with an app answers any client": Talk(SELL, [], [], '{"year": 2026, "quarters": [86, 75, 64, 53]}'),
+    "a tool with an app answers any client": Talk(SELL, [], [], '{"year":2026,"quarters":[86,75,64,53]}'),
     "a resolution": Talk(
         UPDATE, [accept(resolution="Fixed")], [HOW], "Bug #4522 resolved as Fixed. State set to Resolved."
     ),
