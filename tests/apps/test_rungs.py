@@ -136,6 +136,20 @@ def test_only_the_required_capability_is_required(required: str) -> None:
     assert host(pay).call().asked == ["pin"]
 
 
+def test_a_tool_whose_result_the_model_needs_at_once_skips_the_form() -> None:
+    @tool(form=False, ask_in_words=["size"])
+    def measure(*, elicit: Elicit) -> str:
+        return elicit("size", "Which size?", str)
+
+    function = serve(measure)
+    listed = [entry["name"] for entry in request(function, "tools/list")["result"]["tools"]]
+    assert listed == ["measure", "measure-answer"]
+    talk = host(measure).call()
+    assert talk.form == {}
+    answered = {"size": {"action": "accept", "content": {"size": "L"}}}
+    assert talk.submit("measure-answer", state=talk.text.split('"')[3], answers=answered).text == "L"
+
+
 def test_a_prompt_names_the_missing_capability_because_it_has_no_result_for_it() -> None:
     @prompt
     def brief(*, elicit: Elicit) -> str:
@@ -301,6 +315,16 @@ def test_only_clients_with_apps_may_call_the_companion_of_a_form(*, elicitation:
     talk = host(rate, capabilities=declared)
     talk.submit("rate-form", state="ks1.AA")
     assert talk.error["message"] == ("Invalid or expired requestState" if apps else "Unknown tool")
+
+
+def test_a_client_that_declares_elicitation_only_later_goes_on_in_its_form() -> None:
+    function = serve(book)
+    form = request(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}})["result"]
+    for answers in ({"seat": {"action": "accept", "content": {"seat": "aisle"}}}, {}):
+        pending = form["_meta"]["mcp-functions/form"]
+        sent = {"name": pending["tool"], "arguments": {"state": pending["state"], "answers": answers}}
+        form = request(function, "tools/call", sent, capabilities={**APPS, **FORMS})["result"]
+    assert list(form["_meta"]["mcp-functions/form"]["questions"]) == ["agree"]
 
 
 # ---- Samples

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 View: TypeAlias = Literal["forms", "forms and apps", "apps", "words", "words, and rounds by the model"]
 
-CHANGED: tuple[View, ...] = ("apps", "words, and rounds by the model")  # whatever the catalog of tools that ask holds
+BY_MODEL: View = "words, and rounds by the model"
+CHANGED: tuple[View, ...] = ("apps", BY_MODEL)  # whatever the catalog of tools that ask holds
 
 
 def view_of(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
@@ -37,7 +38,7 @@ def _kind_of(meta: Mapping[str, Any]) -> View:
         return "forms and apps" if shows_apps(declared) else "forms"
     if shows_apps(declared):
         return "apps"
-    return "words" if carries_empty_rounds(meta, declared) else "words, and rounds by the model"
+    return "words" if carries_empty_rounds(meta, declared) else BY_MODEL
 
 
 def view(catalog: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -56,23 +57,17 @@ def view(catalog: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _tools(catalog: Mapping[str, Any], kind: str) -> Iterator[dict[str, Any]]:
-    asks = catalog.get("asks", ())
-    relays = catalog.get("relays", ()) if kind == "words" else asks
+    asks, formless = catalog.get("asks", ()), catalog.get("formless", ())
+    relays = asks if kind == BY_MODEL else catalog.get("relays", ())
     for entry in catalog["tools"]:
         if "apps" not in kind and is_app_only(entry):
             continue
-        if kind == "apps" and entry["name"] in asks and not has_app(entry):
-            yield _with_form(entry)
+        has_form = kind == "apps" and entry["name"] in asks and entry["name"] not in formless
+        yield _with_form(entry) if has_form else entry
+        if has_form:
             yield companions.describe(APP, entry)
-        else:
-            yield entry
-        if kind.startswith("words") and entry["name"] in relays:
+        elif "forms" not in kind and entry["name"] in relays:
             yield companions.describe(WORDS, entry)
-
-
-def has_app(entry: Mapping[str, Any]) -> bool:
-    """Tell whether a tool has an app of its author's."""
-    return "resourceUri" in _ui(entry)
 
 
 def is_app_only(entry: Mapping[str, Any]) -> bool:

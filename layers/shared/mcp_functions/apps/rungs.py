@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         """What the choice reads of a handler."""
 
         kind: ClassVar[str]
-        app: str
+        form: bool
         ask_in_words: Sequence[str]
         requires: Sequence[str]
 
@@ -70,8 +70,8 @@ def choose(handler: Asking, questions: Mapping[str, InputRequest], declared: Map
 
 
 def has_form(handler: Asking) -> bool:
-    """Tell whether the host would show the form of this toolkit: not for a tool with its author's app."""
-    return handler.kind == "tool" and not handler.app
+    """Tell whether a host may show the form of this toolkit for a handler."""
+    return handler.kind == "tool" and handler.form
 
 
 def is_relayed(handler: Asking, key: str, question: InputRequest) -> bool:

@@ -136,7 +136,7 @@ class Conversations:
             camel_case=handler.camel_case,
             max_sheds=handler.max_sheds,
             single_use=handler.single_use is not None,
-            has_app=handler.kind == "tool" and not handler.app and is_asked_in_app(request.capabilities),
+            has_app=handler.kind == "tool" and handler.form and is_asked_in_app(request.capabilities),
         )
         record, asked = (start.state.record, start.state.asked) if start.state else ({}, {})
         return _Turn(request, handler, states, start, Round(round_request, record, asked))
@@ -204,6 +204,8 @@ class Conversations:
         meta, declared = request.params["_meta"], request.capabilities
         if not turn.channel and not lacking and (META_EARLIER in meta or hosts.carries_empty_rounds(meta, declared)):
             return None
+        if turn.channel:  # a conversation ends on the rung on which it began
+            declared = {name: value for name, value in declared.items() if name != "elicitation"}
         channel = None if rungs.is_required(handler, lacking) else rungs.choose(handler, questions, declared)
         if channel is None or (turn.channel and channel is not turn.channel):
             return _cannot_ask(turn, questions, lacking), False

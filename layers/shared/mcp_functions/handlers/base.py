@@ -63,6 +63,7 @@ class Handler(Generic[P, R]):
         requires: for a tool, the client's capabilities that it cannot do without.
         ask_in_words: for a tool, the keys of the questions whose answers the model may relay.
         app: for a tool, the URI of its author's own app.
+        form: for a tool, whether hosts may show the form for its questions.
         is_app_only: for a tool, whether only apps may call it.
     """
 
@@ -73,6 +74,7 @@ class Handler(Generic[P, R]):
     requires: Sequence[str] = ()
     ask_in_words: Sequence[str] = ()
     app: str = ""
+    form = True
     is_app_only = False
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description

@@ -25,8 +25,8 @@ CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources"
 FEATURES = ("completions", "logging")
 # `scopes`: every scope that a handler needs. `tasks`: the functions whose calls may become tasks, and that keep them.
 # `asks`: the tools that may ask their user. `relays`: those of them whose answers the model may relay.
-# `apps`: the tools that only apps may call.
-NAME_SETS = ("scopes", "tasks", "asks", "relays", "apps")
+# `apps`: the tools that only apps may call. `formless`: those that ask, and have no form.
+NAME_SETS = ("scopes", "tasks", "asks", "relays", "apps", "formless")
 
 
 def build(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str, Any]:
@@ -62,6 +62,7 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
     if handler.kind == "tool":
         catalog["asks"] = [handler.key] if handler.needs_state else []
         catalog["relays"] = [handler.key] if handler.ask_in_words else []
+        catalog["formless"] = [handler.key] if handler.needs_state and not handler.form else []
         catalog["apps"] = [handler.key] if handler.is_app_only else []
     return catalog
 

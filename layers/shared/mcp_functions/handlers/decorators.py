@@ -41,6 +41,7 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
             `requires`: the client's capabilities that the tool cannot do without, as in ["elicitation"]; a client
             that lacks one gets error -32021. `ask_in_words`: keys of the questions that the model may put to the user
             in words, and whose answers it may relay, where a client shows no form.
+            `form=False`: no form of a host asks for this tool, because the model needs the result in the same call.
             `app`: the URI of the author's own app, a resource like "ui://shop/cart". `visibility`: ["app"] where only
             the app may call the tool.
             `errors`: exceptions whose text is meant for the model, by exact type. Any other exception is logged, and

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         requires: Sequence[str]
         ask_in_words: Sequence[str]
         app: str
+        form: bool
         visibility: Sequence[str]
 
 
@@ -70,6 +71,7 @@ class Tool(Handler[P, R]):
         requires: Sequence[str] = (),
         ask_in_words: Sequence[str] = (),
         app: str = "",
+        form: bool = True,
         visibility: Sequence[str] = (),
         **options: Unpack[HandlerOptions],
     ) -> None:
@@ -80,6 +82,7 @@ class Tool(Handler[P, R]):
         self.task_ttl = task_ttl if isinstance(task_ttl, int) else int(task_ttl.total_seconds())
         self.single_use = single_use
         self.requires, self.ask_in_words, self.app = requires, ask_in_words, app
+        self.form = form and not app  # a host shows one app for a tool
         with locating_errors(self.function):
             self._read_asking(visibility)
             self._check_single_use()
