@@ -58,10 +58,11 @@ class Request:
 
 
 class Explanation(NamedTuple):
-    """Lines for the terminal, and every reason to refuse the token."""
+    """Lines for the terminal, every reason to refuse the token, and the sealed record if it could be opened."""
 
     lines: tuple[str, ...]
     reasons: tuple[str, ...] = ()
+    record: dict[str, Any] | None = None
 
     def __str__(self) -> str:
         """Return all lines, with the reasons last."""
@@ -125,7 +126,7 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     differing = _refusals(payload, bound, claims, now=now, lifetime=int(envelope.max_age))
     inside = _inside(claims, request, set(differing), now)
     state = (json.dumps(claims.record, indent=2, ensure_ascii=False),) if show_state else ()
-    return Explanation((*outside, *inside, *state), (*early, *differing))
+    return Explanation((*outside, *inside, *state), (*early, *differing), claims.record)
 
 
 def _opened(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int) -> tuple[Scope, bytes | str]:

@@ -1,0 +1,139 @@
+"""The routes of the page: its files, and what its scripts ask of the harness."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.local.loopback import HttpResponse, json_response
+from mcp_functions.local.page.guard import SECURITY_HEADERS, Guard, refusal
+from mcp_functions.local.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from mcp_functions.local.loopback import HttpRequest
+    from mcp_functions.local.page.executions import ExecutionLog
+
+FILES, CONTROL = "/page/", "/page/control/"
+INDEX, PLACE_OF_TOKEN = "index.html", b"{{token}}"
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+}
+
+
+class Access(NamedTuple):
+    """An access token of the local issuer, and whom it names."""
+
+    token: str
+    subject: str
+    scopes: tuple[str, ...]
+
+
+class BadRequest(Exception):
+    """A control request lacks a member; the message names it."""
+
+
+class Page:
+    """Answers requests for the page, and leaves every other request to the API."""
+
+    def __init__(  # noqa: PLR0913 - what the harness decides, by keyword
+        self,
+        *,
+        port: int,
+        token: str,
+        key_arn: str,
+        folders: Collection[str],
+        executions: ExecutionLog,
+        access: Callable[[], Access | None],
+        now: Callable[[], float],
+    ) -> None:
+        """Serve the page of one run.
+
+        Args:
+            port: of this server.
+            token: of this run; random, with characters of URLs.
+            key_arn: of the harness's own key, the only one that opens states here.
+            folders: of the functions.
+            executions: of the requests so far.
+            access: makes an access token; None if the server wants none.
+            now: the clock, unix seconds.
+
+        """
+        self._guard, self._token = Guard(port, token), token.encode()
+        self._key_arn, self._folders = key_arn, folders
+        self._executions, self._access, self._now = executions, access, now
+        static = resources.files(__package__) / "static"
+        self._files = {file.name: file for file in static.iterdir()}
+        self._controls = {"access": self._give_access, "executions": self._list_executions, "open": self._open}
+
+    def answer(self, request: HttpRequest) -> HttpResponse | None:
+        """Answer one request; None if it is not for the page."""
+        path = request.target.partition("?")[0]
+        if path.startswith(CONTROL):
+            return self._control(request, path.removeprefix(CONTROL))
+        if request.method not in {"GET", "HEAD"}:
+            return None
+        if path == "/":
+            return self._guard.refuse_host(request) or self._file(INDEX)
+        if path.startswith(FILES):
+            return self._guard.refuse_host(request) or self._file(path.removeprefix(FILES))
+        return None
+
+    def _file(self, name: str) -> HttpResponse:
+        if name not in self._files:
+            return refusal(404, "Not Found")
+        content = self._files[name].read_bytes()
+        if name == INDEX:
+            content = content.replace(PLACE_OF_TOKEN, self._token)
+        media_type = MEDIA_TYPES[f".{name.rpartition('.')[2]}"]
+        return HttpResponse(200, (("content-type", media_type), *SECURITY_HEADERS), content)
+
+    def _control(self, request: HttpRequest, name: str) -> HttpResponse:
+        refused = self._guard.refuse_control(request)
+        if refused:
+            return refused
+        if name not in self._controls:
+            return refusal(404, "Not Found")
+        try:
+            made = self._controls[name](_read_object(request.body))
+        except (BadRequest, Problem) as error:
+            return refusal(400, str(error))
+        return json_response(200, made, *SECURITY_HEADERS)
+
+    def _give_access(self, _asked: Mapping[str, Any]) -> dict[str, Any]:
+        access = self._access()
+        return {"access": access._asdict() if access else None}
+
+    def _list_executions(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        return {"executions": self._executions.of(_text(asked, "request"))}
+
+    def _open(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        from mcp_functions.local.page import states  # noqa: PLC0415 - imports cryptography, when a state is opened
+
+        first = asked.get("function")
+        folders = sorted(self._folders, key=lambda folder: (folder != first, folder))
+        opened = states.open_state(_text(asked, "state"), self._key_arn, folders, now=self._now())
+        return opened if asked.get("values") is True else {**opened, "record": None}
+
+
+def _read_object(body: bytes | None) -> dict[str, Any]:
+    try:
+        read = json.loads(body or b"")
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        message = "send a JSON object"
+        raise BadRequest(message)
+    return read
+
+
+def _text(asked: Mapping[str, Any], name: str) -> str:
+    value = asked.get(name)
+    if not isinstance(value, str):
+        message = f"{name} must be a string"
+        raise BadRequest(message)
+    return value
