@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.data_keys import Wrapping
 
 UNKNOWN: Any = object()  # a part of the request that is not known, and so not compared
+ON_REQUEST = "(--show-state shows it)"
 FOR_EVER = 100 * 366 * 86_400  # seconds: a token of any age is opened first, and called too old afterwards
 UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -100,9 +101,10 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
         Problem: KMS does not allow this user to open it, or is not available.
 
     """
-    outside, reasons = shown(token, now=now)
-    if reasons:
-        return Explanation(outside, reasons)
+    public = shown(token, now=now)
+    if public.reasons:
+        return public
+    outside = public.lines
     seen = describe(token)
     wrapping = next((one for one in keyring.wrappings if kek_hint(one.id).hex() == seen["kek"]), None)
     if wrapping is None:
@@ -237,7 +239,7 @@ def _inside(claims: Claims, request: Request, differing: set[str], now: float) -
     yield _line("round", f"{claims.round} of {MAX_ROUNDS}")
     yield _line("asked", ", ".join(sorted(claims.asked)) or "nothing")
     for name, kept in sorted(claims.record.items()):
-        yield _line(name, ", ".join(sorted(kept)) if isinstance(kept, dict) else "(--show-state shows it)")
+        yield _line(name, ", ".join(sorted(kept)) if isinstance(kept, dict) else ON_REQUEST)
 
 
 def _named(scope: Scope) -> str:

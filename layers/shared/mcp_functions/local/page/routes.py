@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local.loopback import HttpResponse, json_response
 from mcp_functions.local.page.guard import SECURITY_HEADERS, Guard, refusal
 from mcp_functions.local.problems import Problem
+from mcp_functions.protocol import json_reader
+from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.errors import ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -112,18 +114,24 @@ class Page:
         return {"executions": self._executions.of(_text(asked, "request"))}
 
     def _open(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        from mcp_functions.local.page import states  # noqa: PLC0415 - imports cryptography, when a state is opened
+        from mcp_functions.local.page import states  # noqa: PLC0415 - only this route needs cryptography
 
+        if "method" in asked and asked["method"] not in tuple(CALLS):
+            message = f"method must be one of {', '.join(CALLS)}"
+            raise BadRequest(message)
+        if "target" in asked:
+            _text(asked, "target")
         first = asked.get("function")
         folders = sorted(self._folders, key=lambda folder: (folder != first, folder))
-        opened = states.open_state(_text(asked, "state"), self._key_arn, folders, now=self._now())
+        compared = {name: asked[name] for name in ("method", "target", "arguments") if name in asked}
+        opened = states.open_state(_text(asked, "state"), compared, self._key_arn, folders, now=self._now())
         return opened if asked.get("values") is True else {**opened, "record": None}
 
 
 def _read_object(body: bytes | None) -> dict[str, Any]:
     try:
-        read = json.loads(body or b"")
-    except (ValueError, RecursionError):
+        read = json_reader.loads(body or b"")  # like the server, because arguments are compared
+    except ParseError:
         read = None
     if not isinstance(read, dict):
         message = "send a JSON object"

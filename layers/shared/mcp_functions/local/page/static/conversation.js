@@ -16,6 +16,13 @@ export class Conversation {
     return this.rounds.at(-1);
   }
 
+  // What a state is sealed for, and so compared with when it is opened.
+  get sealedFor() {
+    const { method, params } = this.call;
+    const call = { function: this.folder, method, target: params.name ?? params.uri };
+    return "arguments" in params ? { ...call, arguments: params.arguments } : call;
+  }
+
   get folder() {
     const folders = this.rounds.flatMap((round) => round.executions.map(({ folder }) => folder));
     return folders.find((folder) => folder !== "mcp");
@@ -62,13 +69,13 @@ export class Conversation {
     const requestState = round.state.slice(0, position - 1) + after + round.state.slice(position);
     const { method, params, schema } = this.call;
     const exchange = await this.client.request(method, { ...params, inputResponses: {}, requestState }, schema);
-    const { reasons } = await harness.openState(requestState, this.folder, false);
+    const { reasons } = await harness.openState(requestState, this.sealedFor, false);
     round.trials.push({ exchange, position, before, after, reasons });
     this.changed(round);
   }
 
   async look(round) {
-    round.inside = await harness.openState(round.state, this.folder, true);
+    round.inside = await harness.openState(round.state, this.sealedFor, true);
     this.changed(round);
   }
 
@@ -77,10 +84,13 @@ export class Conversation {
     const exchange = await this.client.request(method, { ...params, ...inputs }, schema);
     const round = this.#read(exchange, inputs);
     this.rounds.push(round);
-    round.executions = await harness.executions(exchange.requestId);
-    if (round.state) round.steps = (await harness.openState(round.state, this.folder, false)).steps;
     if (round.result?.resultType === "task") this.task = round.task = round.result;
-    this.changed(round);
+    try {
+      round.executions = await harness.executions(exchange.requestId);
+      if (round.state) round.steps = (await harness.openState(round.state, this.sealedFor, false)).steps;
+    } finally {
+      this.changed(round);
+    }
     if (this.task) await this.#poll();
   }
 

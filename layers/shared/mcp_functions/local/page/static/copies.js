@@ -36,7 +36,7 @@ export function pytest({ call, rounds, folder, client }) {
     client.access?.scopes.length ? `scopes=${python(client.access.scopes)}` : "",
   ];
   const begun = `talk = Conversation(${["handler", ...options].filter(Boolean).join(", ")})${called(call, folder)}`;
-  const lines = [begun, ...rounds.flatMap((round, place) => roundLines(round, place))];
+  const lines = [begun, ...rounds.flatMap((round, place) => roundLines(round, rounds[place - 1]))];
   const names = tasks ? "WITH_TASKS, Conversation, deployed" : "Conversation, deployed";
   const name = (call.title.match(/[A-Za-z0-9_]+/g) ?? ["call"]).join("_").toLowerCase();
   return `from mcp_functions.testing import ${names}\n\n${imported(folder ?? "")}\n\n\ndef test_${name}():\n    with deployed():\n${lines.map((line) => `        ${line}\n`).join("")}`;
@@ -53,10 +53,11 @@ function called({ method, params }, folder) {
   return `.call(${[...name, ...keywords(params.arguments ?? {})].join(", ")})`;
 }
 
-function roundLines(round, place) {
-  const given = round.inputs.inputResponses;
-  const lines = place === 0 ? [] : [given && Object.keys(given).length ? answered(given) : "talk.go_on()"];
-  if (round.task) lines.push("assert talk.task_id", "talk.poll()", ...(round.taskAnswers ?? []).flatMap((one) => [`assert talk.asked == ${python(Object.keys(one))}`, answered(one)]));
+function roundLines(round, before) {
+  const given = round.inputs.inputResponses ?? {};
+  const lines = [];
+  if (before) lines.push(Object.keys(given).length ? answered(given, Object.fromEntries(before.questions)) : "talk.go_on()");
+  if (round.task) lines.push("assert talk.task_id", "talk.poll()", ...(round.taskAnswers ?? []).flatMap((one) => [`assert talk.asked == ${python(Object.keys(one))}`, answered(one, {})]));
   if (round.asks && round.questions.length) lines.push(`assert talk.asked == ${python(round.questions.map(([key]) => key))}`);
   if (round.error) lines.push(`assert talk.error["code"] == ${python(round.error.code)}`);
   const result = round.task ? round.task.result : !round.asks && round.result;
@@ -71,15 +72,22 @@ function outcome(result) {
   return texts.length === blocks.length ? [...failed, `assert talk.text == ${python(texts.join("\n"))}`] : [...failed, "assert talk.result"];
 }
 
-function answered(given) {
+function answered(given, questions) {
   const answers = Object.entries(given);
   const all = (action) => answers.every(([, answer]) => answer.action === action);
   if (all("decline")) return "talk.decline()";
   if (all("cancel")) return "talk.cancel()";
   if (all("accept") && answers.every(([, answer]) => answer.content)) {
-    return `talk.accept(${keywords(Object.fromEntries(answers.map(([key, { content }]) => [key, content]))).join(", ")})`;
+    return `talk.accept(${keywords(Object.fromEntries(answers.map(([key, { content }]) => [key, short(content, questions[key])]))).join(", ")})`;
   }
   return `talk.answer(${keywords(given).join(", ")})`;
+}
+
+// `accept` takes the value alone if the form has one field, and the value is no object.
+function short(content, question) {
+  const fields = Object.keys(question?.params?.requestedSchema?.properties ?? {});
+  const value = content[fields[0]];
+  return fields.length === 1 && Object.keys(content).length === 1 && typeof value !== "object" ? value : content;
 }
 
 function keywords(values) {

@@ -17,5 +17,5 @@ export const access = async () => (await control("access")).access;
 // The functions that ran for an HTTP request.
 export const executions = async (request) => (await control("executions", { request })).executions;
 
-// What a state holds; its answers only with `values`.
-export const openState = (state, functionName, values) => control("open", { state, function: functionName, values });
+// What a state holds, compared with a request; the recorded answers only with `values`.
+export const openState = (state, request, values) => control("open", { state, ...request, values });

@@ -108,9 +108,10 @@ function show(held, round, list) {
   showCopies(held);
   if (round !== held.last) return;
   say(`Round ${round.number}: ${facts(held, round)}`);
-  if (round.questions.length && document.activeElement?.closest(".round") !== list.lastChild) {
-    list.lastChild.querySelector(".question :is(input, select, textarea, button)")?.focus();
-  }
+  const shown = list.lastChild;
+  const isElsewhere = document.activeElement?.closest(".round") !== shown;
+  if (round.questions.length && isElsewhere) shown.querySelector(".question :is(input, select, textarea, button)")?.focus();
+  else if (document.activeElement === document.body) shown.querySelector("h3").focus();
 }
 
 // Puts a round into its place. What was open stays open, and the focus stays on the same button.

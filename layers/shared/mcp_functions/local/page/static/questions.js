@@ -7,25 +7,33 @@ import { formFor } from "./forms.js";
 export function questionForm(questions, send) {
   const parts = questions.map(([key, request]) => ({ key, ...partFor(request) }));
   const problem = element("p", { class: "problem", role: "alert" });
+  let form;
+  // A second press of the button would send the round twice.
+  const sendOnce = async (answers) => {
+    form.inert = true;
+    await send(answers);
+    form.inert = false;
+  };
   const all = (action) => Object.fromEntries(parts.map((part) => [part.key, part.refuse(action)]));
   const submit = (event) => {
     event.preventDefault();
     try {
-      send(Object.fromEntries(parts.map((part) => [part.key, part.answer()])));
+      sendOnce(Object.fromEntries(parts.map((part) => [part.key, part.answer()])));
     } catch (error) {
       problem.textContent = error.message;
     }
   };
   const elicits = questions.every(([, request]) => request.method === "elicitation/create");
-  return element(
+  form = element(
     "form", { class: "question", onsubmit: submit, "aria-label": "Questions" },
     parts.map((part) => part.node), problem,
     element(
       "div", { class: "row" }, element("button", { class: "primary" }, "Answer"),
-      elicits ? button("Decline", () => send(all("decline"))) : null,
-      elicits ? button("Cancel", () => send(all("cancel"))) : null,
+      elicits ? button("Decline", () => sendOnce(all("decline"))) : null,
+      elicits ? button("Cancel", () => sendOnce(all("cancel"))) : null,
     ),
   );
+  return form;
 }
 
 function partFor({ method, params = {} }) {

@@ -10,9 +10,9 @@ export function roundView(conversation, round, act) {
   const heading = newId();
   return element(
     "li", { class: "round", "aria-labelledby": heading },
-    element("h3", { id: heading }, `Round ${round.number}`, element("span", { class: "facts" }, ` ${facts(conversation, round)}`)),
+    element("h3", { id: heading, tabindex: "-1" }, `Round ${round.number}`, element("span", { class: "facts" }, ` ${facts(conversation, round)} · request ${round.exchange.requestId}`)),
     sentInputs(round), notifications(round), steps(round), taskView(conversation, round, act), body(conversation, round, act),
-    trials(round), tools(conversation, round, act), inside(round),
+    tools(conversation, round, act), trials(round), inside(round),
     details("On the wire", wire(round, conversation.client.url)),
   );
 }
@@ -122,7 +122,7 @@ function wire({ exchange, executions }, url) {
   const ran = executions.map(({ folder, requestId, milliseconds, initMilliseconds, memoryMb, error }) =>
     element("li", {}, element("code", {}, folder), ` ${milliseconds} ms, request ${requestId}`, initMilliseconds === null ? "" : `, start ${initMilliseconds.toFixed(0)} ms`, memoryMb === null ? "" : `, ${memoryMb} MB`, error ? `, ${error}` : ""));
   return element(
-    "div", {}, element("p", {}, "API Gateway's request id: ", element("code", {}, exchange.requestId)), element("p", {}, "Functions that ran:"), element("ul", {}, ran),
+    "div", {}, element("p", {}, "Functions that ran:"), element("ul", {}, ran),
     element("h4", {}, "Request"), code({ headers: exchange.sent.headers, body: JSON.parse(exchange.sent.body) }),
     element("h4", {}, `Response, HTTP ${exchange.status}`), code(exchange.message), element("h4", {}, "As curl"), code(curl(url, exchange.sent)),
   );
