@@ -9,7 +9,7 @@ const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, mill
 export class Conversation {
   // `call` has method, params, schema and title. `changed` is called with the round that changed.
   constructor(client, call, changed) {
-    Object.assign(this, { client, call, changed, rounds: [], task: null, stopped: false });
+    Object.assign(this, { client, call, changed, rounds: [], task: null, polling: false, stopped: false });
   }
 
   get last() {
@@ -47,8 +47,9 @@ export class Conversation {
     }
   }
 
-  cancelTask() {
-    return this.#about("tasks/cancel", {});
+  async cancelTask() {
+    await this.#about("tasks/cancel", {});
+    if (!this.polling) await this.#poll();
   }
 
   stop() {
@@ -105,20 +106,29 @@ export class Conversation {
   }
 
   async #poll() {
-    const round = this.last;
+    this.polling = true;
+    try {
+      await this.#follow(this.last);
+    } finally {
+      this.polling = false;
+      this.changed(this.last);
+    }
+  }
+
+  // Gets the task until it asks or ends.
+  async #follow(round) {
     while (!this.stopped) {
       const exchange = await this.#about("tasks/get", {});
       if (exchange.message.error) {
         round.error = exchange.message.error;
-        break;
+        return;
       }
       this.task = round.task = exchange.message.result;
       round.questions = this.task.status === "input_required" ? Object.entries(this.task.inputRequests ?? {}) : [];
-      if (round.questions.length || ENDED.includes(this.task.status)) break;
+      if (round.questions.length || ENDED.includes(this.task.status)) return;
       this.changed(round);
       await wait(Math.min(this.task.pollIntervalMs ?? 1000, 5000));
     }
-    this.changed(round);
   }
 
   #about(method, params) {
