@@ -121,7 +121,7 @@ def echo(text: str, value: Any = None, *, elicit: Elicit) -> str:
 handler = serve(echo)
 '''
 MARKUP = "<img src=x onerror=alert(1)><b class=injected>bold</b><script>alert(2)</script>"
-HOSTILE = f'''
+HOSTILE = f"""
 from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 from mcp_functions import Elicit, Log, ResourceLink, Titles, Progress, serve, tool
@@ -133,14 +133,18 @@ class Form(BaseModel):
     text: str = Field(title=MARKUP, description=MARKUP, default='"><script>alert(4)</script>')
 
 @tool(title=MARKUP, description=MARKUP)
-def hostile(word: Annotated[str, Field(title=MARKUP, description=MARKUP)] = MARKUP, *, elicit: Elicit, log: Log, progress: Progress):
+def hostile(
+    word: Annotated[str, Field(title=MARKUP, description=MARKUP)] = MARKUP,
+    *, elicit: Elicit, log: Log, progress: Progress,
+):
     log.info({{"markup": MARKUP}}, logger=MARKUP)
     progress(1, total=2, message=MARKUP)
     elicit("form", MARKUP, Form)
-    return [MARKUP, ResourceLink(uri="javascript:alert(5)", name=MARKUP), ResourceLink(uri="https://ok.example/x", name="fine")]
+    bad, good = "javascript:alert(5)", "https://ok.example/x"
+    return [MARKUP, ResourceLink(uri=bad, name=MARKUP), ResourceLink(uri=good, name="fine")]
 
 handler = serve(hostile)
-'''
+"""
 FUNCTIONS = {
     "mcp/app.py": FRONT,
     "fill/app.py": FORM,

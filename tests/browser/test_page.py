@@ -29,8 +29,9 @@ TAB, ENTER, SPACE = 9, 13, 32
 ENDED = "document.querySelector('.round:last-child .outcome')"
 ASKED = "document.querySelector('.question')"
 HOSTILE_TEXTS = [
-    "it's", 'a "quote"', "back\\slash\\n", "line\nbreak", "$(touch pwned) `touch pwned` ${HOME} !!", "'; touch pwned; '",
-    '"""', "%s {0} {{x}}", "\u202egnp.exe\u2066", "\u2028\u2029", "\x1b[2Jgone\x00\x7f\x9b", "🌍 ñ", "@/etc/passwd", "-o x",
+    "it's", 'a "quote"', "back\\slash\\n", "line\nbreak", "$(touch pwned) `touch pwned` ${HOME} !!",
+    "'; touch pwned; '", '"""', "%s {0} {{x}}", "\u202egnp.exe\u2066", "\u2028\u2029", "\x1b[2Jgone\x00\x7f\x9b",
+    "🌍 ñ", "@/etc/passwd", "-o x",
 ]  # fmt: skip
 
 
@@ -74,7 +75,9 @@ class User:
 
     def press(self, text: str) -> None:
         """Press the last button, or open the last details, with a text."""
-        found = f"[...document.querySelectorAll('button, summary')].filter((one) => one.textContent === {json.dumps(text)})"
+        found = (
+            f"[...document.querySelectorAll('button, summary')].filter((one) => one.textContent === {json.dumps(text)})"
+        )
         self.run(f"{found}.at(-1).click()")
 
     def fill(self, **fields: object) -> None:
@@ -111,7 +114,7 @@ const label = [...document.querySelectorAll('main label')].filter(named).at(-1);
 const control = document.getElementById(label.htmlFor);
 const value = %s;
 if (control.type === 'checkbox') control.checked = value;
-else if (control.tagName === 'SELECT') control.value = [...control.options].find((one) => one.textContent === value).value;
+else if (control.tagName === 'SELECT') [...control.options].find((one) => one.text === value).selected = true;
 else control.value = value;
 control.dispatchEvent(new Event('change', { bubbles: true }));
 """
@@ -159,10 +162,13 @@ def test_every_type_of_an_input_schema_and_of_a_form_arrives(user: User) -> None
     user.begin("fill", word="hi", count="7", loud="Yes", size="S", more='{"a": [1, null]}')
     user.until(ASKED)
     user.fill(
-        Some_text="hello", mail="a@b.example", site="https://b.example/x", day="2026-07-28", moment="2026-07-28T12:30:00",
+        Some_text="hello", mail="a@b.example", site="https://b.example/x", day="2026-07-28",
+        moment="2026-07-28T12:30:00",
         whole="3", real="2.5", yes=False, plain="b", titled="The Y", old="Two", q=True, r=True,
     )  # fmt: skip
-    user.run("[...document.querySelectorAll('.question label')].find((one) => one.textContent === 'The S').control.click()")
+    user.run(
+        "[...document.querySelectorAll('.question label')].find((one) => one.textContent === 'The S').control.click()"
+    )
     user.press("Answer")
     user.rounds(2)
     got = json.loads(user.outcome.removeprefix("Result\n\n"))
@@ -171,7 +177,8 @@ def test_every_type_of_an_input_schema_and_of_a_form_arrives(user: User) -> None
     moment = user.run("return new Date('2026-07-28T12:30:00').toISOString()")
     assert answer.pop("moment").replace("Z", "") == moment.replace(".000Z", "")
     assert answer == {
-        "text": "hello", "mail": "a@b.example", "site": "https://b.example/x", "day": "2026-07-28", "whole": 3, "real": 2.5,
+        "text": "hello", "mail": "a@b.example", "site": "https://b.example/x", "day": "2026-07-28", "whole": 3,
+        "real": 2.5,
         "yes": False, "maybe": None, "plain": "b", "titled": "y", "old": "o2", "many": ["q", "r"], "named": ["s"],
         "optional": None,
     }  # fmt: skip
@@ -213,7 +220,11 @@ def test_a_question_with_a_page_shows_its_address_and_opens_nothing(user: User) 
     user.until(ASKED)
     link = "document.querySelector('.question a')"
     address = "https://accounts.example/connect?x=1"
-    assert user.run(f"return [{link}.href, {link}.textContent, {link}.rel]") == [address, address, "noopener noreferrer"]
+    assert user.run(f"return [{link}.href, {link}.textContent, {link}.rel]") == [
+        address,
+        address,
+        "noopener noreferrer",
+    ]
     user.press("Answer")
     user.rounds(2)
     assert user.outcome == "Result\n\nConnected."
@@ -307,6 +318,13 @@ def test_what_is_typed_survives_a_trial(user: User) -> None:
     assert user.run("return document.querySelector('.question input').value") == "half ty"
 
 
+def ran(folder: Path, *command: str) -> str:
+    """Run a command, and return what it wrote."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - what is copied
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def test_a_copied_call_is_quoted_in_a_shell_and_in_python(user: User, project: Path, tmp_path: Path) -> None:
     text = "".join(HOSTILE_TEXTS)
     user.press("echo")
@@ -321,17 +339,13 @@ def test_a_copied_call_is_quoted_in_a_shell_and_in_python(user: User, project: P
     command = user.copied("Copy the last round as curl")
     assert all(character.isprintable() or character == "\n" for character in command)
     shell = shutil.which("bash") or "/bin/sh"
-    answered = subprocess.run([shell, "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
-    said = json.loads(answered.stdout)["result"]["content"][0]["text"]
+    said = json.loads(ran(tmp_path, shell, "-c", command))["result"]["content"][0]["text"]
     assert said.startswith(f"{text}|")
     test = user.copied("Copy the conversation as a test")
     assert all(character.isprintable() or character == "\n" for character in test)
     (tmp_path / "test_copied.py").write_text(test, encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={project}", "-o", f"pythonpath={project}", "test_copied.py"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stdout
+    options = ["-q", "-p", "no:cacheprovider", f"--rootdir={project}", "-o", f"pythonpath={project}"]
+    assert "1 passed" in ran(tmp_path, sys.executable, "-m", "pytest", *options, "test_copied.py")
     assert [file.name for file in tmp_path.iterdir() if file.name not in {"test_copied.py", "__pycache__"}] == []
 
 
@@ -351,7 +365,9 @@ def test_a_hostile_tool_is_shown_as_text(user: User) -> None:
     assert MARKUP in user.outcome
     for button in ("Copy the conversation as a test", "Copy the last round as curl"):
         user.copied(button)
-    found = user.run("return document.querySelectorAll('img, iframe, object, .injected, script:not([src=\"/page/page.js\"])').length")
+    found = user.run(
+        "return document.querySelectorAll('img, iframe, object, .injected, script:not([src=\"/page/page.js\"])').length"
+    )
     assert found == 0
     assert user.run("return [...document.querySelectorAll('a')].map((one) => one.href)") == ["https://ok.example/x"]
     assert "ALERT" not in user.run("return document.title")
@@ -369,11 +385,13 @@ const attempt = async (name, options) => {
 for (const credentials of ["omit", "include"]) {
   await attempt("/", { credentials });
   await attempt("/page/page.js", { credentials });
-  await attempt("/mcp", { method: "POST", credentials, body: "{}", headers: { "Content-Type": "application/json" } });
+  const json = { "Content-Type": "application/json" };
+  const post = { method: "POST", credentials, body: "{}" };
+  await attempt("/mcp", { ...post, headers: json });
   for (const name of ["open", "executions", "access"]) {
     const path = `/page/control/${name}`;
-    await attempt(path, { method: "POST", credentials, body: "{}", headers: { "Content-Type": "application/json", "X-Page-Token": "x" } });
-    await attempt(path, { method: "POST", credentials, body: "{}", headers: { "Content-Type": "text/plain" }, mode: "no-cors" });
+    await attempt(path, { ...post, headers: { ...json, "X-Page-Token": "x" } });
+    await attempt(path, { ...post, headers: { "Content-Type": "text/plain" }, mode: "no-cors" });
     await attempt(path, { credentials });
   }
 }
@@ -412,8 +430,9 @@ def test_no_other_page_frames_it(harness: Harness, tools: DevTools) -> None:
         tab.open(other.url, "Hostile")
         address = json.dumps(harness.url.removesuffix("mcp"))
         tab.evaluate(f"Object.assign(document.body.appendChild(document.createElement('iframe')), {{src: {address}}})")
-        while not [text for text in tab.complaints if "frame-ancestors 'none'" in text]:
-            tab.evaluate("new Promise((resolve) => setTimeout(resolve, 20))")
+        tab.wait(f"performance.getEntriesByType('resource').some(({{ name }}) => name === {address})")
+        tab.evaluate("0")
+        assert [text for text in tab.complaints if "frame-ancestors 'none'" in text]
 
 
 def hostile_page(_request: HttpRequest) -> HttpResponse:
@@ -487,11 +506,14 @@ def test_a_screen_reader_reads_names_and_news(user: User) -> None:
     user.until(ASKED)
     read = user.tab.accessible()
     for expected in (
-        ("navigation", "What the server offers"), ("button", "Answer"), ("textbox", "Some text"), ("group", "Fill this in"),
+        ("navigation", "What the server offers"), ("button", "Answer"), ("textbox", "Some text"),
+        ("group", "Fill this in"),
         ("spinbutton", "whole"), ("combobox", "titled"), ("checkbox", "The S"), ("heading", "fill"), ("list", "Rounds"),
     ):  # fmt: skip
         assert expected in read, expected
-    unnamed = [role for role, name in read if role in {"button", "textbox", "combobox", "checkbox", "spinbutton"} and not name]
+    unnamed = [
+        role for role, name in read if role in {"button", "textbox", "combobox", "checkbox", "spinbutton"} and not name
+    ]
     assert unnamed == []
     assert user.run("return document.querySelector('[role=status]').textContent").startswith("Round 1: fill · asks all")
 

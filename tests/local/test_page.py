@@ -134,7 +134,9 @@ def test_no_script_parses_text_as_markup(browser: Browser, name: str) -> None:
     assert not re.search(forbidden, text)
 
 
-@pytest.mark.parametrize("path", ["/page/", "/page/no.js", "/page/../routes.py", "/page/%2e%2e/routes.py", "/page//etc"])
+@pytest.mark.parametrize(
+    "path", ["/page/", "/page/no.js", "/page/../routes.py", "/page/%2e%2e/routes.py", "/page//etc"]
+)
 def test_no_other_file_is_served(browser: Browser, path: str) -> None:
     assert browser.send("GET", path)[0] == 404
 
@@ -150,7 +152,10 @@ def test_a_name_that_resolves_to_this_machine_gets_no_page(browser: Browser, pat
 def test_the_page_is_there_under_both_names_of_this_machine(browser: Browser) -> None:
     host = browser.host.replace("127.0.0.1", "localhost")
     assert browser.send("GET", "/", host=host)[0] == 200
-    assert browser.control("executions", {"request": "x"}, host=host, origin=f"http://{host}") == (200, {"executions": []})
+    assert browser.control("executions", {"request": "x"}, host=host, origin=f"http://{host}") == (
+        200,
+        {"executions": []},
+    )
 
 
 @pytest.mark.parametrize("name", CONTROLS)

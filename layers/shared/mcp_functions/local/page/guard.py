@@ -15,19 +15,12 @@ from mcp_functions.local.loopback import HOST, json_response
 if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
-TOKEN_HEADER = "x-page-token"  # noqa: S105 - the name of a header
+PROOF = "x-page-token"  # the header with the token of this run
 NAMES = (HOST, "localhost")
-CONTENT_SECURITY_POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "connect-src 'self'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "require-trusted-types-for 'script'",  # a script that parses text as markup fails
-    ]
+# With trusted types, a script that parses text as markup fails.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
 )
 SECURITY_HEADERS = (
     ("content-security-policy", CONTENT_SECURITY_POLICY),
@@ -64,7 +57,7 @@ class Guard:
         origins = [value for name, value in request.headers if name.lower() == "origin"]
         if origins != [f"http://{request.header('host').lower()}"]:
             return refusal(403, "the Origin is not this page")
-        if not hmac.compare_digest(request.header(TOKEN_HEADER).encode(), self._token):
+        if not hmac.compare_digest(request.header(PROOF).encode(), self._token):
             return refusal(403, "the token is not of this run: load the page again")
         if request.header("content-type").partition(";")[0].strip().lower() != "application/json":
             return refusal(415, "send application/json")

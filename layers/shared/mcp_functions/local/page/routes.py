@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +16,7 @@ from mcp_functions.protocol.errors import ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from importlib.resources.abc import Traversable
 
     from mcp_functions.local.loopback import HttpRequest
     from mcp_functions.local.page.executions import ExecutionLog
@@ -39,38 +42,40 @@ class BadRequest(Exception):
     """A control request lacks a member; the message names it."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Page:
-    """Answers requests for the page, and leaves every other request to the API."""
+    """Answers requests for the page of one run, and leaves every other request to the API.
 
-    def __init__(  # noqa: PLR0913 - what the harness decides, by keyword
-        self,
-        *,
-        port: int,
-        token: str,
-        key_arn: str,
-        folders: Collection[str],
-        executions: ExecutionLog,
-        access: Callable[[], Access | None],
-        now: Callable[[], float],
-    ) -> None:
-        """Serve the page of one run.
+    Attributes:
+        port: of this server.
+        token: of this run; random, with characters of URLs.
+        key_arn: of the harness's own key, the only one that opens states here.
+        folders: of the functions.
+        executions: of the requests so far.
+        access: makes an access token; None if the server wants none.
+        now: the clock, unix seconds.
 
-        Args:
-            port: of this server.
-            token: of this run; random, with characters of URLs.
-            key_arn: of the harness's own key, the only one that opens states here.
-            folders: of the functions.
-            executions: of the requests so far.
-            access: makes an access token; None if the server wants none.
-            now: the clock, unix seconds.
+    """
 
-        """
-        self._guard, self._token = Guard(port, token), token.encode()
-        self._key_arn, self._folders = key_arn, folders
-        self._executions, self._access, self._now = executions, access, now
-        static = resources.files(__package__) / "static"
-        self._files = {file.name: file for file in static.iterdir()}
-        self._controls = {"access": self._give_access, "executions": self._list_executions, "open": self._open}
+    port: int
+    token: str
+    key_arn: str
+    folders: Collection[str]
+    executions: ExecutionLog
+    access: Callable[[], Access | None]
+    now: Callable[[], float]
+
+    @cached_property
+    def _guard(self) -> Guard:
+        return Guard(self.port, self.token)
+
+    @cached_property
+    def _files(self) -> Mapping[str, Traversable]:
+        return {file.name: file for file in (resources.files(__package__) / "static").iterdir()}
+
+    @property
+    def _controls(self) -> Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
+        return {"access": self._give_access, "executions": self._list_executions, "open": self._open}
 
     def answer(self, request: HttpRequest) -> HttpResponse | None:
         """Answer one request; None if it is not for the page."""
@@ -90,7 +95,7 @@ class Page:
             return refusal(404, "Not Found")
         content = self._files[name].read_bytes()
         if name == INDEX:
-            content = content.replace(PLACE_OF_TOKEN, self._token)
+            content = content.replace(PLACE_OF_TOKEN, self.token.encode())
         media_type = MEDIA_TYPES[f".{name.rpartition('.')[2]}"]
         return HttpResponse(200, (("content-type", media_type), *SECURITY_HEADERS), content)
 
@@ -107,11 +112,11 @@ class Page:
         return json_response(200, made, *SECURITY_HEADERS)
 
     def _give_access(self, _asked: Mapping[str, Any]) -> dict[str, Any]:
-        access = self._access()
+        access = self.access()
         return {"access": access._asdict() if access else None}
 
     def _list_executions(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return {"executions": self._executions.of(_text(asked, "request"))}
+        return {"executions": self.executions.of(_text(asked, "request"))}
 
     def _open(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         from mcp_functions.local.page import states  # noqa: PLC0415 - only this route needs cryptography
@@ -122,9 +127,9 @@ class Page:
         if "target" in asked:
             _text(asked, "target")
         first = asked.get("function")
-        folders = sorted(self._folders, key=lambda folder: (folder != first, folder))
+        folders = sorted(self.folders, key=lambda folder: (folder != first, folder))
         compared = {name: asked[name] for name in ("method", "target", "arguments") if name in asked}
-        opened = states.open_state(_text(asked, "state"), compared, self._key_arn, folders, now=self._now())
+        opened = states.open_state(_text(asked, "state"), compared, self.key_arn, folders, now=self.now())
         return opened if asked.get("values") is True else {**opened, "record": None}
 
 
