@@ -192,6 +192,7 @@ def test_the_environment_is_the_deployments_while_it_runs_and_the_users_after(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "real")
     monkeypatch.setenv("no_proxy", "intra.example")
     monkeypatch.delenv("MCP_STACK", raising=False)
+    monkeypatch.delenv("MCP_ALLOWED_ORIGINS")  # of these tests' own deployment
     before = dict(os.environ)
     app = "import os\nSEEN = dict(os.environ)\ndef handler(event, context): return SEEN\n"
     directory = write_functions(tmp_path / "functions", {"a/app.py": app})

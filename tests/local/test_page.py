@@ -1,4 +1,4 @@
-"""The routes of the page at `/`: its files for everyone who opens it, and its control routes for nobody else."""
+"""The routes of the page at `/`: its files are for every browser here, its control routes for the page alone."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
 def _origins(port: int) -> list[str]:
     """Return whose web pages may call: the harness's own, the Inspector's, and those that the shell names."""
     ours = [f"http://{name}:{number}" for number in (port, INSPECTOR_PORT) for name in ("localhost", "127.0.0.1")]
-    named = os.environ.get("MCP_ALLOWED_ORIGINS")
-    return [*ours, named] if named else ours
+    named = os.environ.get("MCP_ALLOWED_ORIGINS", "").split(",")
+    return [*ours, *(origin for origin in named if origin and origin not in ours)]
 
 
 def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:

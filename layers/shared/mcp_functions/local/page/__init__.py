@@ -1,7 +1,7 @@
 """The page at `/`: a browser calls tools, prompts and resources, answers their questions and looks at each round.
 
-The page itself is a client like any other: it sends MCP 2026-07-28 to `/mcp`. What no client may do, such as opening a
-state, has routes of its own, which only this page can use.
+The page is a client like any other: it sends MCP 2026-07-28 to `/mcp`. No client may open a state. So the page has
+control routes for this, which refuse everyone else.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class ExecutionLog:
 
 
 def _request_id(event: bytes) -> str | None:
-    """Return API Gateway's id, which the front door forwards unchanged; None for another event, as of a worker."""
+    """Return API Gateway's id, which the front door forwards unchanged. The event of a worker has none."""
     match json.loads(event):
         case {"requestContext": {"requestId": str(request_id)}}:
             return request_id

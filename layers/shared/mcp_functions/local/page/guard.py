@@ -1,8 +1,8 @@
-"""Who may use the page's own routes: only the page itself, in this run of the harness.
+"""The guard of the page's routes: only the page itself may use them, in this run of the harness.
 
 Another page of this machine, a page of the internet, and a name that resolves to 127.0.0.1 (DNS rebinding) must not.
-The Host must be exactly this server's, the Origin must be the same server, and the header `x-page-token` must hold the
-token of this run, which only the page's own HTML contains. No response allows another origin to read it.
+The Host and the Origin must be exactly this server's. The header `x-page-token` must hold the token of this run, which
+only the page's HTML contains. No response allows another origin to read it.
 """
 
 from __future__ import annotations
