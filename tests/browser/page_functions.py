@@ -145,6 +145,30 @@ def hostile(
 
 handler = serve(hostile)
 """
+ODD = '''
+from mcp_functions import serve, tool
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "loop": {"anyOf": [{"$ref": "#/$defs/loop"}]},
+        "anything": True,
+        "either": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+    },
+    "$defs": {"loop": {"anyOf": [{"$ref": "#/$defs/loop"}]}},
+}
+
+@tool(input_schema=SCHEMA)
+def odd(arguments: dict) -> str:
+    """Take an odd schema."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(arguments.items()))
+
+handler = serve(odd)
+'''
+SIGN_IN = """
+from mcp_functions import serve_oauth
+handler = serve_oauth()
+"""
 FUNCTIONS = {
     "mcp/app.py": FRONT,
     "fill/app.py": FORM,
@@ -154,4 +178,6 @@ FUNCTIONS = {
     "reads/app.py": READS,
     "echo/app.py": ECHO,
     "hostile/app.py": HOSTILE,
+    "odd/app.py": ODD,
+    "oauth/app.py": SIGN_IN,
 }

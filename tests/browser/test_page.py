@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -195,6 +195,11 @@ def test_a_form_checks_before_it_sends_and_json_is_sent_as_it_is(user: User) -> 
     user.rounds(2)
     user.until(ASKED)
     assert "asks all" in user.tab.text
+
+
+def test_what_no_field_can_hold_is_written_as_json(user: User) -> None:
+    user.begin("odd", anything="[1]", either='"x"')
+    assert user.outcome == "Result\n\nanything=[1], either=x"
 
 
 def test_a_form_that_is_not_json_says_so(user: User) -> None:
@@ -447,8 +452,9 @@ def test_a_name_that_resolves_to_this_machine_gets_no_page(harness: Harness, too
     assert tab.evaluate("document.querySelector('script')") is None
 
 
-def test_the_page_signs_in_at_the_local_issuer(project: Path, tools: DevTools) -> None:
-    with Harness(project / "functions", state_dir=project / "jwt", auth="jwt") as running:
+@pytest.mark.parametrize("mode", ["jwt", "oauth"])
+def test_the_page_signs_in_at_the_local_issuer(project: Path, tools: DevTools, mode: Literal["jwt", "oauth"]) -> None:
+    with Harness(project / "functions", state_dir=project / mode, auth=mode) as running:
         user = User(Tab(tools), running.url)
         assert "Signed in as local-user" in user.tab.text
         user.begin("work", city="Oslo")

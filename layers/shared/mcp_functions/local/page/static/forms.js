@@ -8,8 +8,11 @@ const INPUTS = { email: "email", uri: "url", date: "date", "date-time": "datetim
 export function formFor(schema) {
   const required = new Set(schema.required ?? []);
   const fields = Object.entries(schema.properties ?? {}).map(([name, property]) => {
-    const resolved = resolve(property, schema.$defs ?? schema.definitions ?? {});
-    return { name, ...fieldFor(name, resolved, required.has(name)) };
+    try {
+      return { name, ...fieldFor(name, resolve(property, schema.$defs ?? {}), required.has(name)) };
+    } catch {
+      return { name, ...jsonField(name, "", {}, required.has(name)) }; // an author may write any schema
+    }
   });
   const shown = element("div", {}, fields.map((field) => field.node));
   const text = element("textarea", { rows: "6", spellcheck: "false" });

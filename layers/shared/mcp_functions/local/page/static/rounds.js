@@ -32,8 +32,11 @@ export function facts(conversation, { inputs, questions, asks, result, error, ex
 const PAST = { accept: "answered", decline: "declined", cancel: "cancelled" };
 
 function sentInputs({ inputs }) {
-  const given = Object.entries(inputs.inputResponses ?? {});
-  return given.length ? details("Your answers", code(Object.fromEntries(given))) : null;
+  const given = Object.entries(inputs.inputResponses ?? {}).map(([key, { action, content, ...more }]) => {
+    const rest = content ?? (Object.keys(more).length ? more : undefined);
+    return element("li", {}, element("code", {}, key), ` ${action ?? ""} `, rest === undefined ? "" : element("code", {}, JSON.stringify(rest)));
+  });
+  return given.length ? element("ul", { class: "notes", "aria-label": "Your answers" }, given) : null;
 }
 
 function notifications({ exchange }) {
