@@ -44,7 +44,6 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
         port: for clients, and of the harness's own page.
         name: of the server.
         key_arn: of the key that seals.
-
     """
     return {
         "MCP_STACK": STACK,
@@ -77,7 +76,6 @@ def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
     Args:
         issuer: URL of the issuer.
         resource: URL of the endpoint, the audience of the tokens.
-
     """
     return {
         "MCP_AUTH_MODE": "jwt",
@@ -94,7 +92,6 @@ def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> dict[str,
         url: of the sign-in front.
         client_id: of the front at the issuer.
         scopes: that the front grants.
-
     """
     return {
         "MCP_AUTH_MODE": "oauth",

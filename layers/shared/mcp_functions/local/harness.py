@@ -65,7 +65,6 @@ class Harness:
             the sign-in front, functions/oauth, before that issuer, which then asks who signs in.
         url: for clients, e.g. "http://127.0.0.1:8000/mcp".
         issuer: unless `auth="none"`, the authorization server, which also makes tokens for tests.
-
     """
 
     directory: Path = Path("functions")
@@ -90,7 +89,6 @@ class Harness:
 
         Raises:
             Problem: a function does not load.
-
         """
         if self._functions is None:
             self._functions = self._running.enter_context(Functions(self.directory, without=self._left_out)).by_folder
@@ -111,7 +109,6 @@ class Harness:
         Args:
             folder: of the function; with the suffix WORKER, of its worker.
             alone: kill only if there is exactly one process.
-
         """
         return self._runtime.kill(folder, alone=alone) if self._runtime else 0
 
@@ -120,7 +117,6 @@ class Harness:
 
         Raises:
             Problem: the user has to correct something first.
-
         """
         with ExitStack() as starting:
             self._start(starting)
