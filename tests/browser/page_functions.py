@@ -62,7 +62,7 @@ def work(city: str, *, elicit: Elicit, step: Step, log: Log, progress: Progress)
 handler = serve(work)
 '''
 SEVERAL = '''
-from mcp_functions import Elicit, ListRoots, Sample, serve, tool
+from mcp_functions import Elicit, ListRoots, Question, Sample, serve, tool
 
 @tool
 def visit(*, elicit: Elicit) -> str:
@@ -76,7 +76,13 @@ def think(*, sample: Sample, roots: ListRoots) -> str:
     said = sample("idea", "What do you think?", max_tokens=50)
     return f"{said['content']['text']} in {[root['uri'] for root in roots()]}"
 
-handler = serve(visit, think)
+@tool
+def plan(*, elicit: Elicit) -> str:
+    """Ask two things in one round."""
+    asked = elicit.together(Question("where", "Where to?", str), Question("when", "When?", str))
+    return " in ".join(asked)
+
+handler = serve(visit, think, plan)
 '''
 TASK = '''
 from mcp_functions import Elicit, serve, tool

@@ -220,6 +220,19 @@ def test_a_question_is_declined_or_cancelled(user: User, button: str, said: str)
     assert said in user.outcome
 
 
+def test_of_two_questions_one_is_declined(user: User) -> None:
+    user.begin("plan")
+    user.until(ASKED)
+    user.fill(where="Rome", With_this_question="Decline")
+    user.press("Answer")
+    user.rounds(2)
+    assert "declined" in user.outcome
+    assert "where answered · when declined" in user.run("return document.querySelector('.round:last-child').innerText")
+    assert 'talk.answer(where={"action": "accept", "content": {"where": "Rome"}}, when={"action": "decline"})' in (
+        user.copied("Copy the conversation as a test")
+    )
+
+
 def test_a_question_with_a_page_shows_its_address_and_opens_nothing(user: User) -> None:
     user.begin("visit")
     user.until(ASKED)

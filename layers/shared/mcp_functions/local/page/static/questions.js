@@ -5,7 +5,9 @@ import { formFor } from "./forms.js";
 
 // `send` gets the answers by key.
 export function questionForm(questions, send) {
-  const parts = questions.map(([key, request]) => ({ key, ...partFor(request) }));
+  const elicits = questions.every(([, request]) => request.method === "elicitation/create");
+  const each = questions.length > 1 && elicits ? choosing : (part) => part;
+  const parts = questions.map(([key, request]) => ({ key, ...each(partFor(request)) }));
   const problem = element("p", { class: "problem", role: "alert" });
   let form;
   // A second press of the button would send the round twice.
@@ -23,7 +25,6 @@ export function questionForm(questions, send) {
       problem.textContent = error.message;
     }
   };
-  const elicits = questions.every(([, request]) => request.method === "elicitation/create");
   form = element(
     "form", { class: "question", onsubmit: submit, "aria-label": "Questions" },
     parts.map((part) => part.node), problem,
@@ -34,6 +35,19 @@ export function questionForm(questions, send) {
     ),
   );
   return form;
+}
+
+// One of several questions may be declined alone; then its fields are not checked.
+function choosing(part) {
+  const choice = element("select", {}, ["Answer", "Decline", "Cancel"].map((action) => element("option", {}, action)));
+  choice.addEventListener("change", () => {
+    for (const control of part.node.querySelectorAll("input, textarea, select")) {
+      control.disabled = control !== choice && choice.value !== "Answer";
+    }
+  });
+  part.node.append(labelled("With this question", choice));
+  const answer = () => (choice.value === "Answer" ? part.answer() : part.refuse(choice.value.toLowerCase()));
+  return { ...part, answer };
 }
 
 function partFor({ method, params = {} }) {
