@@ -99,7 +99,15 @@ export class Conversation {
     const { result, error } = exchange.message;
     const asks = result?.resultType === "input_required";
     return {
-      number: this.rounds.length + 1, exchange, inputs, result, error, asks, trials: [], executions: [], steps: [],
+      number: this.rounds.length + 1,
+      exchange,
+      inputs,
+      result,
+      error,
+      asks,
+      trials: [],
+      executions: [],
+      steps: [],
       questions: asks ? Object.entries(result.inputRequests ?? {}) : [],
       state: asks ? (result.requestState ?? "") : "",
     };

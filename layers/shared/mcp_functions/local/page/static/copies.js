@@ -1,8 +1,10 @@
 // A call as text to paste: a curl command for a shell, a test for pytest. Everything from outside is quoted.
 
 const KEYWORDS = new Set(
-  ("False None True and as assert async await break class continue def del elif else except finally for from global if import " +
-    "in is lambda nonlocal not or pass raise return try while with yield self").split(" "),
+  (
+    "False None True and as assert async await break class continue def del elif else except finally for from global " +
+    "if import in is lambda nonlocal not or pass raise return try while with yield self"
+  ).split(" "),
 );
 // Characters that a terminal or an editor does not show: control, direction, separators, halves of pairs.
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/gu;
@@ -10,7 +12,9 @@ const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export function curl(url, { headers, body }, token = false) {
   // "Name;" is curl's word for a header without a value.
-  const given = Object.entries(headers).map(([name, value]) => `  -H ${shell(value ? `${name}: ${value}` : `${name};`)} \\\n`);
+  const given = Object.entries(headers).map(
+    ([name, value]) => `  -H ${shell(value ? `${name}: ${value}` : `${name};`)} \\\n`,
+  );
   const authorization = token ? '  -H "Authorization: Bearer $TOKEN" \\\n' : "";
   return `curl -sS ${shell(url)} \\\n${given.join("")}${authorization}  --data-raw ${shell(jsonText(body))}`;
 }
@@ -22,7 +26,9 @@ function shell(text) {
 
 // In JSON, escapes are the same text.
 function jsonText(text) {
-  return text.replace(UNSEEN, (character) => [...Array(character.length).keys()].map((place) => unit(character.charCodeAt(place))).join(""));
+  return text.replace(UNSEEN, (character) =>
+    [...Array(character.length).keys()].map((place) => unit(character.charCodeAt(place))).join(""),
+  );
 }
 
 const unit = (number) => `\\u${number.toString(16).padStart(4, "0")}`;
@@ -39,7 +45,9 @@ export function pytest({ call, rounds, folder, client }) {
   const lines = [begun, ...rounds.flatMap((round, place) => roundLines(round, rounds[place - 1]))];
   const names = tasks ? "WITH_TASKS, Conversation, deployed" : "Conversation, deployed";
   const name = (call.title.match(/[A-Za-z0-9_]+/g) ?? ["call"]).join("_").toLowerCase();
-  return `from mcp_functions.testing import ${names}\n\n${imported(folder ?? "")}\n\n\ndef test_${name}():\n    with deployed():\n${lines.map((line) => `        ${line}\n`).join("")}`;
+  const imports = `from mcp_functions.testing import ${names}\n\n${imported(folder ?? "")}`;
+  const body = lines.map((line) => `        ${line}\n`).join("");
+  return `${imports}\n\n\ndef test_${name}():\n    with deployed():\n${body}`;
 }
 
 function imported(folder) {
@@ -56,9 +64,19 @@ function called({ method, params }, folder) {
 function roundLines(round, before) {
   const given = round.inputs.inputResponses ?? {};
   const lines = [];
-  if (before) lines.push(Object.keys(given).length ? answered(given, Object.fromEntries(before.questions)) : "talk.go_on()");
-  if (round.task) lines.push("assert talk.task_id", "talk.poll()", ...(round.taskAnswers ?? []).flatMap((one) => [`assert talk.asked == ${python(Object.keys(one))}`, answered(one, {})]));
-  if (round.asks && round.questions.length) lines.push(`assert talk.asked == ${python(round.questions.map(([key]) => key))}`);
+  if (before)
+    lines.push(Object.keys(given).length ? answered(given, Object.fromEntries(before.questions)) : "talk.go_on()");
+  if (round.task)
+    lines.push(
+      "assert talk.task_id",
+      "talk.poll()",
+      ...(round.taskAnswers ?? []).flatMap((one) => [
+        `assert talk.asked == ${python(Object.keys(one))}`,
+        answered(one, {}),
+      ]),
+    );
+  if (round.asks && round.questions.length)
+    lines.push(`assert talk.asked == ${python(round.questions.map(([key]) => key))}`);
   if (round.error) lines.push(`assert talk.error["code"] == ${python(round.error.code)}`);
   const result = round.task ? round.task.result : !round.asks && round.result;
   if (result) lines.push(...outcome(result));
@@ -69,7 +87,9 @@ function outcome(result) {
   const blocks = result.messages?.map(({ content }) => content) ?? result.contents ?? result.content ?? [];
   const texts = blocks.map(({ text }) => text).filter((text) => text !== undefined);
   const failed = result.isError ? ['assert talk.result["isError"]'] : [];
-  return texts.length === blocks.length ? [...failed, `assert talk.text == ${python(texts.join("\n"))}`] : [...failed, "assert talk.result"];
+  return texts.length === blocks.length
+    ? [...failed, `assert talk.text == ${python(texts.join("\n"))}`]
+    : [...failed, "assert talk.result"];
 }
 
 function answered(given, questions) {
@@ -78,7 +98,8 @@ function answered(given, questions) {
   if (all("decline")) return "talk.decline()";
   if (all("cancel")) return "talk.cancel()";
   if (all("accept") && answers.every(([, answer]) => answer.content)) {
-    return `talk.accept(${keywords(Object.fromEntries(answers.map(([key, { content }]) => [key, short(content, questions[key])]))).join(", ")})`;
+    const contents = answers.map(([key, { content }]) => [key, short(content, questions[key])]);
+    return `talk.accept(${keywords(Object.fromEntries(contents)).join(", ")})`;
   }
   return `talk.answer(${keywords(given).join(", ")})`;
 }
@@ -92,7 +113,8 @@ function short(content, question) {
 
 function keywords(values) {
   const entries = Object.entries(values);
-  if (entries.every(([name]) => IDENTIFIER.test(name) && !KEYWORDS.has(name))) return entries.map(([name, value]) => `${name}=${python(value)}`);
+  if (entries.every(([name]) => IDENTIFIER.test(name) && !KEYWORDS.has(name)))
+    return entries.map(([name, value]) => `${name}=${python(value)}`);
   return [`**${python(values)}`];
 }
 
@@ -103,7 +125,9 @@ export function python(value) {
   if (typeof value === "number") return Number.isFinite(value) ? String(value) : "None";
   if (typeof value === "string") return pythonText(value);
   if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
-  return `{${Object.entries(value).map(([key, one]) => `${pythonText(key)}: ${python(one)}`).join(", ")}}`;
+  return `{${Object.entries(value)
+    .map(([key, one]) => `${pythonText(key)}: ${python(one)}`)
+    .join(", ")}}`;
 }
 
 // JSON's escapes are Python's too. Python also has them for what lies beyond 16 bits.

@@ -4,7 +4,9 @@ const token = document.querySelector('meta[name="page-token"]').content;
 
 async function control(name, asked = {}) {
   const response = await fetch(`/page/control/${name}`, {
-    method: "POST", headers: { "Content-Type": "application/json", "X-Page-Token": token }, body: JSON.stringify(asked),
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-Page-Token": token },
+    body: JSON.stringify(asked),
   });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.message);

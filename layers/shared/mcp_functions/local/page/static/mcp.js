@@ -3,8 +3,12 @@
 const VERSION = "2026-07-28";
 const META = "io.modelcontextprotocol/";
 const NAMED = {
-  "tools/call": "name", "prompts/get": "name", "resources/read": "uri",
-  "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId",
+  "tools/call": "name",
+  "prompts/get": "name",
+  "resources/read": "uri",
+  "tasks/get": "taskId",
+  "tasks/update": "taskId",
+  "tasks/cancel": "taskId",
 };
 const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} };
 const TASKS = { extensions: { [`${META}tasks`]: {} } };
@@ -75,14 +79,20 @@ export class Client {
     const authorization = this.access ? { Authorization: `Bearer ${this.access.token}` } : {};
     const began = performance.now();
     const response = await fetch(this.url, {
-      method: "POST", headers: { ...sent.headers, ...authorization }, body: sent.body, credentials: "omit",
+      method: "POST",
+      headers: { ...sent.headers, ...authorization },
+      body: sent.body,
+      credentials: "omit",
     });
     const text = await response.text();
     const milliseconds = performance.now() - began;
     const isStream = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
     const messages = isStream ? streamed(text) : [parsed(text, response.status)];
     return {
-      sent, milliseconds, status: response.status, requestId: response.headers.get("apigw-requestid") ?? "",
+      sent,
+      milliseconds,
+      status: response.status,
+      requestId: response.headers.get("apigw-requestid") ?? "",
       message: messages.find((one) => "result" in one || "error" in one) ?? parsed("", response.status),
       notifications: messages.filter((one) => "method" in one),
     };

@@ -49,17 +49,35 @@ function showAccess() {
 }
 
 function reasonOf({ code: number, message }) {
-  if (number === 404) return "This project has no functions/mcp, so nothing answers at /mcp. Add it: mcp-functions init writes one.";
-  if (number === 401) return "The server refused the access token of the local issuer. Restart serve, and load the page again.";
+  if (number === 404)
+    return "This project has no functions/mcp, so nothing answers at /mcp. Add it: mcp-functions init writes one.";
+  if (number === 401)
+    return "The server refused the access token of the local issuer. Restart serve, and load the page again.";
   return `Error ${number}: ${message}`;
 }
 
 function showOffers() {
   const listed = groups.filter(({ offers }) => offers.length);
-  at("offers").replaceChildren(...listed.map(({ heading, offers }) => element(
-    "section", {}, element("h2", {}, heading),
-    element("ul", {}, offers.map((offer) => element("li", {}, button(offer.title ?? offer.name, () => open(offer), current(offer))))),
-  )));
+  at("offers").replaceChildren(
+    ...listed.map(({ heading, offers }) =>
+      element(
+        "section",
+        {},
+        element("h2", {}, heading),
+        element(
+          "ul",
+          {},
+          offers.map((offer) =>
+            element(
+              "li",
+              {},
+              button(offer.title ?? offer.name, () => open(offer), current(offer)),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
   if (!listed.length) at("offers").append(element("p", { class: "quiet" }, "The server offers nothing."));
 }
 
@@ -85,8 +103,15 @@ function open(offer) {
   at("main").replaceChildren(
     element("h2", {}, offer.title ?? offer.name, offer.title ? element("code", {}, offer.name) : null),
     element("p", { class: "text" }, offer.description ?? ""),
-    element("form", { class: "call", onsubmit: begin, "aria-label": "Arguments" }, form.node, problem, element("div", { class: "row" }, element("button", { class: "primary" }, offer.verb))),
-    rounds, element("div", { id: "copies" }),
+    element(
+      "form",
+      { class: "call", onsubmit: begin, "aria-label": "Arguments" },
+      form.node,
+      problem,
+      element("div", { class: "row" }, element("button", { class: "primary" }, offer.verb)),
+    ),
+    rounds,
+    element("div", { id: "copies" }),
   );
   at("main").focus();
 }
@@ -110,14 +135,17 @@ function show(held, round, list) {
   say(`Round ${round.number}: ${facts(held, round)}`);
   const shown = list.lastChild;
   const isElsewhere = document.activeElement?.closest(".round") !== shown;
-  if (round.questions.length && isElsewhere) shown.querySelector(".question :is(input, select, textarea, button)")?.focus();
+  if (round.questions.length && isElsewhere)
+    shown.querySelector(".question :is(input, select, textarea, button)")?.focus();
   else if (document.activeElement === document.body) shown.querySelector("h3").focus();
 }
 
 // Puts a round into its place. What was open stays open, and the focus stays on the same button.
 function put(held, round, list) {
   const old = list.children[round.number - 1];
-  const open = new Set([...(old?.querySelectorAll("details[open] > summary") ?? [])].map((summary) => summary.textContent));
+  const open = new Set(
+    [...(old?.querySelectorAll("details[open] > summary") ?? [])].map((summary) => summary.textContent),
+  );
   const focused = old?.contains(document.activeElement) ? document.activeElement : undefined;
   const made = roundView(held, round, act);
   if (old) old.replaceWith(made);
@@ -132,21 +160,35 @@ function showCopies(held) {
   const copy = (make) => async () => {
     const text = make();
     shown.replaceChildren(code(text));
-    await navigator.clipboard.writeText(text).then(() => say("Copied."), () => say("Copy it from below."));
+    await navigator.clipboard.writeText(text).then(
+      () => say("Copied."),
+      () => say("Copy it from below."),
+    );
   };
   at("copies").replaceChildren(
     element(
-      "div", { class: "row" },
-      button("Copy the conversation as a test", copy(() => pytest(held))),
-      button("Copy the last round as curl", copy(() => curl(client.url, held.last.exchange.sent, client.access !== null))),
+      "div",
+      { class: "row" },
+      button(
+        "Copy the conversation as a test",
+        copy(() => pytest(held)),
+      ),
+      button(
+        "Copy the last round as curl",
+        copy(() => curl(client.url, held.last.exchange.sent, client.access !== null)),
+      ),
     ),
     shown,
   );
 }
 
 at("refresh").addEventListener("click", () => act(refresh));
-at("tasks").addEventListener("change", (event) => { client.takesTasks = event.target.checked; });
-at("level").addEventListener("change", (event) => { client.logLevel = event.target.value; });
+at("tasks").addEventListener("change", (event) => {
+  client.takesTasks = event.target.checked;
+});
+at("level").addEventListener("change", (event) => {
+  client.logLevel = event.target.value;
+});
 await act(refresh);
 const first = groups.flatMap(({ offers }) => offers).find(({ id }) => id === wanted());
 if (first) open(first);

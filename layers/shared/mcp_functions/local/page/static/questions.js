@@ -26,10 +26,14 @@ export function questionForm(questions, send) {
     }
   };
   form = element(
-    "form", { class: "question", onsubmit: submit, "aria-label": "Questions" },
-    parts.map((part) => part.node), problem,
+    "form",
+    { class: "question", onsubmit: submit, "aria-label": "Questions" },
+    parts.map((part) => part.node),
+    problem,
     element(
-      "div", { class: "row" }, element("button", { class: "primary" }, "Answer"),
+      "div",
+      { class: "row" },
+      element("button", { class: "primary" }, "Answer"),
       elicits ? button("Decline", () => sendOnce(all("decline"))) : null,
       elicits ? button("Cancel", () => sendOnce(all("cancel"))) : null,
     ),
@@ -39,7 +43,11 @@ export function questionForm(questions, send) {
 
 // One of several questions may be declined alone; then its fields are not checked.
 function choosing(part) {
-  const choice = element("select", {}, ["Answer", "Decline", "Cancel"].map((action) => element("option", {}, action)));
+  const choice = element(
+    "select",
+    {},
+    ["Answer", "Decline", "Cancel"].map((action) => element("option", {}, action)),
+  );
   choice.addEventListener("change", () => {
     for (const control of part.node.querySelectorAll("input, textarea, select")) {
       control.disabled = control !== choice && choice.value !== "Answer";
@@ -66,7 +74,13 @@ function elicitation({ message, requestedSchema = {} }) {
 
 function address({ message, url }) {
   const advice = element("p", {}, "The server asks you to open this page. Answer when you agree to open it:");
-  const node = element("fieldset", {}, element("legend", {}, message), advice, element("p", { class: "address" }, link(url)));
+  const node = element(
+    "fieldset",
+    {},
+    element("legend", {}, message),
+    advice,
+    element("p", { class: "address" }, link(url)),
+  );
   return { node, refuse, answer: () => ({ action: "accept" }) };
 }
 
@@ -76,13 +90,27 @@ function sampling({ messages = [], systemPrompt = "", maxTokens }) {
   const field = labelled("The answer of your model", text, `At most ${maxTokens} tokens. Here you are the model.`);
   const shown = [systemPrompt, ...asked].filter(Boolean).map((line) => element("p", { class: "text" }, line));
   const node = element("fieldset", {}, element("legend", {}, "The tool asks your model"), shown, field);
-  const answer = () => ({ role: "assistant", content: { type: "text", text: text.value }, model: "you", stopReason: "endTurn" });
+  const answer = () => ({
+    role: "assistant",
+    content: { type: "text", text: text.value },
+    model: "you",
+    stopReason: "endTurn",
+  });
   return { node, answer, refuse };
 }
 
 function roots() {
   const text = element("textarea", { rows: "3", value: "file:///home/me/project" });
-  const node = element("fieldset", {}, element("legend", {}, "The tool asks for your folders"), labelled("A file:// URI on each line", text));
-  const uris = () => text.value.split("\n").map((line) => line.trim()).filter(Boolean);
+  const node = element(
+    "fieldset",
+    {},
+    element("legend", {}, "The tool asks for your folders"),
+    labelled("A file:// URI on each line", text),
+  );
+  const uris = () =>
+    text.value
+      .split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean);
   return { node, refuse, answer: () => ({ roots: uris().map((uri) => ({ uri })) }) };
 }

@@ -4,29 +4,49 @@ import { curl } from "./copies.js";
 import { button, code, details, element, newId } from "./elements.js";
 import { questionForm } from "./questions.js";
 import { errorOf, resultOf } from "./results.js";
+import { inside, tools, trials } from "./trials.js";
 
 // `act` runs an action, and shows its failure.
 export function roundView(conversation, round, act) {
   const heading = newId();
   return element(
-    "li", { class: "round", "aria-labelledby": heading },
-    element("h3", { id: heading, tabindex: "-1" }, `Round ${round.number}`, element("span", { class: "facts" }, ` ${facts(conversation, round)} · request ${round.exchange.requestId}`)),
-    sentInputs(round), notifications(round), steps(round), taskView(conversation, round, act), body(conversation, round, act),
-    tools(conversation, round, act), trials(round), inside(round),
+    "li",
+    { class: "round", "aria-labelledby": heading },
+    element(
+      "h3",
+      { id: heading, tabindex: "-1" },
+      `Round ${round.number}`,
+      element("span", { class: "facts" }, ` ${facts(conversation, round)} · request ${round.exchange.requestId}`),
+    ),
+    sentInputs(round),
+    notifications(round),
+    steps(round),
+    taskView(conversation, round, act),
+    body(conversation, round, act),
+    tools(conversation, round, act),
+    trials(round),
+    inside(round),
     details("On the wire", wire(round, conversation.client.url)),
   );
 }
 
 // The line that `serve` writes too: function, answers, questions, duration, size of the state.
 export function facts(conversation, { inputs, questions, asks, result, error, exchange, state, executions }) {
-  const answered = Object.entries(inputs.inputResponses ?? {}).map(([key, { action }]) => `${key} ${PAST[action] ?? "answered"}`);
+  const answered = Object.entries(inputs.inputResponses ?? {}).map(
+    ([key, { action }]) => `${key} ${PAST[action] ?? "answered"}`,
+  );
   const asking = questions.map(([key]) => key).join(", ");
   const cold = executions.some(({ initMilliseconds }) => initMilliseconds !== null);
   const ends = { task: "became a task", input_required: asking ? `asks ${asking}` : "goes on" };
   return [
-    conversation.folder, ...answered, error ? `error ${error.code}` : (ends[result?.resultType] ?? (result?.isError ? "failed" : "ended")),
-    `${exchange.milliseconds.toFixed(0)} ms${cold ? ", cold" : ""}`, state && `state ${state.length} B`,
-  ].filter(Boolean).join(" · ");
+    conversation.folder,
+    ...answered,
+    error ? `error ${error.code}` : (ends[result?.resultType] ?? (result?.isError ? "failed" : "ended")),
+    `${exchange.milliseconds.toFixed(0)} ms${cold ? ", cold" : ""}`,
+    state && `state ${state.length} B`,
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 const PAST = { accept: "answered", decline: "declined", cancel: "cancelled" };
@@ -34,7 +54,13 @@ const PAST = { accept: "answered", decline: "declined", cancel: "cancelled" };
 function sentInputs({ inputs }) {
   const given = Object.entries(inputs.inputResponses ?? {}).map(([key, { action, content, ...more }]) => {
     const rest = content ?? (Object.keys(more).length ? more : undefined);
-    return element("li", {}, element("code", {}, key), ` ${action ?? ""} `, rest === undefined ? "" : element("code", {}, JSON.stringify(rest)));
+    return element(
+      "li",
+      {},
+      element("code", {}, key),
+      ` ${action ?? ""} `,
+      rest === undefined ? "" : element("code", {}, JSON.stringify(rest)),
+    );
   });
   return given.length ? element("ul", { class: "notes", "aria-label": "Your answers" }, given) : null;
 }
@@ -42,7 +68,8 @@ function sentInputs({ inputs }) {
 function notifications({ exchange }) {
   const made = exchange.notifications.map(({ method, params = {} }) => {
     if (method === "notifications/progress") return progress(params.progress, params.total, params.message);
-    if (method === "notifications/message") return element("li", {}, element("b", {}, params.level), " ", params.logger ?? "", " ", asText(params.data));
+    if (method === "notifications/message")
+      return element("li", {}, element("b", {}, params.level), " ", params.logger ?? "", " ", asText(params.data));
     return element("li", {}, method);
   });
   return made.length ? element("ul", { class: "notes", "aria-label": "Logs and progress" }, made) : null;
@@ -55,7 +82,9 @@ function progress(value, total, message = "") {
 
 function steps({ steps: recorded }) {
   if (!recorded.length) return null;
-  const listed = recorded.map(({ key, milliseconds }) => element("li", {}, element("code", {}, key), ` ${milliseconds} ms`));
+  const listed = recorded.map(({ key, milliseconds }) =>
+    element("li", {}, element("code", {}, key), ` ${milliseconds} ms`),
+  );
   return element("div", { class: "steps" }, "Steps recorded: ", element("ul", {}, listed));
 }
 
@@ -63,17 +92,20 @@ function taskView(conversation, { task }, act) {
   if (!task) return null;
   const running = ["working", "input_required"].includes(task.status);
   return element(
-    "section", { class: "task", "aria-label": "Task" },
+    "section",
+    { class: "task", "aria-label": "Task" },
     element("p", {}, element("b", {}, `Task ${task.status}`), task.statusMessage ? `: ${task.statusMessage}` : ""),
     running ? button("Cancel the task", () => act(() => conversation.cancelTask())) : null,
-    task.result ? resultOf(task.result) : null, task.error ? errorOf(task.error) : null,
+    task.result ? resultOf(task.result) : null,
+    task.error ? errorOf(task.error) : null,
   );
 }
 
 function body(conversation, round, act) {
   if (round.error) return errorOf(round.error);
   if (round === conversation.last && round.questions.length) return openQuestions(conversation, round, act);
-  if (round.asks) return round.questions.map(([, { params }]) => element("p", { class: "asked" }, params?.message ?? ""));
+  if (round.asks)
+    return round.questions.map(([, { params }]) => element("p", { class: "asked" }, params?.message ?? ""));
   return round.task ? null : resultOf(round.result ?? {});
 }
 
@@ -86,48 +118,29 @@ function openQuestions(conversation, round, act) {
   return round.form.node;
 }
 
-function tools(conversation, round, act) {
-  const again = button("Send this round again", () => act(() => conversation.repeat(round)));
-  if (!round.state) return element("div", { class: "row quiet" }, again);
-  const place = element("input", {
-    type: "number", min: 1, max: round.state.length, value: String(Math.ceil(round.state.length / 2)), "aria-label": "Position of the character",
-  });
-  const change = button("Change one character of the state", () => {
-    if (place.reportValidity()) act(() => conversation.tamper(round, Number(place.value)));
-  });
-  const look = button("Look inside the state", () => act(() => conversation.look(round)));
-  return element("div", { class: "row quiet" }, look, again, element("span", { class: "pair" }, change, place));
-}
-
-function trials({ trials: tried }) {
-  return tried.map((trial) => element("section", { class: "trial", "aria-label": "Trial" }, trial.position ? changed(trial) : repeated(trial), details("Response", code(trial.exchange.message))));
-}
-
-function repeated({ same, exchange }) {
-  const text = same ? "Sent again: the server gave the same answer." : "Sent again: the server gave another answer.";
-  return element("p", {}, `${text} HTTP ${exchange.status}.`);
-}
-
-function changed({ position, before, after, reasons, exchange }) {
-  const { error } = exchange.message;
-  const why = reasons.map(({ reason, why }) => `${reason}: ${why}`).join("; ");
-  const answer = error ? `The server refused it: HTTP ${exchange.status}, ${error.code}, “${error.message}”.` : "The server accepted it.";
-  return [element("p", {}, `Character ${position} changed from ${before} to ${after}. ${answer}`), element("p", { class: "quiet" }, why ? `Why: ${why}. The client is not told.` : "")];
-}
-
-function inside({ inside: opened }) {
-  if (!opened) return null;
-  const refused = opened.reasons.map(({ reason, why }) => element("p", { class: "problem" }, `${reason}: ${why}`));
-  return element("section", { class: "inside", "aria-label": "Inside the state" }, element("h4", {}, "Inside the state"), code(opened.lines.join("\n")), refused, opened.record ? [element("h4", {}, "Recorded"), code(opened.record)] : null);
-}
-
 function wire({ exchange, executions }, url) {
   const ran = executions.map(({ folder, requestId, milliseconds, initMilliseconds, memoryMb, error }) =>
-    element("li", {}, element("code", {}, folder), ` ${milliseconds} ms, request ${requestId}`, initMilliseconds === null ? "" : `, start ${initMilliseconds.toFixed(0)} ms`, memoryMb === null ? "" : `, ${memoryMb} MB`, error ? `, ${error}` : ""));
+    element(
+      "li",
+      {},
+      element("code", {}, folder),
+      ` ${milliseconds} ms, request ${requestId}`,
+      initMilliseconds === null ? "" : `, start ${initMilliseconds.toFixed(0)} ms`,
+      memoryMb === null ? "" : `, ${memoryMb} MB`,
+      error ? `, ${error}` : "",
+    ),
+  );
   return element(
-    "div", {}, element("p", {}, "Functions that ran:"), element("ul", {}, ran),
-    element("h4", {}, "Request"), code({ headers: exchange.sent.headers, body: JSON.parse(exchange.sent.body) }),
-    element("h4", {}, `Response, HTTP ${exchange.status}`), code(exchange.message), element("h4", {}, "As curl"), code(curl(url, exchange.sent)),
+    "div",
+    {},
+    element("p", {}, "Functions that ran:"),
+    element("ul", {}, ran),
+    element("h4", {}, "Request"),
+    code({ headers: exchange.sent.headers, body: JSON.parse(exchange.sent.body) }),
+    element("h4", {}, `Response, HTTP ${exchange.status}`),
+    code(exchange.message),
+    element("h4", {}, "As curl"),
+    code(curl(url, exchange.sent)),
   );
 }
 
