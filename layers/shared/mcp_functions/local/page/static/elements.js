@@ -19,11 +19,12 @@ export function button(text, press, attributes = {}) {
   return element("button", { type: "button", onclick: press, ...attributes }, text);
 }
 
-// Only http and https become links. Everything else, such as javascript:, stays text.
-export function link(address, text = address) {
+// Only http and https become links. Everything else, such as javascript:, stays text. Without a text of its own a link
+// shows where it leads as the browser reads it, so that look-alike letters show.
+export function link(address, text) {
   const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (!["http:", "https:"].includes(url?.protocol)) return element("span", {}, text);
-  const made = element("a", { target: "_blank", rel: "noopener noreferrer" }, text);
+  if (!["http:", "https:"].includes(url?.protocol)) return element("span", {}, text ?? address);
+  const made = element("a", { target: "_blank", rel: "noopener noreferrer" }, text ?? url.href);
   made.href = url.href;
   return made;
 }

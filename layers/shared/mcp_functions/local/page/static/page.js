@@ -136,7 +136,7 @@ function show(held, round, list) {
   const shown = list.lastChild;
   const isElsewhere = document.activeElement?.closest(".round") !== shown;
   if (round.questions.length && isElsewhere)
-    shown.querySelector(".question :is(input, select, textarea, button)")?.focus();
+    shown.querySelector(".question :is(a, input, select, textarea, button)")?.focus();
   else if (document.activeElement === document.body) shown.querySelector("h3").focus();
 }
 
