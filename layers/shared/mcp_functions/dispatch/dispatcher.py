@@ -81,10 +81,11 @@ class Dispatcher:
             return form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)
         handler = self._admit(request, target)
+        if not target.companion:
+            lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
         if target.companion:
             return self._conversations.run_companion(request, handler, target.companion)
-        lookup.check_headers(handler.header_arguments, params, request.headers)
         answer = self._run(request, handler)
         is_first = "requestState" not in params and "inputResponses" not in params
         if is_first or "cacheScope" not in answer.result:
