@@ -59,7 +59,9 @@ def parse(text: str) -> dict[str, Any]:
     try:
         parsed = yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
-        raise ValueError(first_line(error)) from error
+        mark = getattr(error, "problem_mark", None)
+        at = f"line {mark.line + 1}: " if mark else ""
+        raise ValueError(at + (getattr(error, "problem", None) or first_line(error))) from error
     if isinstance(parsed, dict) and isinstance(parsed.get("Resources"), dict):
         return parsed
     nothing = "it has no Resources"

@@ -18,6 +18,7 @@ from mcp_functions.observability.notes import (
     frames,
     is_cold,
     listener,
+    progress_listener,
     restore_current,
     set_current,
     size,
@@ -26,5 +27,5 @@ from mcp_functions.observability.notes import (
 
 __all__ = [
     "PACKAGE", "UNKNOWN", "KmsTimer", "Logger", "Notes", "correlated", "correlation", "current", "digest", "frames",
-    "is_cold", "listener", "restore_current", "set_current", "size", "trace_id", "write_line",
+    "is_cold", "listener", "progress_listener", "restore_current", "set_current", "size", "trace_id", "write_line",
 ]  # fmt: skip

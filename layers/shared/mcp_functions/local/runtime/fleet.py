@@ -22,8 +22,6 @@ from mcp_functions.local.runtime.sandbox import ProcessGoneError, Sandbox
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.local.runtime.fingerprints import Fingerprint
-
 # Processes of one function. All functions together have no limit: a front door with the last process would
 # wait for ever for the function behind it.
 CONCURRENCY = 32
@@ -38,7 +36,7 @@ class Fleet:
 
     Attributes:
         make: makes an environment for a folder and a fingerprint; calls its last argument when its process has started.
-        fingerprint: of the files that a folder's environment would load now.
+        fingerprint: of the files and the configuration that a folder's environment would load now.
         reserved: how many environments of a folder may run at once; None: CONCURRENCY.
         starts: processes that may start at once. On Lambda each has its own processor, here all share a few.
         reuse: an environment takes a second request.
@@ -46,8 +44,8 @@ class Fleet:
 
     """
 
-    make: Callable[[str, Fingerprint, Callable[[], None]], Sandbox]
-    fingerprint: Callable[[str], Fingerprint]
+    make: Callable[[str, object, Callable[[], None]], Sandbox]
+    fingerprint: Callable[[str], object]
     reserved: Callable[[str], int | None]
     starts: int
     reuse: bool = True
@@ -133,7 +131,7 @@ class Fleet:
     def _running(self, folder: str) -> int:
         return Counter(self._busy.values())[folder]
 
-    def _find(self, folder: str, fingerprint: Fingerprint) -> Sandbox | None:
+    def _find(self, folder: str, fingerprint: object) -> Sandbox | None:
         """Return an environment that is idle or may start now; None if there is neither."""
         idle = self._idle.setdefault(folder, [])
         usable = [one for one in idle if one.alive and one.fingerprint == fingerprint]
