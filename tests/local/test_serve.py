@@ -80,14 +80,20 @@ Globals:
     Environment:
       Variables:
         GREETING: !Ref Greeting
+        MCP_STACK: of the harness
+        MCP_STAGE: of the harness
+        MCP_AUTH_MODE: of the harness
+        MCP_SERVER_NAME: of the harness
+        MCP_SERVER_VERSION: of the harness
 Resources:
+  Key: {Type: 'AWS::KMS::Key'}
   Mcp: {Type: 'AWS::Serverless::Function', Properties: {CodeUri: functions/mcp/}}
   Other: {Type: 'AWS::Serverless::Function', Properties: {CodeUri: functions/other/}}
   Reserve:
     Type: AWS::Serverless::Function
     Properties:
       CodeUri: functions/reserve/
-      Environment: {Variables: {OWN: reserve, MCP_KMS_KEYS: key}}
+      Environment: {Variables: {OWN: reserve, MCP_KMS_KEYS: !GetAtt Key.Arn}}
 """
 MODES = pytest.mark.parametrize("mode", [(), ("--runtime",)], ids=["in_process", "runtime"])
 SECONDS = 20.0  # for a line that a test waits for
@@ -97,6 +103,7 @@ class Serving:
     """A running `serve`, and a client of it."""
 
     def __init__(self, root: Path, *words: str) -> None:
+        self._is_first = not (root / "functions/mcp/catalog.json").exists()
         command = [sys.executable, "-W", "error", "-m", "mcp_functions.local", "serve", "--port", "0", *words]
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter
             command, cwd=root, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -108,12 +115,16 @@ class Serving:
     def __enter__(self) -> Self:
         self.url = self.wait_for("mcp-functions serves ").split()[-1]
         self.wait_for("Ctrl-C stops.")
+        if self._is_first:
+            self.wait_for("wrote functions/mcp/catalog.json")
         return self
 
     def __exit__(self, *_error: object) -> None:
         self._process.terminate()
         self._process.wait(SECONDS)
         self._reader.join(SECONDS)
+        if self._process.stdout:
+            self._process.stdout.close()
 
     def _read(self) -> None:
         assert self._process.stdout
@@ -226,9 +237,9 @@ def test_under_the_runtime_a_broken_save_fails_with_its_place_and_the_next_save_
 
 def test_a_function_that_is_added_is_served_and_one_that_is_deleted_is_not(serve: Callable[..., Serving]) -> None:
     serving = serve()
-    third = OTHER.replace("def other", "def third").replace("serve(other)", "serve(third)").replace("helpers.SIGN", "1")
-    serving.save("functions/third/app.py", third.replace("import helpers\n", ""), "+ tools third")
-    assert text(serving.call(name="third")) == "1 hello hidden"
+    third = "from mcp_functions import serve, tool\n\n@tool\ndef third() -> str:\n    return 'three'\n\n"
+    serving.save("functions/third/app.py", f"{third}handler = serve(third)\n", "+ tools third")
+    assert text(serving.call(name="third")) == "three"
     before = len(serving.lines)
     (serving.root / "functions/third/app.py").unlink()
     serving.wait_for("- tools third", after=before)
@@ -310,7 +321,7 @@ def test_an_exception_of_the_author_shows_its_whole_traceback_here_and_nothing_t
     assert failed["isError"]
     assert "boom happened" not in json.dumps(failed)
     serving.wait_for("ValueError: boom happened: secret-boom")
-    serving.wait_for('functions/reserve/app.py", line 19, in reserve_table')
+    serving.wait_for('functions/reserve/app.py", line 18, in reserve_table')
     assert serving.wait_for("round 3 · ").split(" · ")[3] == "failed"
     assert not [line for line in serving.lines if "/mcp_functions/" in line]
 
@@ -326,8 +337,9 @@ def test_a_missing_variable_is_named_with_what_mends_it(serve: Callable[..., Ser
 
 def test_a_client_cannot_write_to_the_terminal(serve: Callable[..., Serving]) -> None:
     serving = serve()
-    serving.call(name="\x1b]0;owned\x07\nforged line")
-    assert "?]0;owned??forged line" in serving.wait_for("refused -32602")
+    state = serving.call()["requestState"]
+    serving.call(state, **{"\x1b]0;owned\x07\nforged line": ""})
+    assert "?]0;owned??forged line answered" in serving.wait_for("round 2 · ")
 
 
 @MODES
