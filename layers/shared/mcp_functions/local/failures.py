@@ -16,6 +16,10 @@ from mcp_functions.observability import PACKAGE
 
 IMPORTING = (PACKAGE, importlib.__file__, "<frozen ", runpy.__file__)  # frames that an author does not need
 ENVIRON = (os.__file__, "<frozen os>")
+REMEDIES = (  # what the text of an error contains, and what mends it
+    ("cannot be written as JSON", "use text, numbers, booleans, lists, a dataclass or a pydantic model"),
+    ("is not defined", "import it in app.py, and not under TYPE_CHECKING alone, or correct its spelling"),
+)
 VARIABLE = "add {name} to Environment: Variables of the function in template.yaml"
 
 
@@ -40,6 +44,9 @@ def _fold(shown: traceback.TracebackException) -> None:
     while chained is not None:
         own = [frame for frame in chained.stack if not frame.filename.startswith(IMPORTING)]
         chained.stack = traceback.StackSummary.from_list(own)
+        earlier = chained.__context__
+        if earlier and all(frame.filename.startswith(IMPORTING) for frame in earlier.stack):
+            chained.__context__ = None  # an exception that the toolkit itself handled
         chained = chained.__cause__ or chained.__context__
 
 
@@ -79,4 +86,5 @@ def remedy(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, KeyError) and frames and frames[-1].filename in ENVIRON:
         return VARIABLE.format(name=error.args[0])
-    return ""
+    found = [mend for said, mend in REMEDIES if said in str(error)]
+    return found[0] if found else ""

@@ -29,6 +29,12 @@ def read(path: Path) -> dict[str, Any]:
         raise Problem(broken) from error
 
 
+def line_of(path: Path, logical_id: str) -> int:
+    """Return the line where a resource begins; 0 if there is none of this name."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return next((number for number, line in enumerate(lines, 1) if line.startswith(f"  {logical_id}:")), 0)
+
+
 def parse(text: str) -> dict[str, Any]:
     """Parse a template's text.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local import failures
+from mcp_functions.local.lambdas import forms
 from mcp_functions.local.lambdas.loading import COMMON, Folder
 from mcp_functions.local.lambdas.own_variables import running
 from mcp_functions.local.problems import Problem
@@ -76,6 +77,11 @@ class Functions:
             raise Problem(_not_loaded(error, app, shown)) from error
         finally:
             running.reset(name)
+        try:
+            forms.check(app, vars(module))
+        except Problem:
+            folder.close()
+            raise
         handler = getattr(module, "handler", None)
         if not callable(handler):
             folder.close()
@@ -111,7 +117,8 @@ class Functions:
 def _not_loaded(error: BaseException, app: Path, shown: str) -> str:
     """Return what failed, where, and what mends it."""
     at = failures.place(error, app.parent)
-    text = f"{shown} does not load: {failures.summary(error)}" + (f" ({at})" if at else "")
+    said = failures.summary(error).replace(f"{app.parent.parent.parent}/", "")
+    text = f"{shown} does not load: {said}" + (f" ({at})" if at and at not in said else "")
     mend = failures.remedy(error)
     if isinstance(error, ModuleNotFoundError) and "on Lambda" not in str(error):
         mend = f"a package belongs in {shown.removesuffix('app.py')}requirements.txt, shared code in {COMMON}/"

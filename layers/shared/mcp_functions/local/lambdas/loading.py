@@ -117,6 +117,7 @@ class Folder(MetaPathFinder):
             ImportError: Lambda would not find it.
 
         """
+        __tracebackhide__ = True  # of pytest
         top = name.partition(".")[0]
         if level:
             self._check_relative(str((globals or {}).get("__package__")), level)
@@ -131,11 +132,13 @@ class Folder(MetaPathFinder):
         return holds(self.path, top) or (self._is_unique and holds(common(self.path.parent), top))
 
     def _check_relative(self, package: str, level: int) -> None:
+        __tracebackhide__ = True
         if level > len(package.removeprefix(self.package).split(".")) - 1:
             outside = "attempted relative import with no known parent package: Lambda loads app.py without a package"
             raise ImportError(outside)
 
     def _check_elsewhere(self, top: str) -> None:
+        __tracebackhide__ = True
         if top in IN_THE_RUNTIME or holds(common(self.path.parent), top):
             return
         if top not in self._elsewhere:
@@ -151,6 +154,7 @@ class _Loader(SourceFileLoader):
         self._folder = folder
 
     def exec_module(self, module: ModuleType) -> None:
+        __tracebackhide__ = True
         module.__dict__["__builtins__"] = {**vars(builtins), "__import__": self._folder.import_}
         super().exec_module(module)
 
