@@ -29,12 +29,11 @@ def check(app: Path, names: Mapping[str, Any]) -> None:
         if not isinstance(names.get(form), type):
             continue
         try:
-            read_form(names[form], key, camel_case=False)
+            read_form(names[form], key, camel_case=False).schema()
         except DeveloperError as error:
             shown = f"{app.parent.parent.name}/{app.parent.name}/app.py:{line}"
-            unsendable = (
-                f"{shown}: the form {form} cannot be sent: {error}; ask for its parts in questions of their own"
-            )
+            mend = "; ask for its parts in questions of their own" if "nested" in str(error) else ""
+            unsendable = f"{shown}: the form {form} cannot be sent: {error}{mend}"
             raise Problem(unsendable) from None
 
 
