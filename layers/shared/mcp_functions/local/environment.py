@@ -43,7 +43,6 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
         port: for clients; only web pages from this port may call.
         name: of the server.
         key_arn: of the key that seals.
-
     """
     return {
         "MCP_STACK": STACK,
@@ -69,7 +68,6 @@ def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
     Args:
         issuer: URL of the issuer.
         resource: URL of the endpoint, the audience of the tokens.
-
     """
     return {
         "MCP_AUTH_MODE": "jwt",
@@ -86,7 +84,6 @@ def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> dict[str,
         url: of the sign-in front.
         client_id: of the front at the issuer.
         scopes: that the front grants.
-
     """
     return {
         "MCP_AUTH_MODE": "oauth",

@@ -29,7 +29,6 @@ def whole_traceback(error: BaseException, *, debug: bool = False) -> str:
     Args:
         error: the exception.
         debug: include the toolkit's own frames.
-
     """
     shown = traceback.TracebackException.from_exception(error)
     if not debug:
@@ -56,7 +55,6 @@ def place(error: BaseException, folder: Path) -> str:
     Args:
         error: the exception.
         folder: of the function.
-
     """
     root = folder.parent.parent.resolve()
     if isinstance(error, SyntaxError) and error.filename:

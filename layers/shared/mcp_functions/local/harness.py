@@ -68,7 +68,6 @@ class Harness:
         key_arn: of the key that seals states.
         url: for clients, e.g. "http://127.0.0.1:8000/mcp".
         issuer: unless `auth="none"`, the authorization server, which also makes tokens for tests.
-
     """
 
     directory: Path = Path("functions")
@@ -101,7 +100,6 @@ class Harness:
 
         Raises:
             Problem: a function does not load.
-
         """
         return self._all().by_folder
 
@@ -123,7 +121,6 @@ class Harness:
 
         Raises:
             Problem: the template cannot be read; the last one stays.
-
         """
         told = set(self._unknown)
         if self._runtime:
@@ -137,7 +134,6 @@ class Harness:
 
         Raises:
             Problem: it does not load.
-
         """
         self._all().load(self.directory.resolve() / folder / "app.py")
 
@@ -162,7 +158,6 @@ class Harness:
         Args:
             folder: of the function; with the suffix WORKER, of its worker.
             alone: kill only if there is exactly one process.
-
         """
         return self._runtime.kill(folder, alone=alone) if self._runtime else 0
 
@@ -171,7 +166,6 @@ class Harness:
 
         Raises:
             Problem: the user has to correct something first.
-
         """
         with ExitStack() as starting:
             self._start(starting)

@@ -39,7 +39,6 @@ class Options:
         debug: tracebacks include the toolkit's frames.
         log: "text" for a person, or "json" for lines as on Lambda.
         show_answers: the line of a round has the client's answers.
-
     """
 
     functions: Path
@@ -57,7 +56,6 @@ def run(options: Options, stopped: Callable[[], bool]) -> None:
 
     Raises:
         Problem: the user has to correct something first.
-
     """
     outlet = (
         JsonOutlet(sys.stdout) if options.log == "json" else TextOutlet(sys.stdout, show_answers=options.show_answers)

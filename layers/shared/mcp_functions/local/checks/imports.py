@@ -48,7 +48,6 @@ def missing_on_lambda(directory: Path) -> list[str]:
     Raises:
         Problem: the template cannot be read.
         SyntaxError: a file is no Python.
-
     """
     root = directory.resolve().parent
     if directory.name != FOLDER or not (root / template.FILE).is_file():

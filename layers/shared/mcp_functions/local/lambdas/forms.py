@@ -23,7 +23,6 @@ def check(app: Path, names: Mapping[str, Any]) -> None:
 
     Raises:
         Problem: a form cannot be sent.
-
     """
     for line, key, form in _forms(ast.parse(app.read_text(encoding="utf-8"))):
         if not isinstance(names.get(form), type):

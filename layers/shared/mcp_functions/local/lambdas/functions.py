@@ -49,7 +49,6 @@ class Functions:
 
         Raises:
             Problem: there is no function, or one does not load.
-
         """
         self._folders: dict[str, list[Folder]] = {}  # the last two versions: calls of the earlier one may still run
         self.by_folder: dict[str, Function] = {}
@@ -66,7 +65,6 @@ class Functions:
 
         Raises:
             Problem: it does not load.
-
         """
         folder, shown = Folder(app.parent), f"{app.parent.parent.name}/{app.parent.name}/app.py"
         name = running.set(app.parent.name)
@@ -130,7 +128,6 @@ def find(directory: Path) -> list[Path]:
 
     Raises:
         Problem: the directory is missing, holds no function, or a folder's name cannot be a Lambda's.
-
     """
     if not directory.is_dir():
         missing = f"there is no folder {directory}: start in the folder of functions/, or name it with --functions"

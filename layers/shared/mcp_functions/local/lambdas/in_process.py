@@ -55,7 +55,6 @@ class InProcess:
             stack: a function's physical name is "<stack>_<folder>".
             debug: tracebacks include the toolkit's own frames.
             on_progress: called with the folder, `progress` and `total` when a function reports progress.
-
         """
         self._on_progress = on_progress
         self._functions, self._stack, self._debug = functions, stack, debug

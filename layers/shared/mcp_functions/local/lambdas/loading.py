@@ -45,7 +45,6 @@ def elsewhere(name: str, root: Path) -> str:
     Args:
         name: of the module, as an import outside of its folder names it.
         root: the project's folder.
-
     """
     spec = PathFinder.find_spec(name, [*sys.path, str(root)])
     if spec is None:
@@ -67,7 +66,6 @@ class Folder(MetaPathFinder):
             path: of the folder.
             package: its name for importers, "functions.add" in tests, which import the shared code by `sys.path`. If it
                 is left out, the name is unique, and the folder gets its own copy of the shared code.
-
         """
         self.path, self._root = path, path.parent.parent.resolve()
         self._is_unique = not package
@@ -115,7 +113,6 @@ class Folder(MetaPathFinder):
 
         Raises:
             ImportError: Lambda would not find it.
-
         """
         __tracebackhide__ = True  # of pytest
         top = name.partition(".")[0]

@@ -54,7 +54,6 @@ class Runtime:
 
     Raises:
         Problem: awslambdaric is not installed, or the template cannot be read.
-
     """
 
     directory: Path
@@ -101,7 +100,6 @@ class Runtime:
 
         Raises:
             Problem: the template cannot be read.
-
         """
         path = configuration.find(self.directory)
         self._template = Template(path, self._settings, stack=environment.STACK, shell=self._shell) if path else None
@@ -115,7 +113,6 @@ class Runtime:
 
         Raises:
             Throttled: the concurrency limit is reached.
-
         """
         return self._fleet.run(folder, _physical_name(folder), event)
 

@@ -27,26 +27,15 @@ KEYS = "MCP_KMS_KEYS"  # the template decides if a function has a key, the harne
 
 @dataclass(frozen=True)
 class Configuration:
-    """How Lambda runs one function; the defaults are those of a project without a template.
+    """How Lambda runs one function; the defaults are those of a project without a template."""
 
-    Attributes:
-        handler: "module.attribute".
-        timeout: seconds of one invocation.
-        memory: MB.
-        variables: its environment in the template.
-        reserved: its reserved concurrency, if it has one.
-        log_format: of its logger, "Text" or "JSON".
-        log_level: of its logger, if it writes JSON.
-
-    """
-
-    handler: str = "app.handler"
-    timeout: int = 29
-    memory: int = 512
-    variables: Mapping[str, str] = field(default_factory=dict)
-    reserved: int | None = None
-    log_format: str = "Text"
-    log_level: str = "INFO"
+    handler: str = "app.handler"  # "module.attribute"
+    timeout: int = 29  # seconds of one invocation
+    memory: int = 512  # MB
+    variables: Mapping[str, str] = field(default_factory=dict)  # its environment in the template
+    reserved: int | None = None  # its reserved concurrency, if it has one
+    log_format: str = "Text"  # of its logger, "Text" or "JSON"
+    log_level: str = "INFO"  # of its logger, if it writes JSON
 
 
 class Template:
@@ -63,7 +52,6 @@ class Template:
 
         Raises:
             Problem: the file is no template, or PyYAML is not installed.
-
         """
         self._path, self._own, self._stack, self._shell = path, own, stack, shell
         self._template = _read(path, own)
@@ -80,7 +68,6 @@ class Template:
 
         Raises:
             Problem: a value of the block is known to a deployment only.
-
         """
         block = self._block(folder, name)
         return None if block is None else self._configured(block)
@@ -180,7 +167,6 @@ def own_variables(
 
     Raises:
         Problem: the template cannot be read.
-
     """
     path = find(directory)
     if path is None:

@@ -36,7 +36,6 @@ class Exchange:
         state_bytes: of the state that the client receives; 0 if it receives none.
         outcome: how it ended, in a few words; "" if it ended with a question.
         failed: whether somebody has to mend something.
-
     """
 
     request_id: str = ""
@@ -57,7 +56,6 @@ def read(event: bytes, payload: bytes, error: str | None) -> Exchange:
         event: of API Gateway, as JSON; another event has no facts.
         payload: what the function returned, as JSON.
         error: the type of Lambda's error, if the call failed.
-
     """
     sent = _json(event)
     context = sent.get("requestContext", {})

@@ -33,7 +33,6 @@ class RoundLines:
     Attributes:
         key_arn: of the harness's key, which opens the state that a client presents: it has the number of the round.
         show_answers: put the client's answers into the line.
-
     """
 
     key_arn: str
@@ -48,7 +47,6 @@ class RoundLines:
             folder: of the function.
             event: as JSON.
             outcome: of the call.
-
         """
         exchange = exchanges.read(event, outcome.payload, outcome.error)
         if folder == FRONT_DOOR and exchange.request_id in self._told:

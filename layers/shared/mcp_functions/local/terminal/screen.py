@@ -132,7 +132,6 @@ def lambdas_log(out: TextIO) -> logging.Handler:
 
     Raises:
         Problem: Lambda's runtime client is not installed.
-
     """
     try:
         lambdas = importlib.import_module("awslambdaric.lambda_runtime_log_utils")
