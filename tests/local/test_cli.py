@@ -166,7 +166,7 @@ def test_a_signal_while_functions_load_stops_it_too(project: Callable[[dict[str,
     slow = "import time\nprint('loading', flush=True)\ntime.sleep(60)\n"
     serving = launch(project({"slow/app.py": slow}).parent)
     assert serving.stdout
-    assert serving.stdout.readline() == "loading\n"
+    assert serving.stdout.readline() == "  slow  loading\n"
     serving.send_signal(signal.SIGINT)
     assert (*serving.communicate(timeout=20), serving.returncode) == ("", "", 0)
 
@@ -200,7 +200,8 @@ def test_with_debug_the_traceback_comes_first(run: Callable[..., Ran]) -> None:
     ran = run("serve", "--port", "0", "--debug", files={"bad/app.py": "raise ValueError('why')\n"})
     assert ran.code == 2
     assert ran.err.startswith("Traceback")
-    assert ran.err.splitlines()[-1] == "mcp-functions: functions/bad/app.py does not load: ValueError: why"
+    said = "mcp-functions: functions/bad/app.py does not load: ValueError: why (functions/bad/app.py:1)"
+    assert ran.err.splitlines()[-1] == said
 
 
 def test_a_damaged_key_is_one_line(run: Callable[..., Ran]) -> None:

@@ -1,4 +1,4 @@
-"""Mistakes that newcomers make: each is told in one line that names the file, the line and what mends it."""
+"""Mistakes that newcomers make: the harness names the file, the line and the remedy of each, in one line."""
 
 from __future__ import annotations
 

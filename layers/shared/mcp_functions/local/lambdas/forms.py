@@ -1,4 +1,4 @@
-"""Reads the forms of a function's questions when it is loaded: a form that cannot be sent is told before a call."""
+"""Reads the forms of a function's questions when it is loaded: so a form that cannot be sent fails before a call."""
 
 from __future__ import annotations
 

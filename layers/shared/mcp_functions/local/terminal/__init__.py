@@ -1,1 +1,1 @@
-"""What `serve` writes to the terminal: a line for each round, the output of functions with their names, tracebacks."""
+"""`serve` writes to the terminal: a line for each round, and the output of functions with their names."""

@@ -35,7 +35,7 @@ class Exchange:
         asks: the keys of the questions.
         state_bytes: of the state that the client receives; 0 if it receives none.
         outcome: how it ended, in a few words; "" if it ended with a question.
-        failed: whether somebody has to mend something.
+        failed: whether the author has to correct something.
     """
 
     request_id: str = ""

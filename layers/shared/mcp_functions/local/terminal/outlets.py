@@ -41,7 +41,7 @@ class TextOutlet:
             self._screen.tell(folder, line)
 
     def exchange(self, folder: str, event: bytes, outcome: Outcome) -> None:
-        """Tell a call that has ended."""
+        """Write the line of a call that has ended."""
         self._screen.finish(folder)
         told = self._lines.line(folder, event, outcome)
         if told:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 STAGE, GENERATION = "local", "1"
 FOR_EVER = 100 * 366 * 86_400  # seconds: a function may accept old states
-REMEMBERED = 200  # requests whose function has told its line
+REMEMBERED = 200  # requests whose function has its line already
 BETWEEN = " · "
 
 
@@ -41,7 +41,7 @@ class RoundLines:
     _told: dict[str, None] = field(default_factory=dict, init=False)
 
     def line(self, folder: str, event: bytes, outcome: Outcome) -> tuple[str, bool] | None:
-        """Return the line of a call, and whether it failed; None if the function behind the front door has told it.
+        """Return the line of a call, and whether it failed; None if the function behind the front door has one already.
 
         Args:
             folder: of the function.

@@ -46,7 +46,7 @@ class Screen:
         self._print(Text(text, style))
 
     def tell(self, folder: str, line: str, style: str = "") -> None:
-        """Write a line of a function, with its name; metrics and what a round's line tells are left out."""
+        """Write a line of a function, with its name; leave out metrics and what the round's line contains."""
         shown = readable(line)
         if shown is not None:
             self._print(Text.assemble((f"  {folder}", NAMED), "  ", (shown, style)))
@@ -109,12 +109,12 @@ class FunctionsLog(logging.Handler):
     """Tells what functions log; other loggers of this process are heard from WARNING on."""
 
     def __init__(self, screen: Screen) -> None:
-        """Tell it on a screen."""
+        """Write to a screen."""
         super().__init__()
         self._screen = screen
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell one record."""
+        """Write one record with the name of the function that logged it."""
         folder = running.get()
         message = record.getMessage()
         if record.name == TOOLKIT and message.startswith(TOLD):
@@ -158,7 +158,7 @@ def logged(handler: logging.Handler) -> Iterator[None]:
 
 
 def readable(line: str) -> str | None:
-    """Return the message of a JSON line of Lambda's, None instead of metrics and of what is told otherwise."""
+    """Return the message of a JSON line of Lambda's; None for metrics, and for what a round's line contains."""
     record = _object(line)
     message = record.get("message")
     if "_aws" in record or line.startswith(PLATFORM) or LAMBDA_WARNING in line:
