@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import subprocess
 import sys
 import threading
@@ -102,12 +105,15 @@ SECONDS = 20.0  # for a line that a test waits for
 class Serving:
     """A running `serve`, and a client of it."""
 
-    def __init__(self, root: Path, *words: str) -> None:
+    def __init__(self, root: Path, *words: str, out: int = subprocess.PIPE, reads: int | None = None) -> None:
         self._is_first = not (root / "functions/mcp/catalog.json").exists()
         command = [sys.executable, "-W", "error", "-m", "mcp_functions.local", "serve", "--port", "0", *words]
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter
-            command, cwd=root, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            command, cwd=root, text=True, stdout=out, stderr=subprocess.STDOUT
         )
+        if reads is not None:
+            os.close(out)
+            self._process.stdout = os.fdopen(reads, errors="replace")
         self.root, self.lines, self._ids = root, list[str](), 0
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -128,8 +134,9 @@ class Serving:
 
     def _read(self) -> None:
         assert self._process.stdout
-        for line in self._process.stdout:
-            self.lines.append(line.rstrip("\n"))
+        with contextlib.suppress(OSError):  # the end of a terminal
+            for line in self._process.stdout:
+                self.lines.append(line.rstrip("\n"))
 
     def wait_for(self, text: str, *, after: int = 0) -> str:
         """Return the first line with a text."""
@@ -350,6 +357,38 @@ def test_the_log_as_json_has_lambdas_lines_alone(serve: Callable[..., Serving], 
     line = json.loads(serving.wait_for('"message": "answered: input_required"'))
     assert (line["level"], line["handler"], line["round"]) == ("INFO", "reserve_table", 1)
     assert not [line for line in serving.lines if line.startswith("  round")]
+
+
+LONG = """
+import time
+from mcp_functions import Progress, serve, tool
+
+@tool
+def other(*, progress: Progress) -> str:
+    progress(1, total=4)
+    time.sleep(0.5)
+    return "done"
+
+handler = serve(other)
+"""
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_shows_colours_and_a_bar_of_a_long_call_but_no_colours_where_nobody_wants_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_color: str
+) -> None:
+    for name in ("CI", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", no_color)
+    write_functions(tmp_path / "functions", {**FILES, "other/app.py": LONG})
+    ours, theirs = pty.openpty()
+    with Serving(tmp_path, out=theirs, reads=ours) as serving:
+        assert text(serving.call(name="other")) == "done"
+        serving.call(name="other", state="forged")
+        refused = serving.wait_for("refused -32602")
+        assert " 25%" in serving.wait_for(" 25%")
+    assert ("\x1b[31m" in refused) == (not no_color)
 
 
 def test_what_lambda_does_not_get_is_told_at_the_start_and_after_a_save(serve: Callable[..., Serving]) -> None:

@@ -55,7 +55,11 @@ class TextOutlet:
     @contextlib.contextmanager
     def output(self) -> Iterator[None]:
         """Take what functions print and log, until the end of the block."""
-        with contextlib.redirect_stdout(NamedOutput(self._screen, self._out)), logged(FunctionsLog(self._screen)):
+        with (
+            contextlib.redirect_stdout(NamedOutput(self._screen, self._out)),
+            contextlib.redirect_stderr(NamedOutput(self._screen, sys.stderr)),
+            logged(FunctionsLog(self._screen)),
+        ):
             yield
 
 
