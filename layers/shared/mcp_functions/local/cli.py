@@ -72,7 +72,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = _Parser(prog=prog, description="MCP functions on this machine")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--debug", action="store_true", help="show whole tracebacks")
+    common.add_argument("--debug", action="store_true", help="tracebacks have the frames of the toolkit too")
     project = argparse.ArgumentParser(add_help=False, parents=[common])
     project.add_argument("--functions", type=Path, default=Path("functions"), metavar="DIR", help="default: functions")
     running = argparse.ArgumentParser(add_help=False, parents=[project])

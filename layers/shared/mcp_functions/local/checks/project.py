@@ -95,7 +95,8 @@ class Project:
         return None if FRONT_DOOR in self.offering else self.functions.get(FRONT_DOOR)
 
     def _is_partial(self, folder: str, block: Block) -> bool:
-        return len(self.lacks(folder, block)) > 1
+        lacking = self.lacks(folder, block)
+        return "Events" in lacking and len(lacking) > 1
 
     def _blocks(self) -> Iterator[tuple[str, Block]]:
         for path, block in self._deployed():
