@@ -64,18 +64,20 @@ class OwnVariables:
 
     def set(self, variables: Mapping[str, Mapping[str, str]]) -> None:
         """Replace the variables of every function, by folder."""
-        self.clear()
         everyones = {name: value for own in variables.values() for name, value in own.items()}
-        self._applied.enter_context(environment.applied(everyones))
         encode: Any = vars(os.environ)
         name_of, value_of = encode["encodekey"], encode["encodevalue"]
         hidden = {name_of(name): None for name in everyones}
-        for folder, own in variables.items():
-            self._layers.functions[folder] = hidden | {name_of(name): value_of(value) for name, value in own.items()}
+        self._layers.functions = {  # in one step: functions may run meanwhile
+            folder: hidden | {name_of(name): value_of(value) for name, value in own.items()}
+            for folder, own in variables.items()
+        }
+        self._applied.close()
+        self._applied.enter_context(environment.applied(everyones))
 
     def clear(self) -> None:
         """Forget the variables of every function."""
-        self._layers.functions.clear()
+        self._layers.functions = {}
         self._applied.close()
 
 

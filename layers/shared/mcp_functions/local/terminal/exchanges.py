@@ -15,7 +15,7 @@ from mcp_functions.protocol.constants import METHODS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SECURE_LENGTH = 60  # characters of a client's text that a line shows
+LONGEST = 60  # characters of a client's text that a line shows
 EVENT_STREAM = "text/event-stream"
 DATA = "data: "
 CRASHED = "failed unexpectedly. The server's log says why."  # the toolkit's text, in a tool that raised by accident
@@ -58,7 +58,7 @@ def read(event: bytes, payload: bytes, error: str | None) -> Exchange:
         error: the type of Lambda's error, if the call failed.
     """
     sent = _json(event)
-    context = sent.get("requestContext", {})
+    context = _dict(sent.get("requestContext"))
     message = _message(sent)
     params = _dict(message.get("params"))
     method = message.get("method")
@@ -81,8 +81,13 @@ def action(response: object) -> str:
 
 def printable(text: object) -> str:
     """Return a client's text without control characters, which a terminal would obey, and not longer than a line."""
-    shown = "".join(one if one.isprintable() else "?" for one in str(text)[: SECURE_LENGTH + 1])
-    return shown if len(shown) <= SECURE_LENGTH else f"{shown[:SECURE_LENGTH]}…"
+    shown = without_controls(str(text)[: LONGEST + 1])
+    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
+
+
+def without_controls(text: str) -> str:
+    """Return a text with question marks for control characters."""
+    return "".join(one if one.isprintable() else "?" for one in text)
 
 
 def _ended(returned: dict[str, Any], error: str | None) -> dict[str, Any]:
