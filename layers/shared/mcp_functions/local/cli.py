@@ -19,10 +19,11 @@ from mcp_functions.local import banner, catalog, next_event, own_tables, scaffol
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.dynamodb import PROTOCOL
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.harness import STATE_DIR, stored_tables
+from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.inspection import command as open_command
 from mcp_functions.local.loopback import HOST, Loopback
 from mcp_functions.local.problems import DemoError, Problem, first_line, not_installed
+from mcp_functions.local.services import stored_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

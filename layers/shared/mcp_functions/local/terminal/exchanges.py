@@ -15,6 +15,7 @@ from mcp_functions.protocol.constants import METHODS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+INTERNAL_ERROR, SERVER_ERROR = -32603, 500  # of JSON-RPC, and the first of HTTP
 LONGEST = 60  # characters of a client's text that a line shows
 EVENT_STREAM = "text/event-stream"
 DATA = "data: "
@@ -97,7 +98,7 @@ def _ended(returned: dict[str, Any], error: str | None) -> dict[str, Any]:
     result, refusal = answer.get("result"), answer.get("error")
     if isinstance(refusal, dict):
         code, status = refusal.get("code"), returned.get("statusCode")
-        failed = code == -32603 or (isinstance(status, int) and status >= 500)  # noqa: PLR2004 - internal error
+        failed = code == INTERNAL_ERROR or (isinstance(status, int) and status >= SERVER_ERROR)
         return {"outcome": f"{'failed' if failed else 'refused'} {code}", "failed": True}
     if not isinstance(result, dict):
         return {"outcome": f"HTTP {returned.get('statusCode')}"} if "statusCode" in returned else {}
