@@ -7,31 +7,27 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
-import json
-import logging
 import signal
 import sys
 import time
 import traceback
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn
 
-from mcp_functions.http.identity import NO_AUTHENTICATION
 from mcp_functions.local import banner, catalog, next_event, own_tables, scaffold
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.dynamodb import PROTOCOL
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.harness import STATE_DIR, Harness, stored_tables
+from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.inspection import command as open_command
 from mcp_functions.local.loopback import HOST, Loopback
 from mcp_functions.local.problems import DemoError, Problem, first_line, not_installed
+from mcp_functions.local.services import stored_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mcp_functions.local.lambdas import Invocation
     from mcp_functions.local.loopback import HttpRequest
 
 USAGE = 2  # exit code for an error that the user can correct
@@ -39,7 +35,6 @@ INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
 DEFAULT_PORT = 8000
 KMS_PORT = 8001
 LOOK_SECONDS = 0.2
-ANSWERED = tuple(f"answered: {outcome}" for outcome in ("complete", "input_required", "shed", "forwarded"))
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -78,7 +73,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = _Parser(prog=prog, description="MCP functions on this machine")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--debug", action="store_true", help="show whole tracebacks")
+    common.add_argument("--debug", action="store_true", help="tracebacks have the frames of the toolkit too")
     project = argparse.ArgumentParser(add_help=False, parents=[common])
     project.add_argument("--functions", type=Path, default=Path("functions"), metavar="DIR", help="default: functions")
     running = argparse.ArgumentParser(add_help=False, parents=[project])
@@ -89,6 +84,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     tokens = "jwt: require an access token, and run an issuer; oauth: with the sign-in front before it; default: none"
     serve.add_argument("--auth", choices=("none", "jwt", "oauth"), default="none", help=tokens)
     serve.add_argument("--no-reuse", action="store_true", help="with --runtime, a process for every invocation")
+    serve.add_argument("--show-answers", action="store_true", help="a round's line has the user's answers")
+    serve.add_argument("--log", choices=("text", "json"), default="text", help="json: lines as on Lambda")
     serve.set_defaults(run=_serve)
 
     demo = commands.add_parser("demo", parents=[running], help="watch the official client hold a conversation")
@@ -128,72 +125,21 @@ def _address(text: str) -> str:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    how = {"runtime": options.runtime, "reuse": not options.no_reuse, "on_log": _log, "auth": options.auth}
-    with (
-        contextlib.redirect_stdout(_ReadableOutput(sys.stdout)),
-        _until_stopped() as stopped,
-        Harness(options.functions, port=options.port, debug=options.debug, on_invocation=_report, **how) as harness,
-    ):
-        logging.basicConfig(stream=sys.stderr, format="  %(message)s")
-        logging.getLogger("mcp_functions").setLevel(logging.INFO)
-        logging.getLogger("mcp_functions").addFilter(_is_news)
-        _say(banner.text(harness.url, harness.functions, harness.issuer, options.auth))
-        offered = catalog.describe(harness.functions.values())
-        if changed := catalog.differences(catalog.read(options.functions), offered):
-            _say(banner.stale(changed))
-        while not stopped():
-            time.sleep(LOOK_SECONDS)
+    from mcp_functions.local import serve  # noqa: PLC0415 - only this command needs rich
+
+    given = serve.Options(
+        functions=options.functions,
+        port=options.port,
+        auth=options.auth,
+        runtime=options.runtime,
+        reuse=not options.no_reuse,
+        debug=options.debug,
+        log=options.log,
+        show_answers=options.show_answers,
+    )
+    with _until_stopped() as stopped:
+        serve.run(given, stopped)
     return 0
-
-
-def _report(invocation: Invocation) -> None:
-    with contextlib.suppress(OSError):  # the reader of these lines may have ended; the function still answers
-        _say(f"  {invocation.error or invocation.status}  {invocation.folder}  {invocation.milliseconds:.0f} ms")
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    # the banner explains authentication, and `_report` writes a line for every answer
-    return record.msg != NO_AUTHENTICATION and not record.getMessage().endswith(ANSWERED)
-
-
-def _log(folder: str, line: str) -> None:
-    text = _readable(line)
-    if text is not None:
-        with contextlib.suppress(OSError):
-            _say(f"  {folder}  {text}")
-
-
-class _ReadableOutput(io.TextIOBase):
-    """Standard output for functions in this process, whose Powertools Logger may write JSON."""
-
-    def __init__(self, out: TextIO) -> None:
-        """Write to `out`."""
-        self._out = out
-
-    def write(self, text: str) -> int:
-        """Write the toolkit's lines readably, and other text unchanged."""
-        line = _readable(text)
-        if line is not None:
-            self._out.write(line if line == text else f"  {line}\n")
-        return len(text)
-
-    def flush(self) -> None:
-        """Flush the output."""
-        self._out.flush()
-
-
-def _readable(line: str) -> str | None:
-    """Return the message of the toolkit's JSON lines, None instead of metrics, and every other line unchanged."""
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return line
-    match record:
-        case {"_aws": {"CloudWatchMetrics": _}}:
-            return None
-        case {"logger": "mcp_functions", "message": str(message)}:
-            return None if message.endswith(ANSWERED) else message
-    return line
 
 
 def _demo(options: argparse.Namespace) -> int:
