@@ -234,11 +234,14 @@ def test_an_error_names_a_missing_wheel(came_from: CameFrom, tmp_path: Path) -> 
         init(tmp_path / "own")
 
 
-def test_a_toolkit_that_was_installed_from_a_folder_has_to_be_built(came_from: CameFrom, tmp_path: Path) -> None:
-    came_from(json.dumps({"url": tmp_path.as_uri(), "dir_info": {"editable": True}}))
+@pytest.mark.parametrize("name", ["folder", "mcp_functions-1.2.3.tar.gz"])
+def test_a_toolkit_that_was_not_installed_from_a_wheel_has_to_be_built(
+    name: str, came_from: CameFrom, tmp_path: Path
+) -> None:
+    came_from(json.dumps({"url": (tmp_path / name).as_uri()}))
     said = init(tmp_path / "own")
     wheels = tmp_path / "own/layers/dependencies/wheels"
-    assert said.endswith(f"python -m pip wheel --no-deps --wheel-dir {wheels} {tmp_path}")
+    assert said.endswith(f"python -m pip wheel --no-deps --wheel-dir {wheels} {tmp_path / name}")
 
 
 @pytest.mark.parametrize("told", [None, "", "{}", "[]", "{", '{"url": "https://example.org/mcp_functions.whl"}'])

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from packaging.version import Version
 
 from tests.project.test_build import MACHINES, SAM_BIN, machines, sources
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).parents[2]
-BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "layers/shared/mcp_functions")
-SETUPTOOLS = Version("77")  # the first to read pyproject.toml's license
 NEXT = "99.0.0"
 
 
@@ -74,23 +71,11 @@ class Machine:
 
 
 def build(directory: Path) -> Path:
-    """Build the toolkit's wheel from a copy of its sources, because setuptools leaves files behind."""
-    for name in BUILT_FROM:
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(ROOT / name, directory / name)
-    here = _installed("setuptools") >= SETUPTOOLS
-    isolation = ["--no-build-isolation"] if here else []
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", *isolation, "--wheel-dir", "dist", "./"]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
-    if done.returncode and not here and not os.environ.get("CI"):
-        pytest.skip(
-            f"no setuptools {SETUPTOOLS} here, and no index that has it: pip install 'setuptools>={SETUPTOOLS}'"
-        )
+    """Build the toolkit's wheel."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    done = subprocess.run([*command, "--wheel-dir", directory, ROOT], capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     assert done.returncode == 0, done.stderr
-    return next((directory / "dist").glob("*.whl"))
+    return next(directory.glob("*.whl"))
 
 
 def released(wheel: Path, directory: Path, version: str) -> Path:
@@ -105,13 +90,6 @@ def released(wheel: Path, directory: Path, version: str) -> Path:
                 text = text.replace(f"-{current}.dist-info".encode(), f"-{version}.dist-info".encode())
             new.writestr(name.replace(f"-{current}.dist-info", f"-{version}.dist-info"), text)
     return later
-
-
-def _installed(name: str) -> Version:
-    try:
-        return Version(importlib.metadata.version(name))
-    except importlib.metadata.PackageNotFoundError:
-        return Version("0")
 
 
 @pytest.fixture(scope="module")

@@ -24,10 +24,10 @@ WRITTEN = """\
   make serve    for any MCP client
   make build    what `make deploy` sends; README.md says the rest"""
 
-FOLDER = """
+NO_WHEEL = """
 
-The toolkit here was installed from a folder. The project installs it from a wheel, so build that once:
-  python -m pip wheel --no-deps --wheel-dir {wheels} {folder}"""
+The toolkit here was not installed from a wheel. The project installs it from a wheel, so build that once:
+  python -m pip wheel --no-deps --wheel-dir {wheels} {origin}"""
 
 
 def init(directory: Path) -> str:
@@ -54,11 +54,11 @@ def init(directory: Path) -> str:
 
 
 def _copy_toolkit(wheels: Path, origin: Path | None) -> str:
-    """Copy the toolkit's wheel if pip installed it from a file, because no index may have it."""
+    """Copy the toolkit's wheel if it was installed from a file, because no index may have it."""
     if origin is None:
         return ""
-    if origin.is_dir():
-        return FOLDER.format(wheels=wheels, folder=origin)
+    if origin.suffix != ".whl":
+        return NO_WHEEL.format(wheels=wheels, origin=origin)
     try:
         shutil.copy(origin, wheels)
     except OSError as error:
