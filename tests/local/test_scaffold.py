@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_functions.local import catalog, checks, template
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from mcp_functions.local.lambdas.functions import NAME
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import blocks, files, init, new, samples, spelling, toolkit
@@ -283,6 +283,7 @@ def made(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     ("kind", "listed", "key"),
     [
         ("tool", "tools", "track_parcel"),
+        ("asking", "tools", "track_parcel"),
         ("prompt", "prompts", "track_parcel"),
         ("resource", "resourceTemplates", "track-parcel://{number}"),
         ("task", "tools", "track_parcel"),
@@ -299,7 +300,7 @@ def test_a_new_function_is_everywhere_it_has_to_be(
     assert checks.complaints(project) == []
     assert project.catalog == catalog.generate(own / "functions")
     assert project.catalog["functions"][listed][key] == "track_parcel"
-    assert ("track_parcel" in project.asking) is (kind != "resource")
+    assert ("track_parcel" in project.asking) is (kind not in {"tool", "resource"})
     assert ("track_parcel" in project.keeping) is (kind in {"task", "single_use"})
     assert ("track_parcel" in project.workers) is (kind == "task")
     added = contents(own).keys() - before.keys()
@@ -335,26 +336,6 @@ def test_the_generated_files_are_linted_and_formatted(own: Path) -> None:
         ruff = [sys.executable, "-m", "ruff", command[0], "--isolated", "--line-length=120", *command[1:], "."]
         ran = subprocess.run(ruff, cwd=own, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
         assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
-@pytest.mark.parametrize("kind", ["task", "single_use"])
-def test_checks_name_the_command_for_a_tool_that_begins_to_store_data(
-    kind: str, own: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    new(own, "tool", "track_parcel")
-    app = samples.sample(kind, "track_parcel").files["functions/track_parcel/app.py"]
-    (own / "functions/track_parcel/app.py").write_text(app, encoding="utf-8")
-    catalog.write(own / "functions", catalog.generate(own / "functions"))
-    said = "\n".join(checks.complaints(checks.read(own)))
-    command = re.findall(r"printed by: python -m mcp_functions\.local (block \w+ track_parcel)", said)
-    assert set(command) == {f"block {kind} track_parcel"}
-    assert main(command[0].split()) == 0
-    printed, path = capsys.readouterr().out, own / "template.yaml"
-    text = path.read_text(encoding="utf-8")
-    old = blocks.block(samples.sample("tool", "track_parcel"))
-    assert old in text
-    path.write_text(text.replace(old, printed), encoding="utf-8")  # as a user pastes it
-    assert checks.complaints(checks.read(own)) == []
 
 
 def test_a_users_changes_to_the_template_are_kept(own: Path) -> None:
@@ -495,7 +476,7 @@ def test_a_template_in_another_hand_is_changed_right_or_not_at_all(
 
 
 def test_checks_name_the_missing_parts_of_a_function_added_by_hand(own: Path) -> None:
-    app = samples.sample("tool", "by_hand").files["functions/by_hand/app.py"]
+    app = samples.sample("asking", "by_hand").files["functions/by_hand/app.py"]
     (own / "functions/by_hand").mkdir()
     (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
     assert checks.complaints(checks.read(own)) == [
@@ -538,7 +519,8 @@ handler = serve(note)
     assert said.startswith("functions/note needs MaySeal: add !Ref MaySeal to Policies of Note")
     path, line = own / "template.yaml", "      CodeUri: functions/note/\n"
     fix(path, line, f"{line}      Policies: !Ref MaySeal\n")
-    assert checks.complaints(checks.read(own)) == ["Note must have Tags: mcp-function: note, not None"]
+    (said,) = checks.complaints(checks.read(own))
+    assert said.startswith("Note must have Tags: mcp-function: note, not None, ")
     fix(path, line, f"{line}      Tags:\n        mcp-function: note\n")
     assert checks.complaints(checks.read(own)) == []
 

@@ -20,7 +20,7 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from mcp_functions.local import Harness, banner, checks
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from mcp_functions.testing import Conversation
 from tests.docs import powertools
 from tests.docs.pages import ROOT, Page
