@@ -15,17 +15,17 @@ WELL_KNOWN = ("/.well-known/oauth-authorization-server", "/.well-known/openid-co
 def test_the_metadata_is_that_of_an_authorization_server(world: World, path: str) -> None:
     answer = world.send("GET", path)
     assert answer.status == 200
-    found = answer.json
-    assert found["issuer"] == URL
+    metadata = answer.json
+    assert metadata["issuer"] == URL
     for name in ("authorize", "token", "register", "revoke"):
-        assert f"{URL}/{name}" in found.values()
-    assert found["code_challenge_methods_supported"] == ["S256"]
-    assert found["authorization_response_iss_parameter_supported"] is True
-    assert found["client_id_metadata_document_supported"] is True
-    assert found["scopes_supported"] == SCOPES.split()
-    assert found["protected_resources"] == [RESOURCE]
-    assert found["response_types_supported"] == ["code"]
-    assert "none" in found["token_endpoint_auth_methods_supported"]
+        assert f"{URL}/{name}" in metadata.values()
+    assert metadata["code_challenge_methods_supported"] == ["S256"]
+    assert metadata["authorization_response_iss_parameter_supported"] is True
+    assert metadata["client_id_metadata_document_supported"] is True
+    assert metadata["scopes_supported"] == SCOPES.split()
+    assert metadata["protected_resources"] == [RESOURCE]
+    assert metadata["response_types_supported"] == ["code"]
+    assert "none" in metadata["token_endpoint_auth_methods_supported"]
 
 
 def test_the_official_client_reads_the_metadata_the_registration_and_the_tokens(world: World) -> None:
@@ -43,7 +43,7 @@ def test_an_issuer_with_a_path_has_its_metadata_where_both_specifications_say() 
         client = world.send("POST", "/sign-in/register", body={"redirect_uris": ["https://host.example/cb"]})
         assert client.status == 201
         page = world.browser().get(
-            "/sign-in" + world.asked(client.json["client_id"], redirect_uri="https://host.example/cb")
+            "/sign-in" + world.authorize_url(client.json["client_id"], redirect_uri="https://host.example/cb")
         )
         assert f'action="{URL}/sign-in/authorize"' in page.body
 
@@ -94,7 +94,7 @@ def test_no_response_but_a_document_is_stored_and_each_is_read_as_what_it_is(wor
     browser = world.browser()
     answers = [
         world.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]}),
-        browser.get(world.asked(client)),
+        browser.get(world.authorize_url(client)),
         world.redeem(client, "ks1.A"),
         browser.get("/callback"),
         world.send("GET", "/nothing"),
@@ -150,7 +150,10 @@ def test_the_line_of_a_request_names_the_endpoint_and_no_value(world: World, cap
 def test_a_front_that_the_operator_stopped_asks_hosts_and_browsers_to_come_back(world: World) -> None:
     client = world.register()["client_id"]
     with worlds.applied({"MCP_STOPPED_FUNCTIONS": "add, oauth"}):
-        stopped = [world.send("POST", "/token", form={"client_id": client}), world.browser().get(world.asked(client))]
+        stopped = [
+            world.send("POST", "/token", form={"client_id": client}),
+            world.browser().get(world.authorize_url(client)),
+        ]
     assert [(answer.status, answer.headers["retry-after"]) for answer in stopped] == [(503, "300")] * 2
     assert stopped[0].json["error"] == "temporarily_unavailable"
     with worlds.applied({"MCP_STOPPED_FUNCTIONS": "add"}):

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def test_a_host_registers_signs_in_and_gets_the_providers_token(world: World) -> None:
     client = world.register()["client_id"]
     tokens = world.tokens(client)
-    told = claims(tokens["access_token"])
-    assert told["iss"] == world.provider.url
-    assert (told["sub"], told["aud"]) == ("ann", RESOURCE)
+    payload = claims(tokens["access_token"])
+    assert payload["iss"] == world.provider.url
+    assert (payload["sub"], payload["aud"]) == ("ann", RESOURCE)
     assert (tokens["token_type"], tokens["scope"]) == ("Bearer", "items.read")
     assert set(tokens) == {"access_token", "token_type", "expires_in", "scope", "refresh_token"}
 
@@ -24,8 +24,8 @@ def test_a_host_registers_signs_in_and_gets_the_providers_token(world: World) ->
 def test_the_redirect_to_the_host_has_its_state_and_the_fronts_issuer(world: World) -> None:
     answer = world.code(world.register()["client_id"])
     assert answer.location.startswith(f"{HOST_REDIRECT}?code=ks1.")
-    assert answer.told["state"] == "host-state"
-    assert answer.told["iss"] == URL
+    assert answer.parameters["state"] == "host-state"
+    assert answer.parameters["iss"] == URL
 
 
 def test_a_refreshed_token_is_another_and_the_old_refresh_token_is_spent(world: World) -> None:
@@ -42,9 +42,9 @@ def test_without_configured_urls_the_front_and_the_server_are_at_the_domain_of_t
     with worlds.running({"MCP_OAUTH_URL": "", "MCP_RESOURCE_URL": ""}) as world:
         document = world.send("GET", "/.well-known/oauth-authorization-server").json
         assert (document["issuer"], document["protected_resources"]) == (URL, [RESOURCE])
-        told = claims(world.tokens(world.register()["client_id"])["access_token"])
-        assert (told["sub"], told["aud"]) == ("ann", RESOURCE)
-        page = world.browser().get(world.asked(world.register()["client_id"]))
+        payload = claims(world.tokens(world.register()["client_id"])["access_token"])
+        assert (payload["sub"], payload["aud"]) == ("ann", RESOURCE)
+        page = world.browser().get(world.authorize_url(world.register()["client_id"]))
         assert all(cookie.startswith("__Host-") for cookie in page.cookies)
         assert page.cookies
 

@@ -60,7 +60,6 @@ class Handler(Generic[P, R]):
         scopes: the scopes that a caller's access token must grant, all of them.
         task: for a tool, whether its calls become tasks.
         single_use: for a tool, how a repeated request is answered if each round runs once; None if it may run again.
-
     """
 
     kind: ClassVar[str]
@@ -161,7 +160,6 @@ class Handler(Generic[P, R]):
             InputRequired: the round ends with a question.
             McpError: an argument does not fit, or a prompt or resource cannot continue.
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
-
         """
         try:
             value = self._run(self.bind(params), round_)

@@ -37,8 +37,7 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
         raise MethodNotFound
     name = _text_param(params, "name")
     if name not in functions:
-        message = f"Unknown {list_name.removesuffix('s')}"
-        raise UnknownName(message)
+        raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
     return Target(list_name, name, functions[name])
 
 
@@ -110,8 +109,7 @@ def check_advertised(catalog: Mapping[str, Any], capability: str) -> None:
 def _text_param(params: Mapping[str, Any], name: str) -> str:
     value = params.get(name)
     if not isinstance(value, str):
-        message = f"params.{name} must be a string"
-        raise InvalidParams(message)
+        raise InvalidParams(message=f"params.{name} must be a string")
     return value
 
 

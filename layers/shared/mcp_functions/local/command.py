@@ -46,7 +46,6 @@ def run(argv: Sequence[str] | None = None) -> int:
 
     Args:
         argv: its arguments, without the program's name; None: the process's own.
-
     """
     reporting = Reporting()
     try:

@@ -100,7 +100,6 @@ def read(root: Path) -> Project:
 
     Raises:
         Problem: a file is missing, or a function does not load.
-
     """
     parsed = template.read(root / template.FILE)
     with environment.applied(environment.CREDENTIALS), Functions(root / FOLDER) as loaded:

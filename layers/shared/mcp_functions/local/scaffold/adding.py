@@ -33,7 +33,6 @@ def new(root: Path, kind: str, name: str) -> str:
 
     Raises:
         Problem: the name is not allowed, a file exists already, or the project has no endpoint.
-
     """
     sample = samples.sample(kind, spelling.check(name))
     before = checks.read(root)

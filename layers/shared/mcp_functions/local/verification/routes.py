@@ -39,7 +39,6 @@ def check_closed(server: Server, mode: Mode, expected: str | None, folders: Sequ
         mode: as the endpoint shows it.
         expected: the mode that the user names.
         folders: of the functions.
-
     """
     if expected and expected != mode:
         text = f"{server.url} is in mode {mode}, not {expected}: {WHO[mode]}"
@@ -70,7 +69,6 @@ def check_open(server: Server, mode: Mode, resource: str, origins: Sequence[str]
         mode: with jwt, the metadata names the issuer.
         resource: the URL that the metadata must name.
         origins: whose pages may call.
-
     """
     documents = server.metadata if mode == "jwt" else []
     for url in documents:

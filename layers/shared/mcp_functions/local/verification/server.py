@@ -39,18 +39,11 @@ class _Client(Client):
 
 @dataclass
 class Server:
-    """The endpoint, and the functions beneath it.
+    """The endpoint, and the functions beneath it."""
 
-    Attributes:
-        url: of the endpoint, "https://…/mcp".
-        authorize: adds credentials to a request for a URL; it raises Skipped if there are none.
-        request_id: of the last response, by API Gateway.
-
-    """
-
-    url: str
-    authorize: Authorize
-    request_id: str = ""
+    url: str  # of the endpoint, "https://…/mcp"
+    authorize: Authorize  # adds credentials to a request for a URL; it raises Skipped if there are none
+    request_id: str = ""  # of the last response, by API Gateway
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
 
     def ask(
@@ -68,7 +61,6 @@ class Server:
             params: without `_meta`.
             folder: of the function; empty for the endpoint.
             repeated: arguments that headers repeat: property and `x-mcp-header`.
-
         """
         url = self.at(folder)
         return self.send(url, self.authorize(url, self.write(method, params, repeated)))
@@ -103,7 +95,6 @@ def find_mode(server: Server) -> Mode:
 
     Raises:
         Failed: the endpoint does not answer as an MCP server of this toolkit.
-
     """
     response = server.send(server.url, server.write("server/discover", {}))
     mode = MODES.get(response.status)
@@ -121,7 +112,6 @@ def authorization(mode: Mode, url: str, token: str | None, session: boto3.Sessio
         url: of the endpoint; that of API Gateway names its Region.
         token: an access token.
         session: has AWS credentials and a Region, or has not.
-
     """
     if mode == "none":
         return lambda _url, request: request
