@@ -310,6 +310,37 @@ def test_a_new_function_is_everywhere_it_has_to_be(
     assert changed == {"template.yaml", "functions/mcp/catalog.json"}
 
 
+def test_update_events_writes_what_the_tests_record_and_removes_what_is_stale(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = own / "events/book_flight"
+    before = contents(events)
+    (events / "2-seat.json").unlink()
+    (events / "2-consent.json").write_text("{}", encoding="utf-8")
+    (events / "1-call.json").write_text("{}", encoding="utf-8")
+    (events / "by-hand.json").write_text("{}", encoding="utf-8")
+    assert main(["events", "book_flight"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    folder = Path("events/book_flight")
+    assert said == [
+        f"wrote {folder / '1-call.json'}",
+        f"wrote {folder / '2-seat.json'}",
+        f"removed {folder / '2-consent.json'}",
+    ]
+    assert contents(events) == {**before, "by-hand.json": "{}"}
+    assert main(["events"]) == 0
+    assert capsys.readouterr().out == "events/ is up to date\n"
+
+
+def test_events_of_a_failing_or_missing_test_are_not_written(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "events", "no_such") == (
+        f"there is no {Path('tests/functions/test_no_such.py')}: a test of the function records its conversation"
+    )
+    fix(own / "functions/book_flight/app.py", "Booked: ", "No: ")
+    assert main(["events"]) == 1
+    assert "AssertionError" in capsys.readouterr().out
+
+
 def test_a_subscriber_is_notified_of_failed_workers(own: Path) -> None:
     for name in ("track_parcel", "find_parcel"):
         new(own, "task", name)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MOMENT = Moment(1_785_000_000.0, "JKJaXmPLvHcESHA=", "Root=1-6a63e840-0123456789abcdef01234567")
 CAPABILITIES: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+_written: dict[Path, set[str]] = {}  # names of the files of this session, by folder
 OUTDATED = "is out of date: pytest --update-events"
 
 
@@ -33,21 +34,32 @@ def check(
         function: the folder.
         sent: the event of every round.
         names: of the rounds; the first file is `1-<name>.json`.
-        update: write the files first.
+        update: write the files first, and remove those of rounds that no conversation of this session has.
     """
     if len(names) != len(sent):
         return [f"the conversation has {len(sent)} rounds, and {len(names)} names: {', '.join(names)}"]
-    complaints = []
-    for path, text in files(directory / function, sent, names):
-        if update:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+    complaints, rounds = [], files(directory / function, sent, names)
+    if update:
+        _write(directory / function, rounds)
+    for path, text in rounds:
         shown = f"{directory.name}/{function}/{path.name}"
         if not path.exists():
             complaints.append(f"{shown} is missing: pytest --update-events")
         elif path.read_text(encoding="utf-8") != text:
             complaints.append(f"{shown} {OUTDATED}")
     return complaints
+
+
+def _write(folder: Path, rounds: Sequence[tuple[Path, str]]) -> None:
+    """Write the rounds of a conversation; a function may have several, so those of this session stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = _written.setdefault(folder.resolve(), set())
+    for path, text in rounds:
+        path.write_text(text, encoding="utf-8")
+        written.add(path.name)
+    for path in folder.glob("[0-9]*-*.json"):
+        if path.name not in written:
+            path.unlink()
 
 
 def files(folder: Path, sent: Iterable[Mapping[str, Any]], names: Iterable[str]) -> list[tuple[Path, str]]:
