@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.calling.answering import Answers
     from mcp_functions.local.calling.server import Server
     from mcp_functions.local.calling.terminal import Terminal
+    from mcp_functions.protocol.wire_types import JSONValue
 
 ENDED = ("completed", "failed", "cancelled")
 METHODS = {"tools": "tools/call", "prompts": "prompts/get"}
@@ -138,15 +139,8 @@ def _read(target: str, words: Sequence[str], schema: Mapping[str, Any]) -> dict[
     properties: Mapping[str, Any] = schema.get("properties", {})
     arguments: dict[str, Any] = {}
     for word in words:
-        name, equals, text = word.partition("=")
         try:
-            if word.lstrip().startswith("{"):
-                arguments |= json.loads(word)
-            elif not equals:
-                wrong = "write arguments as key=value or as a JSON object"
-                raise ValueError(wrong)  # noqa: TRY301 - one place names the word
-            else:
-                arguments[name] = values.read(text, properties.get(name, {}))
+            arguments |= _argument(word, properties)
         except ValueError as error:
             wrong = f"{word!r} is no argument of {target}: {error}"
             raise Problem(wrong) from None
@@ -158,7 +152,17 @@ def _read(target: str, words: Sequence[str], schema: Mapping[str, Any]) -> dict[
     return arguments
 
 
-def _ask(target: str, name: str, schema: Mapping[str, Any], terminal: Terminal) -> Any:  # noqa: ANN401 - JSON
+def _argument(word: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    if word.lstrip().startswith("{"):
+        return dict(json.loads(word))
+    name, equals, text = word.partition("=")
+    if not equals:
+        wrong = "write arguments as key=value or as a JSON object"
+        raise ValueError(wrong)
+    return {name: values.read(text, properties.get(name, {}))}
+
+
+def _ask(target: str, name: str, schema: Mapping[str, Any], terminal: Terminal) -> JSONValue:
     field = schema.get("properties", {}).get(name, {})
     try:
         return terminal.value(name, field, schema, required=True)

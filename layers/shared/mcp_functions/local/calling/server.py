@@ -9,7 +9,7 @@ import sys
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypedDict, TypeVar
 
 import boto3
 from botocore.exceptions import BotoCoreError
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-class Access(NamedTuple):
+class Access(TypedDict):
     """What a URL may need: a token, or AWS credentials."""
 
-    token: str | None = None
-    region: str | None = None
-    profile: str | None = None
+    token: str | None
+    region: str | None
+    profile: str | None
 
 
 class Server:
@@ -151,10 +151,10 @@ def of_url(url: str, access: Access, noticed: Notice) -> Server:
     asked = server.Server(url.rstrip("/"), lambda _url, request: request)
     mode = _failing(lambda: server.find_mode(asked))
     try:
-        session = boto3.Session(profile_name=access.profile, region_name=access.region)
+        session = boto3.Session(profile_name=access["profile"], region_name=access["region"])
     except BotoCoreError as error:
         raise Problem(first_line(error)) from error
-    asked.authorize = server.authorization(mode, asked.url, access.token, session)
+    asked.authorize = server.authorization(mode, asked.url, access["token"], session)
     return Server(asked, None, noticed)
 
 

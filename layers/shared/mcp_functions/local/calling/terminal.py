@@ -13,6 +13,8 @@ from mcp_functions.local.calling import values
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.protocol.wire_types import JSONValue
+
 INSTEAD: dict[str, Literal["decline", "cancel"]] = {"/decline": "decline", "/cancel": "cancel"}
 NEEDED = "an answer is needed"
 
@@ -56,7 +58,7 @@ class Terminal:
             raise NotAnswered(INSTEAD[text])
         return text
 
-    def value(self, label: str, schema: Mapping[str, Any], root: Mapping[str, Any], *, required: bool) -> Any:  # noqa: ANN401 - JSON
+    def value(self, label: str, schema: Mapping[str, Any], root: Mapping[str, Any], *, required: bool) -> JSONValue:
         """Read a value until it fits its schema; None, if it is left out.
 
         Raises:

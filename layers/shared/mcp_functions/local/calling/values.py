@@ -11,12 +11,14 @@ from jsonschema.exceptions import best_match
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.protocol.wire_types import JSONValue
+
 WORDS = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
 HINTS = {"boolean": "yes | no", "array": "several, with commas"}
 MAX_TEXT = 200  # characters of a reason
 
 
-def read(text: str, schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
+def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
     """Read a value as the schema's type.
 
     Args:
@@ -83,7 +85,7 @@ def fault(value: object, schema: Mapping[str, Any], root: Mapping[str, Any]) -> 
     return f"{where}: {reason}" if where else reason
 
 
-def _choice(text: str, named: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
+def _choice(text: str, named: Mapping[str, Any]) -> JSONValue:
     for label, value in named.items():
         if text.lower() in {label.lower(), str(value).lower()}:
             return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -41,6 +41,16 @@ def _pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence
     return pairs
 
 
+class Chosen(server.Access):
+    """The other options."""
+
+    given: Mapping[str, str]
+    declined: Sequence[str]
+    cancelled: Sequence[str]
+    functions: Path
+    runtime: bool
+
+
 @click.command("call")
 @click.argument("target", metavar="NAME-OR-URI", shell_complete=_complete)
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE|JSON]...")
@@ -56,19 +66,7 @@ def _pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence
 @click.option("--profile", metavar="P", help="Default: as the AWS CLI decides.")
 @options.functions
 @options.runtime
-def command(  # noqa: PLR0913 - the options of the command
-    *,
-    target: str,
-    arguments: Sequence[str],
-    url: str | None,
-    given: Mapping[str, str],
-    declined: Sequence[str],
-    cancelled: Sequence[str],
-    as_json: bool,
-    functions: Path,
-    runtime: bool,
-    **access: Any,  # noqa: ANN401 - the fields of Access
-) -> int:
+def command(target: str, arguments: Sequence[str], url: str | None, *, as_json: bool, **chosen: Unpack[Chosen]) -> int:
     """Call a tool or a prompt, or read a resource, and answer its questions at the terminal.
 
     A form with several fields is answered with --answer KEY.FIELD=VALUE, or KEY={JSON}. Exit codes: 0, a result; 1, the
@@ -80,9 +78,10 @@ def command(  # noqa: PLR0913 - the options of the command
         if line := result.notice(message):
             terminal.say(line, dim=True)
 
-    with _server(url, server.Access(**access), functions, notice, runtime=runtime) as reached:
+    answers = Answers(terminal, chosen["given"], chosen["declined"], chosen["cancelled"])
+    with _server(url, chosen, notice) as reached:
         call = conversation.prepare(reached, target, arguments, terminal)
-        ended = conversation.hold(reached, call, Answers(terminal, given, declined, cancelled), terminal)
+        ended = conversation.hold(reached, call, answers, terminal)
     if as_json:
         click.echo(json.dumps(ended, ensure_ascii=False, indent=2))
     else:
@@ -91,17 +90,15 @@ def command(  # noqa: PLR0913 - the options of the command
 
 
 @contextlib.contextmanager
-def _server(
-    url: str | None, access: server.Access, functions: Path, notice: Notice, *, runtime: bool
-) -> Iterator[Server]:
+def _server(url: str | None, chosen: Chosen, notice: Notice) -> Iterator[Server]:
     if url:
-        yield server.of_url(url, access, notice)
+        yield server.of_url(url, chosen, notice)
         return
     log = logging.getLogger("mcp_functions")
     before = log.level
     log.setLevel(logging.ERROR)  # what went well is the result
     try:
-        with server.of_folder(functions, notice, runtime=runtime) as reached:
+        with server.of_folder(chosen["functions"], notice, runtime=chosen["runtime"]) as reached:
             yield reached
     finally:
         log.setLevel(before)

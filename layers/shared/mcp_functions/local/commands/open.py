@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -32,7 +32,7 @@ LOCAL_STAGE, AWS_STAGE = "local", "prod"
 STDIN = "-"
 
 
-class Opening(NamedTuple):
+class Opening(TypedDict):
     """The options: the key, and the request that was refused."""
 
     functions: Path
@@ -65,19 +65,18 @@ class Opening(NamedTuple):
 @click.option("--principal", nargs=3, metavar="ISS SUB CLIENT", help='Who sent it; CLIENT may be "".')
 @click.option("--nobody", is_flag=True, help="It came without a principal (AuthMode none).")
 @click.option("--answer-within", type=int, metavar="SECONDS", help="The function's answer_within.")
-def command(token: str, **given: Any) -> int:  # noqa: ANN401 - the fields of Opening
+def command(token: str, **chosen: Unpack[Opening]) -> int:
     """Explain why a server refuses a requestState: 0, there is no reason; 1, there is one.
 
     TOKEN is a requestState (ks1.…), or - to read it from stdin.
     """
-    chosen = Opening(**given)
     text, now = sys.stdin.read().strip() if token == STDIN else token, time.time()
     explained = explain.shown(text, now=now)
     if not explained.reasons:
         request = _request(chosen)
         try:
             with _keyring(chosen) as keyring:
-                explained = explain.explain(text, keyring, request, now=now, show_state=chosen.show_state)
+                explained = explain.explain(text, keyring, request, now=now, show_state=chosen["show_state"])
         except Problem:
             click.echo("".join(f"{line}\n" for line in explained.lines), nl=False)  # these lines need no key
             raise
@@ -86,13 +85,13 @@ def command(token: str, **given: Any) -> int:  # noqa: ANN401 - the fields of Op
 
 
 def _request(chosen: Opening) -> Request:
-    principal = Principal(*chosen.principal) if chosen.principal else None
+    principal = Principal(*chosen["principal"]) if chosen["principal"] else None
     return Request(
-        method=chosen.method or UNKNOWN,
-        target=UNKNOWN if chosen.target is None else chosen.target,
-        arguments=UNKNOWN if chosen.arguments is None else _json(chosen.arguments),
-        principal=principal if principal or chosen.nobody else UNKNOWN,
-        answer_within=chosen.answer_within,
+        method=chosen["method"] or UNKNOWN,
+        target=UNKNOWN if chosen["target"] is None else chosen["target"],
+        arguments=UNKNOWN if chosen["arguments"] is None else _json(chosen["arguments"]),
+        principal=principal if principal or chosen["nobody"] else UNKNOWN,
+        answer_within=chosen["answer_within"],
     )
 
 
@@ -105,15 +104,15 @@ def _json(text: str) -> object:
 
 
 def _keyring(chosen: Opening) -> AbstractContextManager[KeySource]:
-    stage = chosen.stage or (AWS_STAGE if chosen.key else LOCAL_STAGE)
-    if chosen.key:
-        if not chosen.service:
+    stage = chosen["stage"] or (AWS_STAGE if chosen["key"] else LOCAL_STAGE)
+    if chosen["key"]:
+        if not chosen["service"]:
             missing = "--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience"
             raise Problem(missing)
-        arns = [arn.strip() for listed in chosen.key for arn in listed.split(",")]
-        return nullcontext(key_source.aws_keys(arns, Scope(chosen.service, stage, chosen.generation)))
-    named = chosen.service or (f"{environment.STACK}/{chosen.function}" if chosen.function else None)
-    scopes = [Scope(service, stage, chosen.generation) for service in _services(chosen.functions, named)]
+        arns = [arn.strip() for listed in chosen["key"] for arn in listed.split(",")]
+        return nullcontext(key_source.aws_keys(arns, Scope(chosen["service"], stage, chosen["generation"])))
+    named = chosen["service"] or (f"{environment.STACK}/{chosen['function']}" if chosen["function"] else None)
+    scopes = [Scope(service, stage, chosen["generation"]) for service in _services(chosen["functions"], named)]
     return key_source.local_key(STATE_DIR, scopes, scopes[0] if named else None)
 
 

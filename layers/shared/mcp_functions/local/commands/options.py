@@ -74,5 +74,5 @@ def read(name: str) -> str:
         raise click.ClickException(unreadable) from error
 
 
-def _set_debug(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
-    context.ensure_object(Reporting).debug |= value
+def _set_debug(context: click.Context, _parameter: click.Parameter, value: object) -> None:
+    context.ensure_object(Reporting).debug |= bool(value)
