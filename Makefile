@@ -25,11 +25,11 @@ help: ## what there is
 
 .PHONY: demo
 demo: .venv/.demo ## a client holds a conversation of three rounds with a function; PAUSE=1: over three days; TASK=1: a task
-	@.venv/bin/python -m mcp_functions.local demo$(if $(PAUSE), --pause)$(if $(TASK), --task)$(if $(RUNTIME), --runtime)
+	@.venv/bin/python -m mcp_functions demo$(if $(PAUSE), --pause)$(if $(TASK), --task)$(if $(RUNTIME), --runtime)
 
 .PHONY: serve
 serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001; RUNTIME=1: as processes of the Lambda runtime
-	@.venv/bin/python -m mcp_functions.local serve$(if $(PORT), --port $(PORT))$(if $(RUNTIME), --runtime)
+	@.venv/bin/python -m mcp_functions serve$(if $(PORT), --port $(PORT))$(if $(RUNTIME), --runtime)
 
 # What `make test` leaves to `make test-all`: the suites that take minutes, and those that need more than .venv.
 LONG = $(addprefix tests/,benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
@@ -106,8 +106,8 @@ profile: .venv/.dev ## where a cold start or a warm call spends its time: CASE=c
 
 .PHONY: catalog
 catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function changed
-	@.venv/bin/python -m mcp_functions.local catalog
-	@.venv/bin/python -m mcp_functions.local catalog --functions tests/conformance/functions
+	@.venv/bin/python -m mcp_functions catalog
+	@.venv/bin/python -m mcp_functions catalog --functions tests/conformance/functions
 
 .PHONY: build
 build: .venv-sam/.sam ## the zips and layers that `sam deploy` sends

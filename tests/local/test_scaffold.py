@@ -32,7 +32,6 @@ FILES = """\
 .gitignore
 Makefile
 README.md
-demo.py
 events/book_flight/1-call.json
 events/book_flight/2-seat.json
 functions/book_flight/app.py
@@ -162,6 +161,17 @@ def test_a_folder_that_is_there_is_welcome_as_long_as_nothing_is_overwritten(
     assert contents(tmp_path) == {"LICENSE": "mine", "template.yaml": "mine too"}
 
 
+def test_without_a_name_the_project_is_written_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{tmp_path.name} is a project of ")
+    assert "  cd " not in said
+    assert sorted(contents(tmp_path)) == FILES.split()
+
+
 def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "Makefile").symlink_to(tmp_path / "elsewhere")
     assert "Makefile is there already" in refused(capsys, "init", str(tmp_path))
@@ -264,10 +274,10 @@ def test_make_explains_missing_arguments_and_passes_arguments_on(own: Path) -> N
     for missing in ([], ["KIND=tool"], ["NAME=track_parcel"]):
         ran = made(own, "new", *missing)
         assert (ran.returncode, "make new KIND=tool NAME=track_parcel" in ran.stderr) == (2, True)
-    assert made(own, "new", "KIND=task", "NAME=x").stdout.rstrip().endswith("local new task x")
+    assert made(own, "new", "KIND=task", "NAME=x").stdout.rstrip().endswith("mcp_functions new task x")
     for makefile in (own, ROOT):
-        assert made(makefile, "serve", "PORT=8001").stdout.rstrip().endswith("local serve --port 8001")
-        assert made(makefile, "serve").stdout.rstrip().endswith("local serve")
+        assert made(makefile, "serve", "PORT=8001").stdout.rstrip().endswith("mcp_functions serve --port 8001")
+        assert made(makefile, "serve").stdout.rstrip().endswith("mcp_functions serve")
 
 
 def made(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from mcp_functions.local import catalog
 from mcp_functions.local.problems import Problem, first_line
 from mcp_functions.local.scaffold import blocks, files, samples, spelling, toolkit
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FIRST = "book_flight"
 WHEELS = "layers/dependencies/wheels"
 
 WRITTEN = """\
 {directory} is a project of {count} files, which pins mcp-functions {version}.
-
-  cd {directory}
+{enter}
   make test     the function's test, and whether everything agrees
-  make demo     the official client calls the tool and asks you its question
+  make demo     calls the tool, and asks you its question
   make serve    for any MCP client
   make build    what `make deploy` sends; README.md says the rest"""
 
@@ -48,7 +44,9 @@ def init(directory: Path) -> str:
     texts = {**files.tree("project", values), **sample.files}
     files.write(directory, texts)
     catalog.write(directory / "functions", catalog.generate(directory / "functions"))
-    text = WRITTEN.format(directory=directory, count=len(texts) + 1, version=package.version)
+    enter = "" if directory.resolve() == Path.cwd() else f"\n  cd {directory}"
+    shown = directory.resolve().name if not enter else directory
+    text = WRITTEN.format(directory=shown, enter=enter, count=len(texts) + 1, version=package.version)
     return text + _copy_toolkit(directory / WHEELS, toolkit.origin(package))
 
 
