@@ -37,6 +37,7 @@ COMMANDS = (
     "next",
     "open",
     "serve",
+    "set",
     "verify",
 )
 

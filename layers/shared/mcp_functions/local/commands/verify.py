@@ -9,6 +9,7 @@ import click
 from mcp_functions.attack.cli import json_object, named_calls
 from mcp_functions.local import verification
 from mcp_functions.local.commands import options
+from mcp_functions.settings import AUTH_MODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--arguments", multiple=True, metavar="JSON", help="Of each --tool, in their order.")
 @click.option("--answers", default="{}", metavar="JSON", help='By key: a form\'s content, "decline" or "cancel".')
 @click.option("--token", envvar="MCP_FUNCTIONS_TOKEN", metavar="TOKEN", help="Default: MCP_FUNCTIONS_TOKEN.")
-@click.option("--auth", type=click.Choice(["iam", "jwt", "none"]), help="The mode that is meant.")
+@click.option("--auth", type=click.Choice(list(AUTH_MODES)), help="The mode that is meant.")
 @click.option("--origin", "origins", multiple=True, metavar="URL", help="Whose pages may call. May be repeated.")
 @click.option("--region", metavar="R", help="Default: as the AWS CLI decides.")
 @click.option("--profile", metavar="P", help="Default: as the AWS CLI decides.")

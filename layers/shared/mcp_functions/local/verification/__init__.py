@@ -47,7 +47,7 @@ class Options:
     named: Sequence[tuple[str, Mapping[str, Any]]] = ()  # tools that may be called, with their arguments
     # by a question's key: the content of its form, "decline" or "cancel"
     answers: Mapping[str, Any] = field(default_factory=dict)
-    token: str | None = None  # an access token, in mode jwt
+    token: str | None = None  # an access token, in the modes jwt and oauth
     auth: str | None = None  # the mode that is meant
     origins: Sequence[str] = ()  # whose pages may call
     region: str | None = None  # of AWS; None: as the AWS CLI decides
