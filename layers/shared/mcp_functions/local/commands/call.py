@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack
 
 import click
@@ -14,6 +15,7 @@ from mcp_functions.local.calling import conversation, result, server
 from mcp_functions.local.calling.answering import Answers
 from mcp_functions.local.calling.terminal import Terminal
 from mcp_functions.local.commands import options
+from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -94,6 +96,9 @@ def _server(url: str | None, chosen: Chosen, notice: Notice) -> Iterator[Server]
     if url:
         yield server.of_url(url, chosen, notice)
         return
+    if find_spec("moto") is None:
+        missing = "moto is not installed, which the functions here need: pip install 'mcp-functions[local]', or --url"
+        raise Problem(missing)
     log = logging.getLogger("mcp_functions")
     before = log.level
     log.setLevel(logging.ERROR)  # what went well is the result
