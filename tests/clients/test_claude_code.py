@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 SITE, PATH = "claude.ai", "/oauth/claude-code-client-metadata"
 REDIRECTS = ["http://localhost/callback", "http://127.0.0.1/callback"]
-NO_DOCUMENTS = "import os\nos.environ['MCP_OAUTH_CLIENT_DOCUMENTS'] = 'off'\n"
+HANDLER = "def handler(event, context):\n"
+# The handler runs in another process; this process imports the module too, for the catalog.
+NO_DOCUMENTS = f"import os\n{HANDLER}    os.environ['MCP_OAUTH_CLIENT_DOCUMENTS'] = 'off'\n"
 PROGRAM = node.MODULES / "@anthropic-ai" / "claude-code" / "cli-wrapper.cjs"
 ROWS, COLUMNS = 50, 4000  # of the terminal, so that no link is broken into lines
 CHUNK = 1 << 16
@@ -69,7 +71,7 @@ class ClaudeCode:
 
     @contextmanager
     def _terminal(self, *words: str) -> Iterator[int]:
-        """Run a command in a terminal of its own, as the program demands."""
+        """Run a command in a new terminal, because the program refuses to sign in without one."""
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (ROWS, COLUMNS))
         ends = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
@@ -89,7 +91,7 @@ def _read(terminal: int) -> str:
     """Return what a program has just written; "" after its end."""
     try:
         return os.read(terminal, CHUNK).decode(errors="replace")
-    except OSError:  # as Linux says that nobody has the other end
+    except OSError:  # Linux raises this when the program has closed its end
         return ""
 
 
@@ -104,7 +106,7 @@ def serving(folder: Path, how: str) -> Iterator[Harness]:
             "redirect_uris": REDIRECTS,
         }
         front = FRONT.format(port=site.port, authority=site.authority, public=https_site.PUBLIC)
-        own = {"oauth": front if how == DOCUMENT else NO_DOCUMENTS + front}
+        own = {"oauth": front if how == DOCUMENT else front.replace(HANDLER, NO_DOCUMENTS)}
         functions = folder / "shop" / "functions"
         for name, app in {**FUNCTIONS, **own}.items():
             (functions / name).mkdir(parents=True)

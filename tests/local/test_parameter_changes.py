@@ -39,6 +39,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(ROOT / "samconfig.toml", tmp_path)
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     parameters = text[text.index("\nParameters:") : text.index("\nRules:")]
+    parameters += "\n  Sentence: {Type: String}\n"
     (tmp_path / "template.yaml").write_text(f"Resources: {{}}{parameters}", encoding="utf-8")
     for folder in ("add", "mcp", "ticket"):
         (tmp_path / "functions" / folder).mkdir(parents=True)
@@ -63,9 +64,33 @@ def test_a_generation_is_raised_and_everything_else_stays(project: Path, capsys:
         (lines[26], lines[26].replace("Generation=1", "Generation=2"))
     ]
     assert capsys.readouterr().out.splitlines() == [
-        "samconfig.toml has Generation=2 for prod",
+        "samconfig.toml has Generation=2 for prod, instead of 1",
         "Deploy it: sam build --config-env prod && sam deploy --config-env prod",
     ]
+
+
+def test_a_value_of_several_words_and_an_array_in_another_parameter_are_kept(project: Path) -> None:
+    text = project.read_text(encoding="utf-8")
+    project.write_text(text.replace('"Stage=prod"', '\'Clients=["a", "b"]\''), encoding="utf-8")
+    assert command.run(["set", "prod", "Sentence=two words"]) == 0
+    assert overrides(project) == ['Sentence="two words"', *BEFORE[:2], 'Clients=["a", "b"]', "Generation=1"]
+
+
+def test_a_list_that_cannot_be_changed_safely_is_left_as_it_is(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "[prod.global.parameters]\nparameter_overrides = [\n  # it's odd ]\n  'A=1',\n]\n"
+    project.write_text(text, encoding="utf-8")
+    assert command.run(["set", "prod", "Generation=2"]) == 2
+    assert project.read_text(encoding="utf-8") == text
+    assert "by hand" in capsys.readouterr().err
+
+
+def test_a_stop_that_replaces_another_says_so(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [command.run(["set", "prod", f"StoppedFunctions={folder}"]) for folder in ("add", "ticket")] == [0, 0]
+    assert "StoppedFunctions=ticket" in overrides(project)
+    said = "samconfig.toml has StoppedFunctions=ticket for prod, instead of add"
+    assert capsys.readouterr().out.splitlines()[2] == said
 
 
 def test_a_stop_is_written_and_ended(project: Path) -> None:
@@ -116,7 +141,7 @@ def test_an_environment_that_is_written_in_another_way_is_left_as_it_is(
         (["prod", "StoppedCallers=alice"], "StoppedCallers must match "),
         (["prod", "RequestsPerSecond=few"], "RequestsPerSecond must be a number"),
         (["prod", "LogCallers=yes"], "LogCallers must be one of on, off"),
-        (["prod", 'ServerVersion=1"'], "ServerVersion must have no quotes and no spaces"),
+        (["prod", 'ServerVersion=1"'], "ServerVersion must have no quotes"),
         (["default", "Generation=1"], "Generation is 7: with 1, earlier states would be valid again"),
     ],
 )

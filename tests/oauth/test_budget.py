@@ -1,4 +1,4 @@
-"""What a sign-in may cost, in counts: modules, calls of KMS, requests to the provider."""
+"""The cost of a sign-in, in counts: modules, calls of KMS, requests to the provider."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
-from tests.oauth.world import HOST_REDIRECT, URL, Browser, World
+from tests.oauth.world import HOST_REDIRECT, URL, Browser, World, claims
 
 
 def began(world: World, browser: Browser) -> str:
@@ -91,3 +91,25 @@ def test_a_host_gets_a_code_that_does_not_show_the_providers(world: World) -> No
     url = began(world, browser)
     provided = dict(parse_qsl(urlsplit(url).query))["code"]
     assert provided not in browser.get(url).location
+
+
+def test_a_code_of_one_sign_in_is_of_no_use_in_another_of_the_same_browser(world: World) -> None:
+    browser, client = world.browser(), world.register()["client_id"]
+    first, second = (browser.allow(browser.get(world.authorize_url(client))) for _ in range(2))
+    anns = browser.sign_in_at_provider(first.location, "ann")
+    bens = browser.sign_in_at_provider(second.location, "ben")
+    ben_code = dict(parse_qsl(urlsplit(bens).query))["code"]
+    mixed = browser.get(changed(anns, code=ben_code)).parameters["code"]
+    assert world.redeem(client, mixed).json["error"] == "invalid_grant"
+    own = world.redeem(client, browser.get(anns).parameters["code"])
+    assert claims(own.json["access_token"])["sub"] == "ann"
+
+
+def test_two_sign_ins_in_two_tabs_of_one_browser_do_not_disturb_each_other(world: World) -> None:
+    browser, clients = world.browser(), [world.register()["client_id"] for _ in range(2)]
+    pages = [browser.get(world.authorize_url(client)) for client in clients]
+    links = [browser.allow(page).location for page in pages]
+    backs = [browser.sign_in_at_provider(link, person) for link, person in zip(links, ("ann", "ben"), strict=True)]
+    codes = [browser.get(back).parameters["code"] for back in reversed(backs)]
+    tokens = [world.redeem(*pair).json["access_token"] for pair in zip(reversed(clients), codes, strict=True)]
+    assert [claims(token)["sub"] for token in tokens] == ["ben", "ann"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
 from tests.oauth import world as worlds
 from tests.oauth.world import RESOURCE, SCOPES, URL, World
+from tests.support import filters
 
 WELL_KNOWN = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
@@ -117,6 +120,7 @@ def test_a_crash_tells_nothing(world: World, caplog: pytest.LogCaptureFixture) -
     answer = world.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]})
     assert (answer.status, answer.json["error"]) == (500, "server_error")
     assert "planted" not in answer.body + caplog.text
+    assert filters.counted([vars(caplog.records[-1])])["Crashed"] == 1, "without a dimension, nothing would be counted"
 
 
 def test_a_front_without_its_settings_answers_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -158,3 +162,34 @@ def test_a_front_that_the_operator_stopped_asks_hosts_and_browsers_to_come_back(
     assert stopped[0].json["error"] == "temporarily_unavailable"
     with worlds.applied({"MCP_STOPPED_FUNCTIONS": "add"}):
         assert world.send("GET", WELL_KNOWN[0]).status == 200
+
+
+PLANTED = "planted-unspeakable"
+NAMES = (
+    "client_id", "redirect_uri", "state", "code", "code_verifier", "code_challenge", "scope", "resource", "prompt",
+    "request", "decision", "iss", "error", "error_description", "refresh_token", "token", "client_secret",
+    "client_assertion", "client_name", "jwks_uri", PLANTED,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/authorize", "/callback", "/token", "/revoke", "/register"])
+def test_nothing_that_a_stranger_sends_reaches_a_log_or_comes_back(
+    world: World, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    secret = {name: f"{PLANTED}-{name}" for name in NAMES}
+    valid = {"client_id": world.register()["client_id"], "resource": RESOURCE}
+    known = {**secret, **valid, "client_assertion": "", "client_secret": ""}
+    headers = dict.fromkeys(("origin", "referer", "user-agent", "x-forwarded-for", "traceparent"), PLANTED)
+    for form in (secret, known, dict.fromkeys(NAMES, f"ks1.{PLANTED}"), dict.fromkeys(NAMES, f"https://{PLANTED}/x")):
+        for authorization in ("", f"Bearer {PLANTED}", f"Basic {PLANTED}"):
+            for grant in ("authorization_code", "refresh_token"):
+                sent = {**headers, "authorization": authorization} if authorization else headers
+                query = f"{path}?{urlencode(form)}"
+                answers = [
+                    world.send("GET", query, headers=sent, cookies=dict.fromkeys(("__Host-mcp-browser", "x"), PLANTED)),
+                    world.send("POST", path, form={**form, "grant_type": grant}, headers=sent),
+                    world.send("POST", path, body=form, headers=sent),
+                ]
+                assert PLANTED not in "".join(f"{answer.headers} {answer.body} {answer.cookies}" for answer in answers)
+    assert PLANTED not in caplog.text

@@ -59,7 +59,7 @@ def revoked_tokens(world: World, _attacker: Browser, client: str) -> int:
 def remembered_consents(world: World, attacker: Browser, client: str) -> int:
     attacker.jar["__Host-mcp-consents"] = forged(world)
     page = attacker.get(world.authorize_url(client))
-    assert page.status != 200 or page.request  # nobody has consented, so the page asks
+    assert page.status != 200 or page.request  # no consent was given, so the page asks
     return page.status
 
 

@@ -43,7 +43,7 @@ class Changed:
 def provider_with(
     change: Callable[[str, dict[str, Any], Issuer], None], **changes: str
 ) -> AbstractContextManager[World]:
-    """Run a world with such a provider. `change` gets the path, the answer, and the provider itself."""
+    """Run a world whose provider is a `Changed`. `change` gets the path, the answer, and the provider."""
     made: list[Issuer] = []
 
     def make(url: str, clock: Clock) -> Changed:

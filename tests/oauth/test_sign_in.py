@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.oauth import world as worlds
 from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, claims
 
@@ -68,3 +70,29 @@ def test_one_person_on_two_hosts_is_one_subject(world: World) -> None:
     subjects = {(claims(each["access_token"])["iss"], claims(each["access_token"])["sub"]) for each in (first, second)}
     assert len(subjects) == 1
     assert world.refresh(hosts[0], second["refresh_token"]).json["error"] == "invalid_grant"
+
+
+def test_another_generation_of_the_deployment_ends_every_sealed_value(world: World) -> None:
+    browser, client = world.browser(), world.register()["client_id"]
+    page, token = browser.get(world.authorize_url(client)), world.tokens(client)["refresh_token"]
+    back = browser.sign_in_at_provider(browser.allow(page).location)
+    code = world.code(client).parameters["code"]
+    with worlds.applied({"MCP_GENERATION": "2"}):
+        assert browser.get(world.authorize_url(client)).status == 400
+        assert (browser.allow(page).status, browser.get(back).status) == (400, 400)
+        assert {world.redeem(client, code).status, world.refresh(client, token).status} == {401}
+        fresh = world.register()["client_id"]
+        assert {world.redeem(fresh, code).status, world.refresh(fresh, token).status} == {400}
+        assert world.tokens(fresh)["access_token"]
+
+
+@pytest.mark.parametrize("seconds", [-30, 30])
+def test_containers_whose_clocks_differ_by_half_a_minute_finish_a_sign_in(world: World, seconds: int) -> None:
+    browser, client = world.browser(), world.register()["client_id"]
+    page = browser.get(world.authorize_url(client))
+    world.clock.advance(seconds)
+    allowed = browser.allow(page)
+    world.clock.advance(-seconds)
+    code = browser.get(browser.sign_in_at_provider(allowed.location)).parameters["code"]
+    world.clock.advance(seconds)
+    assert world.redeem(client, code).status == 200

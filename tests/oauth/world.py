@@ -135,7 +135,7 @@ class World:
     warm: Callable[[Any, Any], Any] | None = None
 
     def front(self) -> Callable[[Any, Any], Any]:
-        """Start a new process with an empty memory; or return the one that stays warm."""
+        """Start a new process with an empty memory; or return the warm one."""
         if self.warm:
             return self.warm
         return serve_oauth(wrapping=self.wrapping, network=self.network, now=self.clock)

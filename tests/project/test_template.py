@@ -42,6 +42,7 @@ FOR_DEVELOPERS = {"click", "PyYAML"}  # of the command, which no layer has
 FOR_AUTHORS = {"aws-lambda-powertools"}  # the layer ships it, and nothing of the package imports it
 MAX_LINES = 40
 LONGEST_LINE = 100  # of template.yaml
+FUNCTION_LINES = 15
 LONGEST_WINDOW = 30  # days, in which a deletion can be taken back
 
 
@@ -400,6 +401,18 @@ def test_the_template_is_plain() -> None:
     events = list(yaml.parse(text))
     assert [event for event in events if getattr(event, "anchor", None)] == [], "no anchors and no aliases"
     assert [event for event in events if isinstance(event, yaml.MappingStartEvent) and event.flow_style] == []
+
+
+LONGER = {"Mcp": "it has two routes", "PayInvoice": "it reads a secret", "AuditYearWorker": "it reports its death"}
+
+
+def test_a_function_takes_at_most_fifteen_lines(project: Project) -> None:
+    text = (ROOT / "template.yaml").read_text(encoding="utf-8")
+    blocks = re.findall(r"^  (\w+):.*\n((?:    .*\n)+)", text, re.MULTILINE)
+    functions = project.of_type("AWS::Serverless::Function")
+    lines = {name: 1 + block.count("\n") for name, block in blocks if name in functions}
+    assert lines.keys() == functions.keys()
+    assert {name for name, count in lines.items() if count > FUNCTION_LINES} == LONGER.keys()
 
 
 def test_every_parameter_is_in_a_group_of_the_console(project: Project) -> None:

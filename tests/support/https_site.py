@@ -1,4 +1,4 @@
-"""An https site with a certificate of its own, as clients have one for their metadata document."""
+"""An HTTPS site with its own certificate, as clients have one for their metadata document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLIENT = f"https://{HOST}{PATH}"
 
 
 class Site:
-    """An https site with a certificate of its own. The network of a test leads every public address to it."""
+    """An HTTPS site with its own certificate. The network of a test leads every public address to it."""
 
     def __init__(self, authority: str) -> None:
         self.documents: dict[str, Any] = {}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]  # the roles, and SAM's transform
 POLL = {"Delay": 5, "MaxAttempts": 360}  # seconds, and half an hour of them
-UNSAFE = re.compile(r"[\"'\\\s]")
+UNSAFE = re.compile(r"[\"'\\\n]")
 
 
 def change(directory: Path, environment: str, words: Sequence[str], *, now: bool = False) -> Iterator[str]:
@@ -33,25 +33,27 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
 
     Raises:
         Problem: a name or a value is wrong, a file is not as expected, or AWS refuses the change.
-
     """
     path = directory / samconfig.FILE
     text = samconfig.read(path)
-    changes = _changes(directory, words, _present(text, environment))
+    present = _present(text, environment)
+    changes = _changes(directory, words, present)
     path.write_text(samconfig.with_parameters(text, environment, changes), encoding="utf-8", newline="\n")
-    yield f"{path} has {' '.join(f'{name}={value}' for name, value in changes.items())} for {environment}"
+    for name, value in changes.items():
+        before = f", instead of {present[name]}" if present.get(name) else ""
+        yield f"{path} has {name}={value} for {environment}{before}"
     if not now:
         option = f"--config-env {environment}"
         yield f"Deploy it: sam build {option} && sam deploy {option}"
         return
-    name = str(samconfig.setting(text, environment, "stack_name"))
-    yield f"CloudFormation changes the stack {name}"
+    stack = str(samconfig.setting(text, environment, "stack_name"))
+    yield f"CloudFormation changes the stack {stack}"
     profile, region = (samconfig.setting(text, environment, key) for key in ("profile", "region"))
     try:
         session: Any = boto3.Session(profile_name=profile, region_name=region)  # its clients have no types
-        _update(session.client("cloudformation"), name, changes)
+        _update(session.client("cloudformation"), stack, changes)
     except (BotoCoreError, ClientError) as error:
-        failed = f"the stack {name} is not changed, and the next deployment will change it: {first_line(error)}"
+        failed = f"the stack {stack} is not changed, and the next deployment will change it: {first_line(error)}"
         raise Problem(failed) from error
     yield "Done"
 
@@ -103,7 +105,7 @@ def _problem(known: Mapping[str, Any], name: str, value: str) -> str:
         return f"{name} must match {rules['AllowedPattern']}"
     if rules["Type"] == "Number" and not re.fullmatch(r"\d+(\.\d+)?", value):
         return f"{name} must be a number"
-    return f"{name} must have no quotes and no spaces" if UNSAFE.search(value) else ""
+    return f"{name} must have no quotes" if UNSAFE.search(value) else ""
 
 
 def _dangers(directory: Path, changes: Parameters, present: Parameters) -> Iterator[str]:

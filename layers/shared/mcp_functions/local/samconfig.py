@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 FILE = "samconfig.toml"
 KEY = "parameter_overrides"
-OVERRIDES = re.compile(rf"""^({KEY} *= *)(\[[^]]*]|"(?:\\.|[^"\\\n])*"|'[^'\n]*')""", re.MULTILINE)
+TEXT = r""""(?:\\.|[^"\\\n])*"|'[^'\n]*'"""
+OVERRIDES = re.compile(rf"""^({KEY} *= *)(\[(?:{TEXT}|[^]"'])*]|{TEXT})""", re.MULTILINE)
 BY_HAND = f"{FILE} is not as init wrote it: write {{changes}} by hand, in {KEY} of {{environment}}"
 
 
@@ -26,7 +27,6 @@ def read(path: Path) -> str:
 
     Raises:
         Problem: it is missing, or is not TOML.
-
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -48,7 +48,6 @@ def parameters(text: str, environment: str) -> dict[str, Parameters]:
 
     Raises:
         Problem: the environment has none.
-
     """
     found = {command: _pairs(table[KEY]) for command, table in _tables(text, environment).items() if KEY in table}
     if not found:
@@ -62,12 +61,15 @@ def with_parameters(text: str, environment: str, changes: Mapping[str, str]) -> 
 
     Raises:
         Problem: the environment has no parameters, or is written in another way.
-
     """
     table = re.compile(rf"^\[{re.escape(environment)}\.\w+\.parameters\](?:\n(?!\[).*)*", re.MULTILINE)
     written = table.sub(lambda found: OVERRIDES.sub(lambda one: one[1] + _overrides(one[2], changes), found[0]), text)
     expected = {command: {**before, **changes} for command, before in parameters(text, environment).items()}
-    if parameters(written, environment) != expected:
+    try:
+        found = parameters(written, environment)
+    except ValueError:
+        found = {}
+    if found != expected:
         items = " ".join(_item(name, value) for name, value in changes.items())
         raise Problem(BY_HAND.format(changes=items, environment=environment))
     return written

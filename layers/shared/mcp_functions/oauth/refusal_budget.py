@@ -22,7 +22,7 @@ class RefusalBudget:
     """The budgets of all payers. A request that the provider accepts costs nothing."""
 
     def __init__(self, now: Callable[[], float]) -> None:
-        """Begin with every budget full.
+        """Start with full budgets.
 
         Args:
             now: the clock, unix seconds.

@@ -72,6 +72,7 @@ class Notes:
         """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
         broken = isinstance(error, DeveloperError)
         self.outcome, self.raised, self.place = CRASHED, error, frames(error, of_author=broken)
+        self.handler = self.handler or UNKNOWN  # a metric with this dimension counts no line without it
         self.reason = error.rule if isinstance(error, DeveloperError) else type(error).__name__
 
 

@@ -37,7 +37,6 @@ def check_resource(server: Server, url: str, resource: str) -> Document:
 
     Raises:
         Failed: it is closed, or clients cannot use it.
-
     """
     path, document = urlsplit(url).path, _read(server, url)
     if document.get("resource") != resource:
@@ -58,7 +57,6 @@ def check_front(server: Server, document: Document) -> list[str]:
 
     Raises:
         Failed: one is closed, or clients cannot use it.
-
     """
     front = str(document["authorization_servers"][0])
     for path in (AUTHORIZATION_SERVER, OPENID):
