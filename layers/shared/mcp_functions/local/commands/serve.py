@@ -6,27 +6,31 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import click
 
-from mcp_functions.local import cli
+from mcp_functions.local import serve
 from mcp_functions.local.commands import options
+from mcp_functions.local.stopping import until_stopped
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+PORT = 8000
+
 
 class Words(TypedDict):
-    """The options."""
+    """The options that `serve` takes as they are."""
 
     functions: Path
     port: int
-    runtime: bool
     auth: Literal["none", "jwt", "oauth"]
-    no_reuse: bool
+    runtime: bool
+    log: Literal["text", "json"]
+    show_answers: bool
 
 
 @click.command("serve")
 @options.functions
 @options.runtime
-@click.option("--port", type=int, default=cli.DEFAULT_PORT, metavar="N", help=f"Default: {cli.DEFAULT_PORT}; 0: any.")
+@click.option("--port", type=int, default=PORT, metavar="N", help=f"Default: {PORT}; 0: any.")
 @click.option(
     "--auth",
     type=click.Choice(["none", "jwt", "oauth"]),
@@ -34,6 +38,10 @@ class Words(TypedDict):
     help="jwt: require an access token, and run an issuer. oauth: with the sign-in front before it. Default: none.",
 )
 @click.option("--no-reuse", is_flag=True, help="With --runtime, a process for every invocation.")
-def command(**given: Unpack[Words]) -> int:
+@click.option("--show-answers", is_flag=True, help="A round's line has the user's answers.")
+@click.option("--log", type=click.Choice(["text", "json"]), default="text", help="json: lines as on Lambda.")
+def command(*, no_reuse: bool, **words: Unpack[Words]) -> None:
     """Serve every function until Ctrl-C."""
-    return cli.serve(cli.Serving(debug=options.is_debug(), **given))
+    given = serve.Options(reuse=not no_reuse, debug=options.is_debug(), **words)
+    with until_stopped() as stopped:
+        serve.run(given, stopped)
