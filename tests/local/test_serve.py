@@ -305,8 +305,8 @@ def test_each_round_is_a_line_without_answers_among_the_output_of_its_function(
 
 def test_answers_are_shown_on_request(serve: Callable[..., Serving]) -> None:
     serving = serve("--show-answers")
-    serving.call(serving.call()["requestState"], date="Monday")
-    assert 'date answered {"action": "accept", "content": {"date": "Monday"}}' in serving.wait_for("round 2 · ")
+    serving.call(serving.call()["requestState"], date="Monday\x9b31m")
+    assert 'date answered {"action": "accept", "content": {"date": "Monday?31m"}}' in serving.wait_for("round 2 · ")
 
 
 def test_the_number_of_the_round_survives_a_restart(serve: Callable[..., Serving]) -> None:

@@ -5,20 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import environment, own_tables
 from mcp_functions.local.api_gateway.api import MAX_BODY, Api
 from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
-from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
-from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
 from mcp_functions.local.issuer import MAX_REQUEST as MAX_FORM
 from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas, Outcome, own_variables
@@ -28,6 +23,7 @@ from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import Runtime, configuration
+from mcp_functions.local.services import Services
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -186,7 +182,7 @@ class Harness:
             raise Problem(missing)
         api = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
-        services = _Services(starting, self.state_dir, own_tables.of_project(self.directory))
+        services = Services(starting, self.state_dir, own_tables.of_project(self.directory))
         self.key_arn = services.key_arn
         self.url = f"{api.url}/{FRONT_DOOR}"
         name = self.directory.resolve().parent.name or "mcp-functions"
@@ -254,46 +250,3 @@ def _observed(run: Run, ended: Callable[[str, bytes, Outcome], None]) -> Run:
         return outcome
 
     return observed
-
-
-def stored_tables(starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
-    """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and with the author's tables."""
-    file = starting.enter_context(TableFile(state_dir, now=time.time()))
-    make = partial(dynamodb.Moto, dynamodb.table(environment.TABLE), *own)
-    return dynamodb.DynamoDbApi(partial(StoredTable, file, environment.TABLE, make))
-
-
-class _Services:
-    """KMS, DynamoDB, and S3 if the shell's MCP_BLOBS names a bucket."""
-
-    def __init__(self, starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> None:
-        self._kms = starting.enter_context(Loopback(max_body=kms.MAX_REQUEST))
-        kms_api = kms.KmsApi(keyfile.load(state_dir))
-        self._kms.start(kms_api.answer)
-        self.key_arn = kms_api.arn
-        tables = stored_tables(starting, state_dir, own)
-        self._dynamodb = starting.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
-        self._dynamodb.start(tables.answer)
-        self._warm = [kms_api.warm, tables.warm]
-        self._s3: Loopback | None = None
-        bucket = os.environ.get("MCP_BLOBS")
-        if bucket:
-            objects = s3.S3Api(bucket, partial(s3.Moto, bucket))
-            self._s3 = starting.enter_context(Loopback(max_body=s3.MAX_OBJECT))
-            self._s3.start(objects.answer)
-            self._warm.append(objects.warm)
-        self.warming = Thread(target=self._import_moto, daemon=True)
-
-    def endpoints(self, invoke: str) -> Variables:
-        s3_url = self._s3.url if self._s3 else None
-        return environment.endpoints(kms=self._kms.url, invoke=invoke, dynamodb=self._dynamodb.url, s3=s3_url)
-
-    def warm(self, starting: ExitStack) -> None:
-        self.warming.start()
-        starting.callback(self.warming.join)
-
-    def _import_moto(self) -> None:
-        """Import moto before the first request, because the import takes longer than functions wait for AWS."""
-        for warm in self._warm:
-            with contextlib.suppress(Exception):  # the first request gets the same error
-                warm()

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 FOLDER = "functions"
 FUNCTION = "AWS::Serverless::Function"
-COPIED = frozenset({"FunctionName", "Events"})  # properties that every block has, whatever its function does
 
 
 class Block(NamedTuple):
@@ -96,8 +95,8 @@ class Project:
         return None if FRONT_DOOR in self.offering else self.functions.get(FRONT_DOOR)
 
     def _is_partial(self, folder: str, block: Block) -> bool:
-        missing = self.lacks(folder, block)
-        return len(missing) > 1 and not COPIED.isdisjoint(missing)  # one that begins to ask lacks Tags and Policies
+        lacking = self.lacks(folder, block)
+        return "Events" in lacking and len(lacking) > 1
 
     def _blocks(self) -> Iterator[tuple[str, Block]]:
         for path, block in self._deployed():

@@ -15,8 +15,9 @@ from mcp_functions.local.commands import options
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.dynamodb import PROTOCOL
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.harness import STATE_DIR, stored_tables
+from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.loopback import HOST, Loopback
+from mcp_functions.local.services import stored_tables
 from mcp_functions.local.stopping import LOOK_SECONDS, until_stopped
 
 if TYPE_CHECKING:

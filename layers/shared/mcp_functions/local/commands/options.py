@@ -44,7 +44,11 @@ def runtime(command: Command) -> Command:
 def debug(command: Command) -> Command:
     """Add --debug."""
     return click.option(
-        "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show whole tracebacks."
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_debug,
+        help="Tracebacks have the frames of the toolkit too.",
     )(command)
 
 

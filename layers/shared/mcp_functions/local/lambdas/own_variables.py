@@ -20,34 +20,37 @@ if TYPE_CHECKING:
 running: ContextVar[str] = ContextVar("running", default="")  # the folder of the function that runs
 
 
-class _Layers(MutableMapping[Any, Any]):
+class _Layers(MutableMapping[bytes, bytes]):
     """The data of `os.environ`: names and values as the platform encodes them."""
 
-    def __init__(self, process: MutableMapping[Any, Any]) -> None:
+    def __init__(self, process: MutableMapping[bytes, bytes]) -> None:
         self.process = process
-        self.functions: dict[str, dict[Any, Any]] = {}  # by folder; None hides a variable of another function
+        self.functions: dict[str, dict[bytes, bytes | None]] = {}  # by folder; None hides another function's
 
-    def _own(self) -> dict[Any, Any]:
+    def _own(self) -> dict[bytes, bytes | None]:
         return self.functions.get(running.get(), {})
 
-    def __getitem__(self, name: Any) -> Any:  # noqa: ANN401 - bytes or str
+    def __getitem__(self, name: bytes) -> bytes:
         own = self._own()
         found = own[name] if name in own else self.process[name]
         if found is None:
             raise KeyError(name)
         return found
 
-    def __setitem__(self, name: Any, value: Any) -> None:  # noqa: ANN401 - bytes or str
+    def __setitem__(self, name: bytes, value: bytes) -> None:
         own = self._own()
-        (own if name in own else self.process)[name] = value
+        if name in own:
+            own[name] = value
+        else:
+            self.process[name] = value
 
-    def __delitem__(self, name: Any) -> None:  # noqa: ANN401 - bytes or str
+    def __delitem__(self, name: bytes) -> None:
         if self[name] is not None and name in self._own():
             self._own()[name] = None
         else:
             del self.process[name]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[bytes]:
         own = self._own()
         return iter([name for name in {**self.process, **own} if own.get(name, b"") is not None])
 
@@ -64,18 +67,20 @@ class OwnVariables:
 
     def set(self, variables: Mapping[str, Mapping[str, str]]) -> None:
         """Replace the variables of every function, by folder."""
-        self.clear()
         everyones = {name: value for own in variables.values() for name, value in own.items()}
-        self._applied.enter_context(environment.applied(everyones))
         encode: Any = vars(os.environ)
         name_of, value_of = encode["encodekey"], encode["encodevalue"]
         hidden = {name_of(name): None for name in everyones}
-        for folder, own in variables.items():
-            self._layers.functions[folder] = hidden | {name_of(name): value_of(value) for name, value in own.items()}
+        self._layers.functions = {  # in one step: functions may run meanwhile
+            folder: hidden | {name_of(name): value_of(value) for name, value in own.items()}
+            for folder, own in variables.items()
+        }
+        self._applied.close()
+        self._applied.enter_context(environment.applied(everyones))
 
     def clear(self) -> None:
         """Forget the variables of every function."""
-        self._layers.functions.clear()
+        self._layers.functions = {}
         self._applied.close()
 
 

@@ -6,9 +6,9 @@ A bare interpreter runs this file as a script, in the folder of the function, in
 from __future__ import annotations
 
 import json
-import os
 import runpy
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_functions.observability import listener, progress_listener
@@ -36,7 +36,7 @@ def show_progress(done: float, total: float | None) -> None:
 
 def main() -> None:
     """Run the client in this process, whose context passes to every call."""
-    sys.path[0] = os.getcwd()  # noqa: PTH109 - as `-m` does
+    sys.path[0] = str(Path.cwd())  # as `-m` does
     listener.set(show_traceback)
     progress_listener.set(show_progress)
     runpy.run_module("awslambdaric", run_name="__main__", alter_sys=True)

@@ -15,7 +15,8 @@ from mcp_functions.protocol.constants import METHODS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SECURE_LENGTH = 60  # characters of a client's text that a line shows
+INTERNAL_ERROR, SERVER_ERROR = -32603, 500  # of JSON-RPC, and the first of HTTP
+LONGEST = 60  # characters of a client's text that a line shows
 EVENT_STREAM = "text/event-stream"
 DATA = "data: "
 CRASHED = "failed unexpectedly. The server's log says why."  # the toolkit's text, in a tool that raised by accident
@@ -58,7 +59,7 @@ def read(event: bytes, payload: bytes, error: str | None) -> Exchange:
         error: the type of Lambda's error, if the call failed.
     """
     sent = _json(event)
-    context = sent.get("requestContext", {})
+    context = _dict(sent.get("requestContext"))
     message = _message(sent)
     params = _dict(message.get("params"))
     method = message.get("method")
@@ -81,8 +82,13 @@ def action(response: object) -> str:
 
 def printable(text: object) -> str:
     """Return a client's text without control characters, which a terminal would obey, and not longer than a line."""
-    shown = "".join(one if one.isprintable() else "?" for one in str(text)[: SECURE_LENGTH + 1])
-    return shown if len(shown) <= SECURE_LENGTH else f"{shown[:SECURE_LENGTH]}…"
+    shown = without_controls(str(text)[: LONGEST + 1])
+    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
+
+
+def without_controls(text: str) -> str:
+    """Return a text with question marks for control characters."""
+    return "".join(one if one.isprintable() else "?" for one in text)
 
 
 def _ended(returned: dict[str, Any], error: str | None) -> dict[str, Any]:
@@ -92,7 +98,7 @@ def _ended(returned: dict[str, Any], error: str | None) -> dict[str, Any]:
     result, refusal = answer.get("result"), answer.get("error")
     if isinstance(refusal, dict):
         code, status = refusal.get("code"), returned.get("statusCode")
-        failed = code == -32603 or (isinstance(status, int) and status >= 500)  # noqa: PLR2004 - internal error
+        failed = code == INTERNAL_ERROR or (isinstance(status, int) and status >= SERVER_ERROR)
         return {"outcome": f"{'failed' if failed else 'refused'} {code}", "failed": True}
     if not isinstance(result, dict):
         return {"outcome": f"HTTP {returned.get('statusCode')}"} if "statusCode" in returned else {}

@@ -51,7 +51,8 @@ class RoundLines:
         exchange = exchanges.read(event, outcome.payload, outcome.error)
         if folder == FRONT_DOOR and exchange.request_id in self._told:
             return None
-        self._remember(exchange.request_id)
+        if exchange.request_id:
+            self._remember(exchange.request_id)
         is_call = exchange.method in CALLS and not folder.endswith(WORKER)
         first = f"round {self._round(folder, exchange)}" if is_call else exchange.method
         parts = [first, exchange.name or folder, *self._answered(exchange), *_asked(exchange)]
@@ -66,7 +67,7 @@ class RoundLines:
         for key, response in exchange.answers.items():
             line = f"{exchanges.printable(key)} {exchanges.action(response)}"
             if self.show_answers:
-                line += f" {json.dumps(response, ensure_ascii=False)}"
+                line += f" {exchanges.without_controls(json.dumps(response, ensure_ascii=False))}"
             lines.append(line)
         return lines
 
@@ -86,7 +87,7 @@ class RoundLines:
     def _remember(self, request_id: str) -> None:
         self._told[request_id] = None
         for old in list(self._told)[:-REMEMBERED]:
-            del self._told[old]
+            self._told.pop(old, None)  # another thread may have done so
 
 
 def _asked(exchange: Exchange) -> list[str]:

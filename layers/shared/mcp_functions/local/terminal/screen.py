@@ -11,7 +11,7 @@ import importlib
 import io
 import json
 import logging
-from threading import RLock, get_ident
+from threading import RLock, Timer, get_ident
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
@@ -25,7 +25,8 @@ from mcp_functions.local.problems import not_installed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FAILED, NAMED, QUIET = "red", "cyan", "dim"
+LONG_SECONDS = 0.3  # after which a call gets a bar
+FAILED, NAMED = "red", "cyan"
 TOOLKIT = "mcp_functions"
 LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"  # half a screen about updates of the runtime
 PLATFORM = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ")
@@ -39,6 +40,7 @@ class Screen:
         """Write to `out`."""
         self._console = Console(file=out, highlight=False, markup=False, emoji=False, soft_wrap=True)
         self._lock, self._bars = RLock(), dict[str, TaskID]()
+        self._calls = dict[str, tuple[float, float | None]]()  # done and total of calls that run
         self._progress: Progress | None = None
 
     def say(self, text: str, style: str = "") -> None:
@@ -52,20 +54,22 @@ class Screen:
             self._print(Text.assemble((f"  {folder}", NAMED), "  ", (shown, style)))
 
     def progress(self, folder: str, done: float, total: float | None) -> None:
-        """Draw how far a call of a function is; without a terminal, nothing."""
+        """Draw how far a call of a function is, once it takes long; without a terminal, nothing."""
         if not self._console.is_terminal:
             return
         with self._lock:
-            if self._progress is None:
-                self._progress = Progress(console=self._console, transient=True, redirect_stdout=False)
-                self._progress.start()
-            if folder not in self._bars:
-                self._bars[folder] = self._progress.add_task(folder, total=total)
-            self._progress.update(self._bars[folder], completed=done, total=total)
+            if folder not in self._calls:
+                timer = Timer(LONG_SECONDS, self._draw, [folder])
+                timer.daemon = True
+                timer.start()
+            self._calls[folder] = (done, total)
+            if folder in self._bars:
+                self._draw(folder)
 
     def finish(self, folder: str) -> None:
         """Remove the bar of a call that has ended."""
         with self._lock:
+            self._calls.pop(folder, None)
             bar = self._bars.pop(folder, None)
             if bar is None or self._progress is None:
                 return
@@ -73,6 +77,20 @@ class Screen:
             if not self._bars:
                 self._progress.stop()
                 self._progress = None
+
+    def _draw(self, folder: str) -> None:
+        with self._lock:
+            if folder not in self._calls:
+                return  # it has ended in the meantime
+            if self._progress is None:
+                self._progress = Progress(
+                    console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
+                )
+                self._progress.start()
+            if folder not in self._bars:
+                self._bars[folder] = self._progress.add_task(folder)
+            done, total = self._calls[folder]
+            self._progress.update(self._bars[folder], completed=done, total=total)
 
     def _print(self, text: Text) -> None:
         with self._lock, contextlib.suppress(OSError, ValueError):  # its reader may have ended; functions go on
