@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import sys
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +17,13 @@ from mcp_functions.local import environment, own_tables
 from mcp_functions.local.api_gateway.api import MAX_BODY, Api
 from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
 from mcp_functions.local.issuer import MAX_REQUEST as MAX_FORM
-from mcp_functions.local.issuer import Behaviour, Issuer
+from mcp_functions.local.issuer import USER, Behaviour, Issuer
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas, Outcome, own_variables
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
+from mcp_functions.local.page import Access, ExecutionLog, Page
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import Runtime, configuration
 from mcp_functions.local.services import Services
@@ -193,7 +196,8 @@ class Harness:
         starting.enter_context(environment.applied(settings | endpoints))
         self._environment = (settings | endpoints, shell)
         self._own_variables = starting.enter_context(own_variables.layered())
-        run = self._run(starting, settings, endpoints)
+        executions = ExecutionLog()
+        run = executions.recording(self._run(starting, settings, endpoints))
         services.warm(starting)
         run = _observed(run, self.on_exchange) if self.on_exchange else run
         lambdas = self._lambdas = Lambdas(folders, run, stack=environment.STACK, ended=self.on_invocation)
@@ -201,10 +205,19 @@ class Harness:
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
         answer = Api(lambdas, folders, authorizer=authorizer, signs_in=self.auth == "oauth").answer
+        page = Page(
+            port=api.port,
+            token=secrets.token_urlsafe(32),
+            key_arn=services.key_arn,
+            folders=folders,
+            executions=executions,
+            access=self._access,
+            now=time.time,
+        )
 
         def answer_when_warm(request: HttpRequest) -> HttpResponse:
             services.warming.join()  # a client waits longer than functions wait for KMS and DynamoDB
-            return answer(request)
+            return page.answer(request) or answer(request)
 
         api.start(answer_when_warm)
         starting.callback(api.stop)  # stops first, so that no client calls while the rest stops
@@ -228,6 +241,13 @@ class Harness:
         self._functions = starting.enter_context(Functions(self.directory, without=self.left_out))
         functions, progress = self._functions.by_folder, self.on_progress
         return InProcess(functions, stack=environment.STACK, debug=self.debug, on_progress=progress).run
+
+    def _access(self) -> Access | None:
+        """Make an access token for the page; None if the server wants none."""
+        if self.issuer is None:
+            return None
+        scopes = tuple(catalogs.read(self.directory).get("scopes", ()))
+        return Access(self.issuer.token(scope=" ".join(scopes)), USER, scopes)
 
     def _authorizer(self, starting: ExitStack, settings: Variables, front: str) -> JwtAuthorizer:
         loopback = starting.enter_context(Loopback(max_body=MAX_FORM))
