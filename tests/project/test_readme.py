@@ -157,7 +157,7 @@ def test_packages_and_wheels_are_installed_for_the_tests_and_for_the_layer(proje
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_function_has_the_variables_of_the_template(
+def test_a_function_has_its_variables_of_the_template(
     mode: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(project, tmp_path / "copy")
@@ -182,11 +182,6 @@ def test_a_module_beside_a_function_is_imported_by_its_name(served: Harness) -> 
 
 
 def test_a_module_beside_a_function_is_found_by_the_projects_tests(project: Path) -> None:
-    (said,) = re.findall(r"`(pythonpath = .*?)`", section("Shared code").text)
-    settings = (project / "pyproject.toml").read_text(encoding="utf-8")
-    before = 'pythonpath = [".", "layers/common/python"]'
-    assert before in settings
-    (project / "pyproject.toml").write_text(settings.replace(before, said), encoding="utf-8")
     test = "from mcp_functions.testing import Conversation\nfrom functions.quote.app import handler\n\n\n"
     test += "def test_a_price():\n    assert Conversation(handler).call(city='Lisbon').text == '420'\n"
     (project / "tests/functions/test_quote.py").write_text(test, encoding="utf-8")
