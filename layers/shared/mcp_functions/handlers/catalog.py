@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.base import Handler
 
+COMPANIONS = ("-form", "-answer")  # the suffixes of the names under which a tool that asks takes answers
 LISTS_BY_KIND = {
     "tool": "tools",
     "prompt": "prompts",
@@ -23,7 +24,9 @@ LIST_NAMES = tuple(LISTS_BY_KIND.values())
 CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
 FEATURES = ("completions", "logging")
 # `scopes`: every scope that a handler needs. `tasks`: the functions whose calls may become tasks, and that keep them.
-NAME_SETS = ("scopes", "tasks")
+# `asks`: the tools that may ask their user. `relays`: those of them whose answers the model may relay.
+# `apps`: the tools that only apps may call. `formless`: those that ask, and have no form.
+NAME_SETS = ("scopes", "tasks", "asks", "relays", "apps", "formless")
 
 
 def build(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str, Any]:
@@ -44,6 +47,7 @@ def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         for name_set in NAME_SETS:
             if names := {*merged.get(name_set, ()), *catalog.get(name_set, ())}:
                 merged[name_set] = sorted(names)
+    _check_companions(merged)
     return _sort(merged)
 
 
@@ -55,6 +59,11 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
     catalog["logging"] = handler.logs
     catalog["scopes"] = handler.scopes
     catalog["tasks"] = [function] if handler.task else []
+    if handler.kind == "tool":
+        catalog["asks"] = [handler.key] if handler.needs_state else []
+        catalog["relays"] = [handler.key] if handler.ask_in_words else []
+        catalog["formless"] = [handler.key] if handler.needs_state and not handler.form else []
+        catalog["apps"] = [handler.key] if handler.is_app_only else []
     return catalog
 
 
@@ -68,6 +77,15 @@ def _check_unique(list_name: str, first: Mapping[str, str], second: Mapping[str,
         functions = f", in {first[key]} and in {second[key]}" if first[key] != second[key] else ""
         message = f"two {list_name} named {key!r}{functions}: names are unique"
         raise ValueError(message)
+
+
+def _check_companions(catalog: Mapping[str, Any]) -> None:
+    tools: Mapping[str, str] = catalog["functions"]["tools"]
+    for tool in catalog.get("asks", ()):
+        for suffix in COMPANIONS:
+            if f"{tool}{suffix}" in tools:
+                message = f"a tool named {tool + suffix!r}: {tool} asks, so this is the name of its companion"
+                raise ValueError(message)
 
 
 def _sort(catalog: dict[str, Any]) -> dict[str, Any]:

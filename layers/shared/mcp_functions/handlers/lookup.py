@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import CAPABILITIES, LIST_NAMES
+from mcp_functions.handlers.catalog import CAPABILITIES, COMPANIONS, LIST_NAMES
 from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.constants import CALLS, TASKS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
+from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Target(NamedTuple):
     list_name: str  # the list that contains its entry
     key: str  # its name, URI or URI template
     function: str  # that serves it
+    companion: str = ""  # the name in the request, if it is a companion of the tool (`apps.companions`)
 
 
 def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
@@ -37,6 +39,9 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
         raise MethodNotFound
     name = _text_param(params, "name")
     if name not in functions:
+        tool = name.rpartition("-")[0]
+        if list_name == "tools" and name.endswith(COMPANIONS) and tool in catalog.get("asks", ()):
+            return Target(list_name, tool, functions[tool], companion=name)
         raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
     return Target(list_name, name, functions[name])
 
@@ -72,6 +77,13 @@ def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, 
     if function not in functions:
         raise UnknownTask
     return function
+
+
+def form_result(server: Mapping[str, str]) -> Result:
+    """Return the page with the form, which every function that asks serves itself."""
+    from mcp_functions.apps import form  # noqa: PLC0415 - only hosts of apps read it
+
+    return Result(complete(form.contents(), server))
 
 
 def name_of(catalog: Mapping[str, Any], target: Target) -> str:
