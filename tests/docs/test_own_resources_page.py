@@ -15,7 +15,7 @@ import boto3
 import pytest
 
 from mcp_functions.local import Harness, checks, template
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import init, toolkit
 from tests.docs.pages import FENCED, Page

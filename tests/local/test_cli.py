@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from mcp_functions.local.loopback import Loopback
 from tests.local.conftest import GREET
 
@@ -225,7 +225,7 @@ def test_serve_restores_the_signal_handlers(run: Callable[..., Ran]) -> None:
 
 @pytest.mark.parametrize("words", [[], ["brew"], ["serve", "--port", "many"], ["next", "one"]])
 def test_words_that_mean_nothing_are_one_line_that_names_the_help(words: list[str], run: Callable[..., Ran]) -> None:
-    assert "See python -m mcp_functions.local" in one_line(run(*words))
+    assert "See mcp-functions" in one_line(run(*words))
 
 
 def test_check_prints_the_difference_and_exits_with_1(run: Callable[..., Ran]) -> None:
@@ -275,9 +275,9 @@ def test_a_conversation_that_cannot_be_continued_is_one_line(
 # Waits as `serve` does, only more often; the signal comes at any moment of it.
 STOPPED = """
 import os, signal, threading
-from mcp_functions.local import cli
+from mcp_functions.local.stopping import until_stopped
 for number in range(150):
-    with cli._until_stopped() as stopped:
+    with until_stopped() as stopped:
         threading.Timer(0.0005 * (number % 7), os.kill, (os.getpid(), signal.SIGINT)).start()
         while not stopped():
             pass

@@ -70,8 +70,8 @@ class Project:
 
     def lacks(self, folder: str, block: Block) -> list[str]:
         """List the properties that a block of a folder with handlers must have, and has not."""
-        policies = ["Policies"] if folder in self.asking | self.keeping else []
-        needed = ["FunctionName", "Tags", *policies, "Events"] if folder in self.offering else []
+        powers = ["Tags", "Policies"] if folder in self.asking | self.keeping else []
+        needed = ["FunctionName", *powers, "Events"] if folder in self.offering else []
         return [name for name in needed if not block.properties.get(name)]
 
     @property

@@ -35,7 +35,7 @@ def every_folder_is_deployed(project: Project) -> Iterator[str]:
         line = template.line_of(project.root / template.FILE, block.logical_id)
         yield (
             f"template.yaml:{line}: the block {block.logical_id} lacks {', '.join(project.lacks(folder, block))}:"
-            f" replace it by what `mcp-functions block tool {folder}` prints"
+            f" replace it by what `mcp-functions block {folder}` prints"
         )
     for folder in sorted(project.folders - project.functions.keys() - project.partial.keys() - {SIGN_IN}):
         yield (
