@@ -55,9 +55,23 @@ def test_a_function_may_change_its_own_variables_and_lists_those_that_it_sees() 
         del os.environ["ONLY"]
         assert (os.environ["WHO"], "ONLY" in os.environ, "ONLY" in dict(os.environ)) == ("changed", False, False)
         assert len(os.environ) == len(dict(os.environ))
+        assert (os.environ | {"ONLY": "mine"})["ONLY"] == "mine"
+        assert ({"WHO": "first"} | os.environ)["WHO"] == os.environ.copy()["WHO"] == os.getenv("WHO") == "changed"
     finally:
         running.reset(name)
     assert seen_by("b")[0] == "b"
+
+
+@pytest.mark.usefixtures("variables")
+def test_a_function_cannot_delete_the_variable_of_another() -> None:
+    name = running.set("b")
+    try:
+        with pytest.raises(KeyError, match="ONLY"):
+            del os.environ["ONLY"]
+        os.environ |= {"WHO": "changed"}
+    finally:
+        running.reset(name)
+    assert seen_by("a")[:2] == ("a", "a's")
 
 
 @pytest.mark.usefixtures("variables")

@@ -189,7 +189,9 @@ def test_a_module_beside_a_function_is_found_by_the_projects_tests(project: Path
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_an_authors_line_and_the_toolkits_have_one_correlation_id() -> None:
+def test_an_authors_line_and_the_toolkits_have_one_correlation_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    # of one service there is one Logger, with the stream that an earlier test captured and pytest closed
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "readme")
     names, out = section("Logging").run(), io.StringIO()
     names["logger"].registered_handler.setStream(out)
     assert Conversation(names["handler"]).call(booking="A-1").text == "A-1 is cancelled."

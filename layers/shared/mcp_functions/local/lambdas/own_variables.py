@@ -1,7 +1,7 @@
 """The variables of template.yaml in one process: as on Lambda, each function sees its own only.
 
-`os.environ` keeps its data in a mapping. Here that is one with layers: over the process's variables are those of the
-function that runs. A thread of the author's without a context sees the variables of all functions.
+For a while `os.environ` is a mapping with layers: over the process's variables are those of the function that runs. A
+thread of the author's without a context sees the variables of all functions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 from collections.abc import MutableMapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local import environment
 
@@ -20,42 +20,58 @@ if TYPE_CHECKING:
 running: ContextVar[str] = ContextVar("running", default="")  # the folder of the function that runs
 
 
-class _Layers(MutableMapping[bytes, bytes]):
-    """The data of `os.environ`: names and values as the platform encodes them."""
+class _Layers(MutableMapping[str, str]):
+    """What `os.environ` can do."""
 
-    def __init__(self, process: MutableMapping[bytes, bytes]) -> None:
+    def __init__(self, process: MutableMapping[str, str]) -> None:
         self.process = process
-        self.functions: dict[str, dict[bytes, bytes | None]] = {}  # by folder; None hides another function's
+        self.functions: dict[str, dict[str, str | None]] = {}  # by folder; None hides another function's
 
-    def _own(self) -> dict[bytes, bytes | None]:
+    def _own(self) -> dict[str, str | None]:
         return self.functions.get(running.get(), {})
 
-    def __getitem__(self, name: bytes) -> bytes:
+    def __getitem__(self, name: str) -> str:
         own = self._own()
         found = own[name] if name in own else self.process[name]
         if found is None:
             raise KeyError(name)
         return found
 
-    def __setitem__(self, name: bytes, value: bytes) -> None:
+    def __setitem__(self, name: str, value: str) -> None:
         own = self._own()
         if name in own:
             own[name] = value
         else:
             self.process[name] = value
 
-    def __delitem__(self, name: bytes) -> None:
-        if self[name] is not None and name in self._own():
-            self._own()[name] = None
-        else:
-            del self.process[name]
-
-    def __iter__(self) -> Iterator[bytes]:
+    def __delitem__(self, name: str) -> None:
         own = self._own()
-        return iter([name for name in {**self.process, **own} if own.get(name, b"") is not None])
+        if name not in own:
+            del self.process[name]
+        elif own[name] is None:
+            raise KeyError(name)
+        else:
+            own[name] = None
+
+    def __iter__(self) -> Iterator[str]:
+        own = self._own()
+        return iter([name for name in {**self.process, **own} if own.get(name, "") is not None])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+    def __or__(self, more: Mapping[str, str]) -> dict[str, str]:
+        return {**self, **more}
+
+    def __ror__(self, first: Mapping[str, str]) -> dict[str, str]:
+        return {**first, **self}
+
+    def __ior__(self, more: Mapping[str, str]) -> Self:
+        self.update(more)
+        return self
+
+    def copy(self) -> dict[str, str]:
+        return dict(self)
 
 
 class OwnVariables:
@@ -68,13 +84,9 @@ class OwnVariables:
     def set(self, variables: Mapping[str, Mapping[str, str]]) -> None:
         """Replace the variables of every function, by folder."""
         everyones = {name: value for own in variables.values() for name, value in own.items()}
-        encode: Any = vars(os.environ)
-        name_of, value_of = encode["encodekey"], encode["encodevalue"]
-        hidden = {name_of(name): None for name in everyones}
-        self._layers.functions = {  # in one step: functions may run meanwhile
-            folder: hidden | {name_of(name): value_of(value) for name, value in own.items()}
-            for folder, own in variables.items()
-        }
+        hidden = dict.fromkeys(everyones)
+        # in one step: functions may run meanwhile
+        self._layers.functions = {folder: hidden | dict(own) for folder, own in variables.items()}
         self._applied.close()
         self._applied.enter_context(environment.applied(everyones))
 
@@ -86,13 +98,13 @@ class OwnVariables:
 
 @contextmanager
 def layered() -> Iterator[OwnVariables]:
-    """Give `os.environ` its layers until the end of the block."""
-    data = vars(os.environ)
-    layers = _Layers(data["_data"])
+    """Make `os.environ` a mapping with layers until the end of the block."""
+    system: Any = os
+    layers = _Layers(os.environ)
     own = OwnVariables(layers)
-    data["_data"] = layers
+    system.environ = layers
     try:
         yield own
     finally:
         own.clear()
-        data["_data"] = layers.process
+        system.environ = layers.process
