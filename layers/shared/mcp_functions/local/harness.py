@@ -131,10 +131,14 @@ class Harness:
     def load(self, folder: str) -> None:
         """Load a function again. If it does not load, the version before stays.
 
+        With `runtime`, its next process starts at once, so that the next call need not wait for it.
+
         Raises:
             Problem: it does not load.
         """
         self._all().load(self.directory.resolve() / folder / "app.py")
+        if self._runtime:
+            self._runtime.prepare(folder)
 
     def unload(self, folder: str) -> None:
         """Forget a function."""

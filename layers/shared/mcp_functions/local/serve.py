@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-LOOK_SECONDS = 0.15  # between two looks at the files
+LOOK_SECONDS = 0.1  # between two looks at the files
 
 
 @dataclass(frozen=True, kw_only=True)

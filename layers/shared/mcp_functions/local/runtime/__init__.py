@@ -116,6 +116,10 @@ class Runtime:
         """
         return self._fleet.run(folder, _physical_name(folder), event)
 
+    def prepare(self, folder: str) -> None:
+        """Start a process for the next request of a function that had requests before."""
+        self._fleet.prepare(folder)
+
     def kill(self, folder: str, *, alone: bool = False) -> int:
         """Kill the processes that run a request of a folder, or (`alone`) only a single one; return their number."""
         return self._fleet.kill(folder, alone=alone)

@@ -48,6 +48,7 @@ class Fleet:
     _idle: dict[str, list[Sandbox]] = field(default_factory=dict, init=False)
     _busy: dict[Sandbox, str] = field(default_factory=dict, init=False)
     _ending: list[Sandbox] = field(default_factory=list, init=False)
+    _preparing: set[str] = field(default_factory=set, init=False)  # folders whose next process is starting
 
     def __enter__(self) -> Self:
         """Check memory and idle time from now on."""
@@ -104,6 +105,29 @@ class Fleet:
             sandbox.end()
         return len(running)
 
+    def prepare(self, folder: str) -> None:
+        """Start a process for the next request of a folder that had requests before; requests wait for it."""
+        if not self.reuse:
+            return
+        fingerprint = self.fingerprint(folder)
+        with self._lock:
+            if folder not in self._idle or self._stopped.is_set() or self._is_full(folder):
+                return
+            sandbox = self._find(folder, fingerprint)
+            if sandbox is None:
+                return
+            self._busy[sandbox] = folder
+            self._preparing.add(folder)
+        Thread(target=self._prepare, args=(folder, sandbox), daemon=True).start()
+
+    def _prepare(self, folder: str, sandbox: Sandbox) -> None:
+        try:
+            sandbox.prepare()
+        finally:
+            with self._lock:
+                self._preparing.discard(folder)
+            self._give_back(sandbox)
+
     def _take(self, folder: str) -> Sandbox:
         fingerprint, until = self.fingerprint(folder), time.monotonic() + WAIT_SECONDS
         with self._lock:
@@ -131,7 +155,7 @@ class Fleet:
         idle[:] = usable
         if idle:
             return idle.pop()
-        if not self.starts or self._running(folder) >= CONCURRENCY:
+        if folder in self._preparing or not self.starts or self._running(folder) >= CONCURRENCY:
             return None
         self.starts -= 1
         return self.make(folder, fingerprint, self._on_start)

@@ -135,6 +135,11 @@ class Sandbox:
         self._write(report.text())
         return Result(payload, report, self._running.process.pid if self._running else None)
 
+    def prepare(self) -> None:
+        """Start its process, if it has none."""
+        if self._running is None:
+            self._init_phase()
+
     def check_memory(self) -> None:
         """Kill the process if it has too much memory."""
         running = self._running
