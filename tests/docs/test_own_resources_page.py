@@ -175,7 +175,11 @@ def test_another_import_is_accepted(text: str, changed: Callable[[str, str], lis
     ("resource", "properties", "said"),
     [
         ("ReadRates", {"Layers": []}, "of layers/common/python: add !Ref CommonLayer to Layers of ReadRates"),
-        ("CommonLayer", {"ContentUri": "elsewhere/"}, "template.yaml needs CommonLayer, of type AWS::Serverless::Lay"),
+        (
+            "CommonLayer",
+            {"ContentUri": "elsewhere/"},
+            "template.yaml needs CommonLayer, with ContentUri layers/common/",
+        ),
     ],
 )
 def test_a_function_without_the_common_layer_is_refused(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_functions.local import catalog, checks, template
+from mcp_functions.local.checks import imports
 from mcp_functions.local.command import run
 from mcp_functions.local.scaffold import init, new, samples, toolkit
 
@@ -162,6 +163,54 @@ def test_a_worker_gets_the_variables_of_its_function(own: Path) -> None:
     worker = template.read(own / "template.yaml")["Resources"]["TrackParcelWorker"]["Properties"]
     assert worker["Environment"] == {"Variables": {"DEPOT": "north"}}
     assert checks.complaints(checks.read(own)) == []
+
+
+SHARED = """\
+from mcp_functions import serve, tool
+from prices import PRICES
+
+@tool
+def track_parcel(text: str) -> str:
+    return PRICES[text]
+
+handler = serve(track_parcel)
+"""
+
+
+def test_a_function_that_imports_shared_code_gets_its_layer_once(own: Path) -> None:
+    shared = own / "layers/common/python"
+    shared.mkdir(parents=True)
+    (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
+    (own / f"functions/{NAME}/app.py").write_text(SHARED, encoding="utf-8")
+    (complaint,) = imports.missing_on_lambda(own / "functions")
+    assert complaint.endswith(f"CommonLayer, with ContentUri layers/common/: mcp-functions block --write {NAME}")
+    before = text(own)
+    assert run(["block", "--write", NAME]) == 0
+    assert imports.missing_on_lambda(own / "functions") == []
+    assert [line for line in ndiff(before.splitlines(), text(own).splitlines()) if line[0] == "-"] == []
+    written = text(own)
+    assert "      Layers:\n        - !Ref CommonLayer\n      Events: # how it is reached\n" in written
+    assert run(["block", "--write", NAME]) == 0
+    assert text(own) == written
+    replace(own, written, before)
+    replace(own, f"functions/{NAME}/", "functions/other/")
+    replace(own, "  TrackParcel:", "  Other:")
+    assert run(["block", "--write", NAME]) == 0
+    assert text(own).count("- !Ref CommonLayer") == 1
+
+
+def test_a_function_that_is_not_deployed_is_told_with_its_command(own: Path) -> None:
+    replace(own, f"functions/{NAME}/", "functions/mcp/")
+    (complaint,) = imports.missing_on_lambda(own / "functions")
+    told = "has no block in template.yaml, so it is not deployed: mcp-functions block --write"
+    assert complaint == f"functions/{NAME} {told} {NAME}"
+
+
+def test_a_module_that_hides_one_of_pythons_is_told_with_its_place(own: Path) -> None:
+    (own / f"functions/{NAME}/random.py").write_text("X = 1\n", encoding="utf-8")
+    (complaint,) = imports.missing_on_lambda(own / "functions")
+    hides = "hides Python's own module random from every package: give it another name"
+    assert complaint == f"functions/{NAME}/random.py {hides}"
 
 
 def test_a_folder_without_a_block_gets_one(own: Path) -> None:

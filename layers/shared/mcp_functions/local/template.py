@@ -25,7 +25,7 @@ def read(path: Path) -> dict[str, Any]:
         raise Problem(missing) from error
     except ValueError as error:
         broken = f"{path} is no template: {error}"
-        raise Problem(broken) from error
+        raise Problem(broken) from None
 
 
 def line_of(path: Path, logical_id: str) -> int:
@@ -65,7 +65,7 @@ def parse(text: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         at = f"line {mark.line + 1}: " if mark else ""
-        raise ValueError(at + (getattr(error, "problem", None) or first_line(error))) from error
+        raise ValueError(at + (getattr(error, "problem", None) or first_line(error))) from None
     if isinstance(parsed, dict) and isinstance(parsed.get("Resources"), dict):
         return parsed
     nothing = "it has no Resources"

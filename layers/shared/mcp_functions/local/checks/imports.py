@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from mcp_functions.local import template
 from mcp_functions.local.checks.packages import distribution_of, shipped
 from mcp_functions.local.checks.project import FOLDER, Project
 from mcp_functions.local.checks.statements import as_list
+from mcp_functions.local.lambdas.functions import SIGN_IN, find
 from mcp_functions.local.lambdas.loading import COMMON, IN_THE_RUNTIME, elsewhere, holds
 
 if TYPE_CHECKING:
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
 
 LAYER = "AWS::Serverless::LayerVersion"
 RELATIVE = "."
+NOT_DEPLOYED = "has no block in template.yaml, so it is not deployed"
 
 
 def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str]:
     """Check each import of a function's files, and of the shared code that they use."""
     for folder, block in sorted(project.functions.items()):
-        own, common = project.root / "functions" / folder, project.root / COMMON
+        own, common = project.root / FOLDER / folder, project.root / COMMON
+        yield from _hiding(own)
         for name, file in sorted(_reached(own, common).items()):
             shown = f"{file.relative_to(project.root)} imports {name}"
             if name == RELATIVE:
@@ -33,9 +37,8 @@ def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str
                 continue
             elif holds(common, name):
                 blocks = [block, *filter(None, [project.workers.get(folder)])]
-                yield from (
-                    f"{shown} of {COMMON}: {_missing(project, one)}" for one in blocks if _missing(project, one)
-                )
+                missing = [_missing(project, folder, one) for one in blocks]
+                yield from (f"{shown} of {COMMON}: {one}" for one in missing if one)
             elif place := elsewhere(name, project.root):
                 yield f"{shown}, which Lambda does not get: move {place} to {COMMON}/"
             elif not _has_other_layers(project, block):
@@ -43,10 +46,10 @@ def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str
 
 
 def missing_on_lambda(directory: Path) -> list[str]:
-    """List what the functions of a directory import that Lambda does not find; nothing, if there is no template.
+    """List the functions that are not deployed, and their imports that fail there; nothing, if there is no template.
 
     Raises:
-        Problem: the template cannot be read.
+        Problem: the template cannot be read, or there is no function.
         SyntaxError: a file is no Python.
     """
     root = directory.resolve().parent
@@ -56,7 +59,23 @@ def missing_on_lambda(directory: Path) -> list[str]:
     project = Project(
         root=root, folders=nothing, offering=nothing, asking=nothing, keeping=nothing, catalog={}, template=read
     )
-    return list(a_function_finds_on_lambda_what_it_imports(project))
+    unknown = sorted({app.parent.name for app in find(directory)} - project.functions.keys() - {SIGN_IN})
+    not_deployed = [f"{FOLDER}/{name} {NOT_DEPLOYED}: mcp-functions block --write {name}" for name in unknown]
+    return [*not_deployed, *a_function_finds_on_lambda_what_it_imports(project)]
+
+
+def uses_shared_code(project: Project, folder: str) -> bool:
+    """Whether a function imports a module of layers/common."""
+    own, common = project.root / FOLDER / folder, project.root / COMMON
+    return any(holds(common, name) and not holds(own, name) for name in _reached(own, common))
+
+
+def _hiding(own: Path) -> Iterator[str]:
+    """Find modules that packages get instead of Python's, because a function's folder is first on Lambda's path."""
+    for path in sorted(own.glob("*")):
+        if path.stem in sys.stdlib_module_names and holds(own, path.stem):
+            shown = path.relative_to(own.parent.parent)
+            yield f"{shown} hides Python's own module {path.stem} from every package: give it another name"
 
 
 def _reached(own: Path, common: Path) -> dict[str, Path]:
@@ -96,14 +115,25 @@ def _needed(node: ast.AST) -> list[Any]:
     return list(ast.iter_child_nodes(node))
 
 
-def _missing(project: Project, block: Block) -> str:
+def _missing(project: Project, folder: str, block: Block) -> str:
     """Return what a function lacks to get the shared code; nothing, if it has the layer."""
-    ids = [name for name, one in project.of_type(LAYER).items() if Path(str(one.get("ContentUri"))) == COMMON.parent]
-    if not ids:
-        return f"template.yaml needs CommonLayer, of type {LAYER}, with ContentUri {COMMON.parent}/"
-    if {"Ref": ids[0]} in _layers(project, block):
+    layer, mend = common_layer(project), f"mcp-functions block --write {folder}"
+    if not layer:
+        return f"template.yaml needs CommonLayer, with ContentUri {COMMON.parent}/: {mend}"
+    if has_layer(project, block, layer):
         return ""
-    return f"add !Ref {ids[0]} to Layers of {block.logical_id}, or of Globals"
+    return f"add !Ref {layer} to Layers of {block.logical_id}: {mend}"
+
+
+def common_layer(project: Project) -> str:
+    """Return the logical id of the layer of shared code; nothing, if the template has none."""
+    ids = [name for name, one in project.of_type(LAYER).items() if Path(str(one.get("ContentUri"))) == COMMON.parent]
+    return ids[0] if ids else ""
+
+
+def has_layer(project: Project, block: Block, layer: str) -> bool:
+    """Whether a function has a layer, of its own or of Globals."""
+    return {"Ref": layer} in _layers(project, block)
 
 
 def _layers(project: Project, block: Block) -> list[Any]:

@@ -95,6 +95,15 @@ def set_tag(lines: Lines, logical_id: str, folder: str, *, needed: bool) -> Line
     return lines[:first] + ([] if emptied else [head]) + written + lines[last:]
 
 
+def add_layer(lines: Lines, logical_id: str, layer: str) -> Lines:
+    """Give a function one more layer; a list in one line is not changed."""
+    place, item = _property(lines, logical_id, "Layers"), f"        - !Ref {layer}\n"
+    if place is None:
+        return _insert(lines, logical_id, ["      Layers:\n", item])
+    first, last = place
+    return [*lines[:last], item, *lines[last:]] if last > first + 1 else lines
+
+
 def _inline(items: Lines, comment: str) -> Lines:
     """Write policies in one line; without any, their comment stays."""
     if not items:

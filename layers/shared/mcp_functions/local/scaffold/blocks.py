@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import checks, template
+from mcp_functions.local.checks.imports import a_function_finds_on_lambda_what_it_imports
 from mcp_functions.local.checks.statements import KEEP, SEAL
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import files
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from mcp_functions.local.scaffold.samples import Sample
 
 FUNCTION = re.compile(r".*\bType: *AWS::Serverless::Function\b")
-DEPLOYED = [check for check in checks.CHECKS if check is not checks.every_folder_is_listed]
+NOT_BLOCKS = (checks.every_folder_is_listed, a_function_finds_on_lambda_what_it_imports)
+DEPLOYED = [check for check in checks.CHECKS if check not in NOT_BLOCKS]
 PARTS = ("", "Worker")
 REFS = {"": [], "seal": [SEAL], "keep": [SEAL, KEEP], "task": [SEAL, KEEP]}
 POLICIES = {"seal": "!Ref MaySeal", "keep": "[!Ref MaySeal, !Ref MayKeep]", "task": "[!Ref MaySeal, !Ref MayKeep]"}

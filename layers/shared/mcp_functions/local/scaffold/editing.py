@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.scaffold import block_lines, blocks, samples, spelling
+from mcp_functions.local.scaffold import block_lines, blocks, samples, shared_code, spelling
 from mcp_functions.local.scaffold.samples import Sample
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def write(root: Path, name: str) -> str:
         written = _edited(text, function, project)
     else:
         written = blocks.added(text, function, replace(project, folders=project.folders - {name}))
+    written = shared_code.with_layer(written, project, name)
     if written == text:
         return UNCHANGED.format(name=name)
     path.write_text(written, encoding="utf-8", newline="\n")
