@@ -477,6 +477,17 @@ def test_the_page_signs_in_at_the_local_issuer(project: Path, tools: DevTools, m
         assert '"Authorization: Bearer $TOKEN"' in curl
 
 
+def test_a_project_with_tools_alone_is_listed(tmp_path: Path, tools: DevTools) -> None:
+    only = {name: text for name, text in FUNCTIONS.items() if name in {"mcp/app.py", "work/app.py"}}
+    directory = write_functions(tmp_path / "functions", only)
+    assert main(["catalog", "--functions", str(directory)]) == 0
+    with Harness(directory, state_dir=tmp_path / "state") as harness:
+        tab = Tab(tools)
+        user = User(tab, harness.url)
+        assert user.run("return document.getElementById('status').textContent") == ""
+        assert user.run("return [...document.querySelectorAll('nav h2')].map((one) => one.textContent)") == ["Tools"]
+
+
 def test_a_project_without_an_endpoint_is_told_what_to_do(tmp_path: Path, tools: DevTools) -> None:
     directory = write_functions(tmp_path / "functions", {"work/app.py": FUNCTIONS["work/app.py"]})
     with Harness(directory, state_dir=tmp_path / "state") as running:

@@ -10,8 +10,10 @@ import asyncio
 import base64
 import contextvars
 import inspect
+import io
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -40,10 +42,14 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.local import checks
+from mcp_functions.local import Harness, checks
+from mcp_functions.local.command import run as main
+from mcp_functions.local.terminal.outlets import TextOutlet
 from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import ROOT, Page
 from tests.docs.stand_ins import FROZEN, YES, Clock, Ok
+from tests.local.conftest import write_functions
+from tests.local.test_serve import FILES, Serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,6 +180,36 @@ def test_camel_case_is_for_arguments_and_fields() -> None:
     talk = Conversation(serve(merge)).call(workItem=2)
     assert list(talk.requests) == ["the_original"]
     assert talk.accept(the_original={"originalId": 1}).text == "2 into 1"
+
+
+VARIES = re.compile(r"\d+ (ms|B)")
+
+
+def test_the_rounds_of_this_page_are_the_lines_of_serve(tmp_path: Path) -> None:
+    code, served, _rest = PAGE.code("python").partition("handler = serve(open_ticket)\n")
+    write_functions(tmp_path / "functions", {"open_ticket/app.py": code + served})
+    out = io.StringIO()
+    outlet = TextOutlet(out, show_answers=False)
+    with Harness(tmp_path / "functions", state_dir=tmp_path, on_exchange=outlet.exchange) as harness:
+        outlet.opens_states_with(harness.key_arn)
+        answers = ["--answer", "urgency=high", "--answer", "phone=112"]
+        url = f"{harness.url}/open_ticket"
+        assert main(["call", "open_ticket", "title=Fire", *answers, "--url", url]) == 0
+    rounds = [line for line in out.getvalue().splitlines() if line.startswith("  round ")]
+    shown = PAGE.code("text").splitlines()[-3:]
+    assert [VARIES.sub("*", line) for line in rounds] == [VARIES.sub("*", line) for line in shown]
+
+
+def test_serve_shows_output_tracebacks_and_answers_or_lambdas_lines(tmp_path: Path) -> None:
+    write_functions(tmp_path / "functions", FILES)
+    with Serving(tmp_path, "--show-answers") as serving:
+        asked = serving.call(serving.call()["requestState"], date="Monday")
+        serving.call(asked["requestState"], phone="secret-boom")
+        for shown in ("a printed line", "a log line", "ValueError: boom happened", 'date answered {"action": "accept"'):
+            serving.wait_for(shown)
+    with Serving(tmp_path, "--log", "json") as serving:
+        serving.call()
+        serving.wait_for('"message": "answered: input_required"')
 
 
 # ---- How it runs

@@ -8,10 +8,11 @@ const LISTS = [
 ];
 const VARIABLE = /\{([\w.]+)\}/g;
 
-// Returns the offers in groups; a server without a capability has an empty group.
-export async function listOffers(client) {
+// Returns the offers in groups. A server refuses the lists of a capability that it does not declare.
+export async function listOffers(client, capabilities) {
   const groups = [];
-  for (const [method, member, heading, read] of LISTS) {
+  const declared = LISTS.filter(([method]) => method.split("/")[0] in capabilities);
+  for (const [method, member, heading, read] of declared) {
     const listed = await client.list(method, member);
     groups.push({ heading, offers: listed.map((one) => ({ id: `${member}/${one.name ?? one.uri}`, ...read(one) })) });
   }

@@ -38,7 +38,7 @@ async function refresh() {
   const server = discovered.result.serverInfo ?? discovered.result._meta?.["io.modelcontextprotocol/serverInfo"] ?? {};
   at("server").textContent = server.title ?? server.name ?? "mcp-functions";
   document.title = `${at("server").textContent} · mcp-functions`;
-  groups = await listOffers(client);
+  groups = await listOffers(client, discovered.result.capabilities);
   showOffers();
 }
 
