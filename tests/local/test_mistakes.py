@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local import checks, template
+from mcp_functions.local import checks, failures, template
 from mcp_functions.local.command import run as main
 from mcp_functions.local.lambdas.functions import Functions
 from mcp_functions.local.problems import Problem
@@ -74,6 +74,15 @@ def test_a_mistake_in_a_function_is_one_line_with_its_place_and_its_remedy(
         Functions(directory)
     assert said in str(told.value)
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ['Could not connect to the endpoint URL: "https://x"', "The security token included in the request is invalid."],
+)
+def test_a_service_of_aws_that_is_not_here_is_told_with_a_remedy(said: str) -> None:
+    told = failures.whole_traceback(RuntimeError(said)).splitlines()[-1]
+    assert told.startswith("To mend it: no AWS answers here: a test replaces this call")
 
 
 def test_a_package_that_is_in_a_folder_may_import_relatively(project: Callable[[dict[str, str]], Path]) -> None:

@@ -352,6 +352,13 @@ def test_a_missing_variable_is_named_with_what_mends_it(serve: Callable[..., Ser
     serving.wait_for("KeyError: 'NOT_SET'")
 
 
+def test_another_functions_variable_is_missing_with_the_same_remedy(serve: Callable[..., Serving]) -> None:
+    serving = serve()
+    serving.save("functions/other/app.py", OTHER.replace(".get('OWN', 'hidden')", "['OWN']"), "reloaded other")
+    assert serving.call(name="other")["isError"]
+    serving.wait_for("To mend it: add OWN to Environment: Variables of the function in template.yaml")
+
+
 def test_a_client_cannot_write_to_the_terminal(serve: Callable[..., Serving]) -> None:
     serving = serve()
     state = serving.call()["requestState"]

@@ -11,16 +11,20 @@ import runpy
 import traceback
 from pathlib import Path
 
+from mcp_functions.local.lambdas import own_variables
 from mcp_functions.local.problems import first_line
 from mcp_functions.observability import PACKAGE
 
 IMPORTING = (PACKAGE, importlib.__file__, "<frozen ", runpy.__file__)  # frames that an author does not need
-ENVIRON = (os.__file__, "<frozen os>")
+ENVIRON = (os.__file__, "<frozen os>", own_variables.__file__)
+NO_AWS = "no AWS answers here: a test replaces this call, and for serve the function reads a variable instead"
 REMEDIES = (  # what the text of an error contains, and what mends it
     ("cannot be written as JSON", "use text, numbers, booleans, lists, a dataclass or a pydantic model"),
     ("is not defined", "import it in app.py, and not under TYPE_CHECKING alone, or correct its spelling"),
+    ("Could not connect to the endpoint URL", NO_AWS),
+    ("security token included in the request is invalid", NO_AWS),
 )
-VARIABLE = "add {name} to Environment: Variables of the function in template.yaml"
+VARIABLE = "add {name} to Environment: Variables of the function in template.yaml; in a test: monkeypatch.setenv"
 
 
 def whole_traceback(error: BaseException, *, debug: bool = False) -> str:
