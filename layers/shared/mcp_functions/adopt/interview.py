@@ -58,7 +58,7 @@ class Interview:
             InputRequired: the client has to answer first, or the call cannot continue.
         """
         if not self._accepted:
-            self._end(NOT_NAMED)
+            self.refuse()
         if asyncio.current_task() is not self._task:
             self._end(OTHER_TASK)
         words = fingerprint(request)
@@ -71,6 +71,10 @@ class Interview:
         (answer,) = self._round.ask(WireQuestion(key, request, _unchanged))
         response: JSONObject = answer
         return response
+
+    def refuse(self) -> NoReturn:
+        """End the call of a handler that asks, and whose author has not accepted that it runs again."""
+        self._end(NOT_NAMED)
 
     @property
     def is_replaying(self) -> bool:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 WITH_BACK_CHANNEL = "2025-11-25"
 INNER = ("_lowlevel_server", "_mcp_server")  # of MCPServer, and of FastMCP; neither offers it by a public name
+# FastMCP itself refuses `ctx.elicit` at 2026-07-28, before anything reaches the channel.
+BY_FASTMCP = "elicitation via server-initiated requests is unavailable"
 OWN_META: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
 ROUND_PARAMS = ("requestState", "inputResponses")
 
@@ -96,6 +98,8 @@ class AdoptedServer:
         current_round.set(round_ if replays else None)
         with _transport(KIND), _as_caller(round_):
             result = await self._answer(method, sent, Channel(round_, interview), version, state)
+        if result.get("isError") and BY_FASTMCP in str(result["content"]):
+            interview.refuse()
         interview.check_complete()
         return result
 

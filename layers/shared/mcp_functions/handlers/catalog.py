@@ -34,10 +34,12 @@ def build(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str
 
 def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Combine several catalogs into one. A name that two of them contain is a ValueError."""
-    merged = _empty()
+    merged, shared = _empty(), set[str]()
     for catalog in catalogs:
         for list_name in LIST_NAMES:
             _check_unique(list_name, merged["functions"][list_name], catalog["functions"][list_name])
+            if OTHERS in merged["functions"][list_name] and OTHERS in catalog["functions"][list_name]:
+                shared.add(list_name)
             merged[list_name] += catalog[list_name]
             merged["functions"][list_name] |= catalog["functions"][list_name]
         for feature in FEATURES:
@@ -47,6 +49,8 @@ def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         for name_set in NAME_SETS:
             if names := {*merged.get(name_set, ()), *catalog.get(name_set, ())}:
                 merged[name_set] = sorted(names)
+    for list_name in shared:  # nothing says which function serves an unlisted name
+        del merged["functions"][list_name][OTHERS]
     return _sort(merged)
 
 
@@ -69,7 +73,7 @@ def _empty() -> dict[str, Any]:
 
 
 def _check_unique(list_name: str, first: Mapping[str, str], second: Mapping[str, str]) -> None:
-    for key in sorted(first.keys() & second.keys()):
+    for key in sorted(first.keys() & second.keys() - {OTHERS}):
         functions = f", in {first[key]} and in {second[key]}" if first[key] != second[key] else ""
         message = f"two {list_name} named {key!r}{functions}: names are unique"
         raise ValueError(message)
