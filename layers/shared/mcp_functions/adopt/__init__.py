@@ -12,6 +12,7 @@ The server's own code lists, validates and answers. This room gives it a client 
 from __future__ import annotations
 
 from mcp_functions.adopt.adoption import adopt
+from mcp_functions.adopt.sealing import seal_states
 from mcp_functions.adopt.steps import step
 
-__all__ = ["adopt", "step"]
+__all__ = ["adopt", "seal_states", "step"]

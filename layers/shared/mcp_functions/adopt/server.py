@@ -57,7 +57,7 @@ class AdoptedServer:
             TypeError: `server` is none of the three kinds.
         """
         self.original = server  # FastMCP's low-level server refers to it weakly
-        self.low_level = copy(_low_level(server))
+        self.low_level = copy(find_low_level(server))
         # Its key is of one process, and another one may run the next round.
         self.low_level.middleware = [
             each for each in self.low_level.middleware if not isinstance(each, RequestStateBoundary)
@@ -116,7 +116,12 @@ class AdoptedServer:
             raise read_error(error) from None
 
 
-def _low_level(server: object) -> Server[Any]:
+def find_low_level(server: object) -> Server[Any]:
+    """Find the low-level server inside another one.
+
+    Raises:
+        TypeError: `server` is none of the three kinds.
+    """
     found = server
     for attribute in INNER:
         found = getattr(found, attribute, found)
