@@ -11,8 +11,23 @@ The server's own code lists, validates and answers. This room gives it a client 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mcp_functions.adopt.adoption import adopt
-from mcp_functions.adopt.sealing import seal_states
 from mcp_functions.adopt.steps import step
 
+if TYPE_CHECKING:
+    from mcp_functions.adopt.sealing import seal_states
+
 __all__ = ["adopt", "seal_states", "step"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import `seal_states` at its first use: an adopted server does not need it."""
+        if name != "seal_states":
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        from mcp_functions.adopt.sealing import seal_states  # noqa: PLC0415
+
+        return seal_states
