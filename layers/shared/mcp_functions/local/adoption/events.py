@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from mcp_functions.local.adoption.known_calls import MODULE_STATE, QUESTIONS, STEPS
+from mcp_functions.local.adoption.known_calls import CHANGING_METHODS, MODULE_STATE, QUESTIONS, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -97,10 +97,13 @@ class Reader:
 
     def _call(self, node: ast.Call, depth: int) -> Iterator[Event]:
         name = dotted(node.func)
+        owner, _dot, last = name.rpartition(".")
         if name in self._source.functions and name not in STEPS:
             yield from self._called(name, depth)
+        elif owner in self._source.variables and last in CHANGING_METHODS:
+            yield Event(node.lineno, name, change=MODULE_STATE)
         else:
-            yield Event(node.lineno, name, asks=name.rpartition(".")[2] in QUESTIONS)
+            yield Event(node.lineno, name, asks=last in QUESTIONS)
 
     def _called(self, name: str, depth: int) -> Iterator[Event]:
         function = self._source.functions.get(name)

@@ -55,4 +55,9 @@ READING_METHODS = frozenset({
     "sort", "split", "splitlines", "startswith", "strftime", "strip", "strptime", "timedelta", "title", "upper",
     "values", "warning", "zfill",
 })  # fmt: skip
+# Methods that change the container on which they are called: a finding if that is a variable of the module.
+CHANGING_METHODS = frozenset({
+    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse",
+    "setdefault", "sort", "update",
+})  # fmt: skip
 STEPS = frozenset({"step", "step.wait"})
