@@ -60,9 +60,11 @@ class Handler(Generic[P, R]):
         scopes: the scopes that a caller's access token must grant, all of them.
         task: for a tool, whether its calls become tasks.
         single_use: for a tool, how a repeated request is answered if each round runs once; None if it may run again.
+        server: of a handler of an adopted server, what that server says of itself; empty for any other.
     """
 
     kind: ClassVar[str]
+    server: Mapping[str, Any] = {}
     header_arguments: HeaderParameters = {}  # noqa: RUF012 - of a tool: clients repeat them in headers; never changed
     task: object = None
     single_use: Mode | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, LIST_NAMES
+from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, LIST_NAMES, server_info
 from mcp_functions.handlers.lookup import check_advertised
 from mcp_functions.protocol.constants import EXTENSION_TASKS, LISTS, SUPPORTED_VERSIONS
 from mcp_functions.protocol.errors import MethodNotFound, UnknownName
@@ -22,7 +22,10 @@ class Lists:
 
     def __init__(self, catalog: Mapping[str, Any], settings: Settings, instructions: str | None = None) -> None:
         """Store the catalog, and the instructions that tell a model how to use the server."""
-        self._catalog, self._settings, self._instructions = catalog, settings, instructions
+        texts = [instructions, *(server.get("instructions") for server in catalog.get("servers", ()))]
+        self._catalog, self._settings = catalog, settings
+        self._instructions = "\n\n".join(text for text in texts if text)
+        self._server_info = server_info(catalog, settings.server_info)
         self._answers: dict[str, Result] = {}  # by method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Result:
@@ -34,7 +37,7 @@ class Lists:
         return self._answers[method]
 
     def _write(self, method: str, params: Mapping[str, Any]) -> Result:
-        result = complete(self._result(method, params), self._settings.server_info)
+        result = complete(self._result(method, params), self._server_info)
         return Result(result, text=dumps(result))
 
     def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,10 +58,15 @@ def discover(
 ) -> dict[str, Any]:
     """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
     # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
-    capabilities: dict[str, Any] = {CAPABILITIES[list_name]: {} for list_name in LIST_NAMES if catalog[list_name]}
+    capabilities: dict[str, Any] = {
+        CAPABILITIES[list_name]: {} for list_name in LIST_NAMES if catalog["functions"][list_name]
+    }
     capabilities |= {feature: {} for feature in FEATURES if catalog[feature]}
     if catalog.get("tasks"):
         capabilities["extensions"] = {EXTENSION_TASKS: {}}
+    for server in catalog.get("servers", ()):
+        if "extensions" in server:
+            capabilities["extensions"] = {**server["extensions"], **capabilities.get("extensions", {})}
     if experimental := {name: dict[str, Any]() for name in dialects}:
         capabilities["experimental"] = experimental
     optional = {"instructions": instructions} if instructions else {}

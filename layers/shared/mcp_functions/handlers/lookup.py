@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import CAPABILITIES, LIST_NAMES
+from mcp_functions.handlers.catalog import CAPABILITIES, LIST_NAMES, OTHERS
 from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.constants import CALLS, TASKS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
@@ -36,9 +36,10 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
     if not functions:
         raise MethodNotFound
     name = _text_param(params, "name")
-    if name not in functions:
+    key = name if name in functions else OTHERS
+    if key not in functions:
         raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
-    return Target(list_name, name, functions[name])
+    return Target(list_name, key, functions[key])
 
 
 def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
@@ -79,7 +80,8 @@ def name_of(catalog: Mapping[str, Any], target: Target) -> str:
     if target.list_name not in URI_KEYS:
         return target.key
     uri_key = URI_KEYS[target.list_name]
-    return next(str(entry["name"]) for entry in catalog[target.list_name] if entry[uri_key] == target.key)
+    names = (str(entry["name"]) for entry in catalog[target.list_name] if entry[uri_key] == target.key)
+    return next(names, target.key)  # `OTHERS` is not listed
 
 
 def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParameters:
@@ -102,7 +104,8 @@ def header_names(catalog: Mapping[str, Any]) -> list[str]:
 
 def check_advertised(catalog: Mapping[str, Any], capability: str) -> None:
     """Refuse a method of a capability that no handler of the catalog has."""
-    if not any(catalog[list_name] for list_name in LIST_NAMES if CAPABILITIES[list_name] == capability):
+    functions = catalog["functions"]
+    if not any(functions[list_name] for list_name in LIST_NAMES if CAPABILITIES[list_name] == capability):
         raise MethodNotFound
 
 
@@ -121,4 +124,7 @@ def _find_resource(functions: Mapping[str, Mapping[str, str]], uri: str) -> Targ
     for template, function in functions["resourceTemplates"].items():
         if uri_templates.match(template, uri) is not None:
             return Target("resourceTemplates", template, function)
+    for list_name in URI_KEYS:
+        if OTHERS in functions[list_name]:
+            return Target(list_name, OTHERS, functions[list_name][OTHERS])
     raise ResourceNotFound(uri)

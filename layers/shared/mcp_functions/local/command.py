@@ -15,6 +15,7 @@ import click
 from mcp_functions.attack import cli as attack_cli
 from mcp_functions.local import auth as auth_block
 from mcp_functions.local import cli, template
+from mcp_functions.local.adoption.command import adopt
 from mcp_functions.local.problems import Problem
 from mcp_functions.settings import AUTH_MODES
 
@@ -145,6 +146,7 @@ def _forward(name: str) -> Callable[[Sequence[str]], int]:
     return lambda argv: cli.main([name, *argv], prog=NAME)
 
 
+main.add_command(adopt)
 _add("attack", "Attack a server of your own as a hostile client would.", attack_cli.main)
 for _name, _text in FORWARDED.items():
     _add(_name, _text, _forward(_name))

@@ -96,7 +96,7 @@ class ForwardedResponse(NamedTuple):
 AnyResult: TypeAlias = Result | ForwardedResponse
 
 
-def complete(result: Mapping[str, Any], server: Mapping[str, str]) -> dict[str, Any]:
+def complete(result: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
     """Add the members of every result: its `resultType`, and the server's name and version in `_meta`."""
     meta = {**result.get("_meta", {}), META_SERVER_INFO: server}
     return {"resultType": "complete", **result, "_meta": meta}
