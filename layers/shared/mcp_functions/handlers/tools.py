@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
         annotations: ToolAnnotations | Model | None
         input_schema: Mapping[str, Any] | None
+        output_schema: Mapping[str, Any] | None
         task: TaskSupport | Callable[..., TaskSupport]
         task_ttl: int | timedelta
         single_use: Mode | None
@@ -59,6 +60,7 @@ class Tool(Handler[P, R]):
         *,
         annotations: ToolAnnotations | Model | None = None,
         input_schema: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, Any] | None = None,
         task: TaskSupport | Callable[..., TaskSupport] = None,
         task_ttl: int | timedelta = 24 * 3600,
         single_use: Mode | None = None,
@@ -77,6 +79,7 @@ class Tool(Handler[P, R]):
             self._check_annotations()
             self._check_task()
             self._accepts = self._read_arguments(input_schema)
+            self._output = self._signature.output if output_schema is None else _read_output(output_schema)
             self.header_arguments = header_parameters.find(self._accepts.schema)
             self._content_lists = returns_content_lists(self._signature.hints.get("return"))
 
@@ -114,7 +117,7 @@ class Tool(Handler[P, R]):
         return arguments.read_raw_arguments(signature.sent, input_schema)
 
     def _fields(self) -> dict[str, Any]:
-        output = self._signature.output
+        output = self._output
         return {
             "inputSchema": self._accepts.schema,
             "outputSchema": output.schema if output else None,
@@ -127,7 +130,7 @@ class Tool(Handler[P, R]):
 
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a CallToolResult, and check that the value has the type that the signature promises."""
-        output = self._signature.output
+        output = self._output
         result = results.call_tool_result(value, promised=output is not None, lists=self._content_lists)
         if output and not result.get("isError"):
             self._check_output(output, result)
@@ -171,6 +174,31 @@ class Tool(Handler[P, R]):
         except ValueError as error:
             rule = "{name} returned something else than its signature promises: it {problem}"
             raise DeveloperError(rule, name=self.name, problem=error) from None
+
+
+def _read_output(schema: Mapping[str, Any]) -> JsonType:
+    """Read the schema that an author wrote for structured content (server/tools, "Output Schema").
+
+    Raises:
+        TypeError: the schema may not be published.
+    """
+    from mcp_functions.schemas import json_types, validation  # noqa: PLC0415 - few tools have a schema of their own
+
+    if not isinstance(schema, dict):
+        message = "output_schema is a JSON Schema, a dict"
+        raise TypeError(message)
+    validation.check_schema(schema)
+    validate = validation.compile_schema(schema)
+
+    def read(value: object) -> object:
+        try:
+            validate(value)
+        except ValueError as error:
+            message = f"does not fit output_schema: {error}"
+            raise ValueError(message) from None
+        return value
+
+    return json_types.JsonType(schema, read)
 
 
 def exceptions(errors: object) -> frozenset[type[Exception]]:

@@ -7,7 +7,7 @@ that they do not know.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol.json_writer import dumps
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # A key of `_meta` is an optional prefix of dotted labels, and a name. MCP reserves some second labels (basic, "_meta").
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 META_KEY = rf"(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
+TAGS = "fastmcp"
 RESERVED = ("modelcontextprotocol", "mcp")
 SOURCE = re.compile(r"(?:https?://|data:)[^\s]*", re.IGNORECASE)  # "an HTTP/HTTPS URL or a `data:` URI" (Icon)
 SIZE = re.compile(r"[0-9]+x[0-9]+|any")  # "in WxH format" (schema.ts, Icon)
@@ -117,6 +118,23 @@ def read_meta(value: object) -> dict[str, Any] | None:
         message = f"JSON cannot carry meta ({reason})"
         raise TypeError(message) from None
     return plain or None
+
+
+def add_tags(meta: dict[str, Any] | None, tags: Collection[str]) -> dict[str, Any] | None:
+    """Add tags to `_meta`, where FastMCP writes its own and clients look for them: `{"fastmcp": {"tags": […]}}`.
+
+    Raises:
+        TypeError: the tags are no collection of texts, or `_meta` already has this member.
+    """
+    if not tags:
+        return meta
+    if isinstance(tags, str) or not all(isinstance(tag, str) and tag for tag in tags):
+        message = 'tags is a collection of words: tags=["billing"]'
+        raise TypeError(message)
+    if meta and TAGS in meta:
+        message = f"meta has {TAGS!r} already: give its tags there, or in tags"
+        raise TypeError(message)
+    return {**(meta or {}), TAGS: {"tags": sorted(set(tags))}}
 
 
 def _is_meta_key(key: str) -> bool:
